@@ -1,0 +1,1 @@
+"""Pytest fixtures: the sandbox in process, and what was signalled."""

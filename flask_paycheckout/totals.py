@@ -1,0 +1,133 @@
+"""What an order costs, and which side of the exchange is fixed.
+
+A shop says either `Pay`: the customer pays exactly this; or `Receive`: the shop receives exactly this. The first becomes
+the service's `inputAmount`, the second its `outputAmount`; the service takes exactly one of the two.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from functools import cache
+
+__all__ = ["Pay", "Receive", "Total", "decimals_of"]
+
+# A token id of the service: <symbol>-<network>, for instance "usdc-polygon".
+_TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
+
+# No order is this dear; the bound keeps hostile numbers from becoming megabytes of digits.
+_MAX_DIGITS = 40
+
+
+@cache
+def _minor_units() -> dict[str, int | None]:
+    """ISO 4217 codes with their decimals; None where the standard gives none (gold, test codes)."""
+    # Imported late: parsing the standard's table costs more than the rest of this package together.
+    import iso4217
+
+    return {currency.code: currency.exponent for currency in iso4217.Currency}
+
+
+def decimals_of(currency: str) -> int | None:
+    """How many decimals amounts in `currency` have; None for a token, whose decimals only its chain knows.
+
+    :raises TypeError: the code is not a string.
+    :raises ValueError: the code is neither an ISO 4217 currency nor a token id.
+    """
+    if not isinstance(currency, str):
+        raise TypeError(f"currency must be a string such as 'USD', not {type(currency).__name__}")
+    units = _minor_units()
+    if currency in units:
+        return units[currency]
+    if _TOKEN_ID.fullmatch(currency):
+        return None
+    raise ValueError(
+        f"currency {currency[:40]!r} is neither an ISO 4217 code in capitals, such as 'USD',"
+        " nor a token id of the service, such as 'usdc-polygon'"
+    )
+
+
+def _exact_amount(amount: Decimal | int | str, currency: str) -> Decimal:
+    """The amount as an exact, positive Decimal with the currency's own number of decimals."""
+    if isinstance(amount, bool) or not isinstance(amount, (Decimal, int, str)):
+        raise TypeError(
+            f"amount must be Decimal, int or str, not {type(amount).__name__}:"
+            f" a float cannot hold cents exactly; write Decimal('12.50') for an amount in {currency}"
+        )
+    places = decimals_of(currency)
+    try:
+        exact = Decimal(amount)
+    except InvalidOperation:
+        raise ValueError(f"amount {str(amount)[:40]!r} in {currency} is not a decimal number") from None
+    if not exact.is_finite():
+        raise ValueError(f"amount {exact} in {currency} is not a finite number")
+    if exact <= 0:
+        raise ValueError(f"amount {format(exact, 'f')[:40]} in {currency} is not positive")
+    if not -_MAX_DIGITS < exact.adjusted() < _MAX_DIGITS or len(exact.as_tuple().digits) > _MAX_DIGITS:
+        raise ValueError(f"amount in {currency} has more than {_MAX_DIGITS} digits")
+    exponent = exact.as_tuple().exponent
+    assert isinstance(exponent, int)  # noqa: S101 - finite, shown above
+    if places is None:
+        return Decimal(format(exact, "f"))
+    if -exponent > places:
+        raise ValueError(
+            f"amount {exact} has more decimals than {currency} has ({places});"
+            f" round it where the order is priced, for instance with"
+            f" amount.quantize(Decimal({str(Decimal(1).scaleb(-places))!r}))"
+        )
+    return exact.quantize(Decimal(1).scaleb(-places))
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """The customer pays exactly `amount` in `currency`.
+
+    :param amount: Decimal, int or str; never a float.
+    :param currency: ISO 4217 code, or a token id of the service.
+    :param receive_in: what the shop receives in; the same currency when left out.
+    :raises TypeError: the amount is a float or another type.
+    :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
+    """
+
+    amount: Decimal
+    currency: str
+    receive_in: str | None
+
+    def __init__(self, amount: Decimal | int | str, currency: str, *, receive_in: str | None = None) -> None:
+        object.__setattr__(self, "amount", _exact_amount(amount, currency))
+        object.__setattr__(self, "currency", currency)
+        if receive_in is not None:
+            decimals_of(receive_in)
+        object.__setattr__(self, "receive_in", receive_in)
+
+    def __str__(self) -> str:
+        return f"{self.amount:f} {self.currency}"
+
+
+@dataclass(frozen=True, slots=True)
+class Receive:
+    """The shop receives exactly `amount` in `currency`; what the customer pays depends on the payment method's fees.
+
+    :param amount: Decimal, int or str; never a float.
+    :param currency: ISO 4217 code, or a token id of the service.
+    :param pay_in: the currency that the customer pays in.
+    :raises TypeError: the amount is a float or another type.
+    :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
+    """
+
+    amount: Decimal
+    currency: str
+    pay_in: str
+
+    def __init__(self, amount: Decimal | int | str, currency: str, *, pay_in: str) -> None:
+        object.__setattr__(self, "amount", _exact_amount(amount, currency))
+        object.__setattr__(self, "currency", currency)
+        decimals_of(pay_in)
+        object.__setattr__(self, "pay_in", pay_in)
+
+    def __str__(self) -> str:
+        return f"{self.amount:f} {self.currency} net, paid in {self.pay_in}"
+
+
+Total = Pay | Receive
