@@ -1,0 +1,112 @@
+"""The client: one object for the whole service."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NoReturn, Self
+
+from flask_paycheckout.client.calls import Caller
+from flask_paycheckout.client.operations import Access
+from flask_paycheckout.client.resources.checkouts import Checkouts
+from flask_paycheckout.client.resources.deposits import Deposits
+from flask_paycheckout.client.retries import Pace, Retries
+from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
+from flask_paycheckout.client.transport import Transport
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import httpx
+
+__all__ = ["PaymentsClient"]
+
+
+class PaymentsClient:
+    """The payments service. Safe to share between threads, and usable on both sides of a fork.
+
+    Connections are opened when first needed and kept for the next call. Without credentials a client still makes the
+    calls that need none.
+
+    :param base_url: where the service is. A path in it goes before every call's path and is part of what is signed.
+    :param client_id: names the account in signed calls; goes together with `client_secret`.
+    :param client_secret: the key of the signature.
+    :param access_token: a login's token, for the calls that want it.
+    :param signer: signs in place of the built-in formula, and alone: it gives every header of the signature.
+    :param timeout: seconds that one call may take in all, retries and waits included.
+    :param retries: how often a failed read or `checkouts.create` is tried again within that time.
+    :param transport: an httpx transport to send through, for tests and special networks; its maker closes it.
+    :raises TypeError: an argument has the wrong type.
+    :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
+
+    :ivar checkouts: hosted payment pages.
+    :ivar deposits: the payments behind them.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        client_id: str | None = None,
+        client_secret: str | None = None,
+        access_token: str | None = None,
+        signer: Signer | None = None,
+        timeout: float = 15.0,
+        retries: int = 2,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        signers = _signers(client_id, client_secret, access_token, signer)
+        self._transport = Transport(base_url, signers, transport)
+        caller = Caller(self._transport, Retries(_count(retries), _seconds(timeout), Pace()))
+        self.checkouts = Checkouts(caller)
+        self.deposits = Deposits(caller)
+
+    def close(self) -> None:
+        """Closes the connections; a call after that is a `RuntimeError`."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<PaymentsClient {self._transport.base_url}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a PaymentsClient holds secrets and connections: make one in each process, do not pickle it")
+
+
+def _signers(
+    client_id: str | None, client_secret: str | None, access_token: str | None, signer: Signer | None
+) -> dict[Access, Signer]:
+    """Who signs which calls."""
+    signers: dict[Access, Signer] = {}
+    if access_token is not None:
+        signers[Access.BEARER] = BearerToken(access_token)
+    if signer is not None:
+        signers[Access.SIGNED] = signer
+    elif client_id is not None and client_secret is not None:
+        signers[Access.SIGNED] = HmacSigner(client_id, client_secret)
+    elif client_id is not None or client_secret is not None:
+        missing = "client_id" if client_id is None else "client_secret"
+        raise ValueError(f"{missing} is missing: client_id and client_secret go together")
+    return signers
+
+
+def _seconds(timeout: float) -> float:
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout must be a number of seconds, not {type(timeout).__name__}")
+    if not math.isfinite(timeout) or timeout <= 0:
+        raise ValueError(f"timeout must be more than 0 seconds and finite, not {timeout}")
+    return float(timeout)
+
+
+def _count(retries: int) -> int:
+    if isinstance(retries, bool) or not isinstance(retries, int):
+        raise TypeError(f"retries must be a whole number, not {type(retries).__name__}")
+    if retries < 0:
+        raise ValueError(f"retries must not be negative: {retries}")
+    return retries

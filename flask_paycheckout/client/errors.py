@@ -1,0 +1,175 @@
+"""What a call can end with instead of a record.
+
+    PaymentsError
+      TransportFailed        no usable answer: connection, timeout, too large, not the envelope
+        OutcomeUnknown       ... of a call that may have moved money: look it up, never resend blindly
+      RequestRefused         the service's error envelope
+        NotFound             404
+        Unauthorized         401, 403
+        Invalid              400, 409, 422 and every other 4xx
+        RateLimited          429
+        ServiceFault         5xx
+
+The numbers are those of the body's `statusCode`. Errors can be pickled, print on one line, hold bounded text
+and never a secret.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+__all__ = [
+    "Invalid",
+    "NotFound",
+    "OutcomeUnknown",
+    "PaymentsError",
+    "RateLimited",
+    "RequestRefused",
+    "ServiceFault",
+    "TransportFailed",
+    "Unauthorized",
+]
+
+# Long enough for every message of the service, short enough for a log line.
+_MAX_TEXT = 300
+
+
+def _one_line(text: str | None) -> str | None:
+    """`text` without control characters, bounded; it may come from a stranger and ends in logs."""
+    if text is None:
+        return None
+    kept = "".join(sign if sign.isprintable() else " " for sign in text[: 4 * _MAX_TEXT])
+    line = " ".join(kept.split())
+    return line if len(line) <= _MAX_TEXT else line[: _MAX_TEXT - 3] + "..."
+
+
+class PaymentsError(Exception):
+    """A call to the service that did not succeed; the root of every error here.
+
+    :ivar operation: the call, as `"GET /v1/deposit/{id}"`.
+    :ivar message: what is wrong, one line of at most 300 characters; None when the service gave none.
+    :ivar retry_after: seconds that the service asked to wait, or None.
+    """
+
+    operation: str
+    message: str | None
+    retry_after: float | None
+
+    def __init__(self, operation: str, message: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(operation, message, retry_after)
+        self.operation = operation
+        self.message = _one_line(message)
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"{self.operation}: {self.message or 'failed'}"
+
+
+class TransportFailed(PaymentsError):  # noqa: N818 - the name says what happened
+    """No usable answer came: no connection, a timeout, an answer too large, encoded, or not the envelope.
+
+    :ivar request_sent: False when the service certainly saw nothing of the request, True when it may have.
+    """
+
+    request_sent: bool
+
+    def __init__(
+        self,
+        operation: str,
+        message: str | None = None,
+        retry_after: float | None = None,
+        request_sent: bool = True,
+    ) -> None:
+        super().__init__(operation, message, retry_after)
+        self.args = (operation, message, retry_after, request_sent)
+        self.request_sent = request_sent
+
+
+class OutcomeUnknown(TransportFailed):
+    """The answer of a call that may have moved money was lost: the call may have been carried out.
+
+    Look the transaction up by its reference before doing anything else; never send it again blindly.
+
+    :ivar reference: what to look it up by, when the call had one.
+    """
+
+    reference: str | None
+
+    def __init__(
+        self,
+        operation: str,
+        message: str | None = None,
+        retry_after: float | None = None,
+        reference: str | None = None,
+    ) -> None:
+        super().__init__(operation, message, retry_after)
+        self.args = (operation, message, retry_after, reference)
+        self.reference = reference
+
+    def __str__(self) -> str:
+        by = f" by {_one_line(self.reference)!r}" if self.reference else ""
+        return f"{super().__str__()}; it may have been carried out: look it up{by} before sending it again"
+
+
+class RequestRefused(PaymentsError):  # noqa: N818 - the name says what happened
+    """The service answered with its error envelope.
+
+    :ivar status_code: the body's `statusCode`.
+    :ivar error: the body's `error`, bounded like `message`; None when not given.
+    """
+
+    status_code: int
+    error: str | None
+
+    def __init__(
+        self,
+        operation: str,
+        status_code: int,
+        error: str | None = None,
+        message: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(operation, message, retry_after)
+        self.args = (operation, status_code, error, message, retry_after)
+        self.status_code = status_code
+        self.error = _one_line(error)
+
+    def __str__(self) -> str:
+        said = ": ".join(part for part in (self.error or _phrase(self.status_code), self.message) if part)
+        return f"{self.operation}: {self.status_code} {said}".rstrip()
+
+
+class NotFound(RequestRefused):
+    """404: no such thing. For a deposit also a state: the customer has not picked a payment method yet."""
+
+
+class Unauthorized(RequestRefused):
+    """401 or 403: the credentials are wrong, or not allowed to do this."""
+
+
+class Invalid(RequestRefused):
+    """400, 409, 422 or another 4xx: the service will not do this as asked."""
+
+
+class RateLimited(RequestRefused):
+    """429: too many calls; `retry_after` gives the wait when the service named one."""
+
+
+class ServiceFault(RequestRefused):
+    """5xx: the service failed. A call that moves money may still have been carried out: look it up."""
+
+
+def _phrase(status_code: int) -> str:
+    """The usual words for a status that came without any."""
+    try:
+        return HTTPStatus(status_code).phrase
+    except ValueError:
+        return ""
+
+
+_BY_STATUS: dict[int, type[RequestRefused]] = {401: Unauthorized, 403: Unauthorized, 404: NotFound, 429: RateLimited}
+
+
+def refusal_for(status_code: int) -> type[RequestRefused]:
+    """The error class of a `statusCode` between 400 and 599."""
+    return _BY_STATUS.get(status_code, ServiceFault if status_code >= 500 else Invalid)

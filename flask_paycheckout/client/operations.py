@@ -1,0 +1,74 @@
+"""What distinguishes one call of the service from another, and the path it is sent to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import quote
+
+__all__ = ["MEBIBYTE", "Access", "Operation"]
+
+MEBIBYTE = 1024 * 1024
+
+_MAX_ID = 500
+
+
+class Access(Enum):
+    """Which credentials a call carries."""
+
+    SIGNED = "client_id and client_secret, or a signer"
+    BEARER = "an access_token"
+    OPEN = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One call of the service.
+
+    :ivar method: the HTTP verb.
+    :ivar path: the path below the base URL; an id's place is written as `{id}`.
+    :ivar repeatable: sending it twice does no more harm than once, so failed attempts are repeated.
+    :ivar may_move_money: when its answer is lost, the caller gets `OutcomeUnknown`.
+    :ivar access: the credentials it carries.
+    :ivar max_bytes: the largest answer that is read.
+    """
+
+    method: str
+    path: str
+    repeatable: bool = False
+    may_move_money: bool = False
+    access: Access = Access.SIGNED
+    max_bytes: int = MEBIBYTE
+
+    def __post_init__(self) -> None:
+        if self.repeatable and self.may_move_money:
+            raise ValueError(f"{self}: a call that may move money must not be repeated")
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    def path_for(self, **ids: str) -> str:
+        """The path with every id quoted as exactly one segment.
+
+        :raises TypeError: an id is not a string.
+        :raises ValueError: an id cannot be a path segment.
+        """
+        path = self.path
+        for name, value in ids.items():
+            path = path.replace(f"{{{name}}}", _segment(value))
+        return path
+
+
+def _segment(value: str) -> str:
+    """`value` as one path segment, whatever it holds."""
+    if not isinstance(value, str):
+        raise TypeError(f"an id must be a string, not {type(value).__name__}")
+    # Clients and servers drop these even when they are quoted, and would address another resource.
+    if value in ("", ".", ".."):
+        raise ValueError(f"{value!r} cannot be an id: it has no path of its own")
+    if len(value) > _MAX_ID:
+        raise ValueError(f"an id of {len(value)} characters is longer than any of the service's")
+    try:
+        return quote(value, safe="")
+    except UnicodeEncodeError:
+        raise ValueError("an id must be encodable as UTF-8") from None

@@ -1,0 +1,1 @@
+"""What the service answers with: one module of frozen records per resource."""

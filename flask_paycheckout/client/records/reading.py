@@ -1,0 +1,122 @@
+"""Reads records out of parsed JSON: lenient about each field, strict about those that a record cannot be without.
+
+What a field may hold follows from its annotation. A value of another kind reads as None, or as an empty tuple for
+lists, so that one malformed field never hides the others. A required field of another kind makes the whole record
+`Unreadable`.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Generic, TypeVar, Union, get_args, get_origin
+
+import msgspec
+
+from flask_paycheckout.client.amounts import exact_number
+from flask_paycheckout.client.envelope import Ambiguous, JsonObject, Unreadable
+
+__all__ = ["RecordReader"]
+
+R = TypeVar("R", bound=msgspec.Struct)
+_Read = Callable[[Any], Any]
+
+_MAX_DEPTH = 16
+
+
+class RecordReader(Generic[R]):
+    """Makes records of one type; built once, used for every answer."""
+
+    def __init__(self, record: type[R]) -> None:
+        self._record = record
+        self._fields = tuple(
+            (field.encode_name, field.name, _reader_of(field.type), field.required)
+            for field in msgspec.structs.fields(record)
+        )
+
+    def read(self, data: object) -> R:
+        """The record that `data` holds.
+
+        :raises Unreadable: `data` is not an object, or a required field is missing or of another kind.
+        """
+        if not isinstance(data, dict) or isinstance(data, Ambiguous):
+            raise Unreadable("the data is not an object")
+        values = {}
+        for wire_name, name, read, required in self._fields:
+            value = read(data.get(wire_name))
+            if required and value is None:
+                raise Unreadable(f"the data has no usable {wire_name}")
+            values[name] = value
+        return self._record(**values)
+
+    def read_or_none(self, data: object) -> R | None:
+        """The record, or None where `read` would raise."""
+        try:
+            return self.read(data)
+        except Unreadable:
+            return None
+
+    def read_all(self, data: object) -> tuple[R, ...]:
+        """The records of a list; what is none of them is left out."""
+        if not isinstance(data, list):
+            return ()
+        return tuple(record for item in data if (record := self.read_or_none(item)) is not None)
+
+
+def _text(value: object) -> str | None:
+    """A string that any database stores: no NUL, no half of a surrogate pair."""
+    if not isinstance(value, str) or "\0" in value:
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return None
+    return value
+
+
+def _amount(value: object) -> Decimal | None:
+    """A JSON number, exactly; never a string, a boolean or anything else that looks like money."""
+    if type(value) is int:
+        return exact_number(str(value))
+    return value if isinstance(value, Decimal) else None
+
+
+def _moment(value: object) -> datetime | None:
+    """An ISO 8601 time as an aware datetime in UTC; the service's times are UTC when they do not say."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _object(value: object) -> JsonObject | None:
+    """An object whose content the interface leaves open; None when it is too deep to be printed or stored."""
+    return (
+        value if isinstance(value, dict) and not isinstance(value, Ambiguous) and _shallow(value, _MAX_DEPTH) else None
+    )
+
+
+def _shallow(value: object, depth: int) -> bool:
+    if not isinstance(value, (dict, list)):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return depth > 0 and all(_shallow(item, depth - 1) for item in inner)
+
+
+_READERS: dict[Any, _Read] = {str: _text, Decimal: _amount, datetime: _moment, dict: _object}
+
+
+def _reader_of(annotation: Any) -> _Read:
+    """The function that reads values for an annotation such as `Decimal | None` or `tuple[Activity, ...]`."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        (annotation,) = (kind for kind in get_args(annotation) if kind is not type(None))
+    if get_origin(annotation) is tuple:
+        return RecordReader(get_args(annotation)[0]).read_all
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return RecordReader(annotation).read_or_none
+    return _READERS[get_origin(annotation) or annotation]

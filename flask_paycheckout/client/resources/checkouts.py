@@ -1,0 +1,53 @@
+"""Checkouts: hosted payment pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.client.amounts import as_number
+from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.records.checkouts import CheckoutLink
+from flask_paycheckout.client.records.reading import RecordReader
+from flask_paycheckout.totals import Pay, Total
+
+if TYPE_CHECKING:
+    from flask_paycheckout.client.calls import Caller
+    from flask_paycheckout.client.envelope import JsonObject
+
+__all__ = ["Checkouts"]
+
+# Repeatable: nobody holds the URL of a checkout whose answer was lost, so it is never paid.
+_CREATE = Operation("POST", "/v1/checkout", repeatable=True)
+
+_LINK = RecordReader(CheckoutLink)
+
+
+class Checkouts:
+    """`client.checkouts`."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def create(self, total: Total) -> CheckoutLink:
+        """Opens a hosted page on which the customer pays `total`; tried again when the answer was lost.
+
+        :raises Invalid: checkout is not enabled, the amount fits no payment method, or the conversion is not enabled.
+        :raises PaymentsError: see `errors`.
+        """
+        return self._caller.record(_CREATE, _LINK, body=_asked(total))
+
+
+def _asked(total: Total) -> JsonObject:
+    """The one amount that is fixed, with its side of the exchange."""
+    if isinstance(total, Pay):
+        asked: JsonObject = {"inputCurrency": total.currency, "inputAmount": as_number(total.amount)}
+        if total.receive_in is not None:
+            asked["outputCurrency"] = total.receive_in
+        return asked
+    return {
+        "inputCurrency": total.pay_in,
+        "outputCurrency": total.currency,
+        "outputAmount": as_number(total.amount),
+    }

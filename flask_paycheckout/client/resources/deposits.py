@@ -1,0 +1,50 @@
+"""Deposits: the payments behind checkouts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.records.deposits import Deposit
+from flask_paycheckout.client.records.reading import RecordReader
+
+if TYPE_CHECKING:
+    from flask_paycheckout.client.calls import Caller
+
+__all__ = ["Deposits"]
+
+_GET = Operation("GET", "/v1/deposit/{id}", repeatable=True)
+# Setting a status twice is harmless in itself, but every update sends a webhook: it is sent once.
+_SANDBOX_UPDATE = Operation("PATCH", "/v1/deposit/{id}", may_move_money=True)
+
+_DEPOSIT = RecordReader(Deposit)
+
+
+class Deposits:
+    """`client.deposits`."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def get(self, deposit_id_or_reference: str) -> Deposit:
+        """The deposit as it is now.
+
+        :raises NotFound: there is none; for a checkout id, the customer has not picked a payment method (yet).
+        :raises ValueError: the id cannot be one.
+        :raises PaymentsError: see `errors`.
+        """
+        return self._caller.record(_GET, _DEPOSIT, ids={"id": deposit_id_or_reference})
+
+    def sandbox_update(self, deposit_id: str, status: str) -> Deposit:
+        """Sets a deposit's status; the service's sandbox only, which also sends the webhook. Never sent twice.
+
+        :raises Invalid: no payment method was picked yet.
+        :raises OutcomeUnknown: the answer was lost; `get` tells whether the status was set.
+        :raises ValueError: the id cannot be one.
+        :raises PaymentsError: see `errors`.
+        """
+        return self._caller.record(
+            _SANDBOX_UPDATE, _DEPOSIT, ids={"id": deposit_id}, body={"status": status}, reference=deposit_id
+        )

@@ -1,0 +1,98 @@
+"""Trying again, inside one time budget, without pressing a service that is in trouble.
+
+Full jitter: the wait before attempt n+1 is drawn evenly from zero to 0.2 s * 2**n, at most 2 s. A `Retry-After` is
+waited for when it fits into the budget; when it does not, the error is raised at once and carries it.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceFault, TransportFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Pace", "Retries", "seconds_to_wait"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("flask_paycheckout.client")
+
+_FIRST_WAIT = 0.2
+_LONGEST_WAIT = 2.0
+_WORTH_REPEATING = (TransportFailed, ServiceFault, RateLimited)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Where time and chance come from; tests bring their own.
+
+    :ivar wall: Unix time in seconds.
+    :ivar elapsed: seconds that only move forward.
+    :ivar sleep: waits for seconds.
+    :ivar chance: a number from 0 up to 1.
+    """
+
+    wall: Callable[[], float] = time.time
+    elapsed: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    chance: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often and how long one call may try.
+
+    :ivar count: attempts after the first.
+    :ivar budget: seconds for the whole call, waits included.
+    """
+
+    count: int
+    budget: float
+    pace: Pace
+
+    def run(self, attempt: Callable[[float], T], *, repeatable: bool) -> T:
+        """The first attempt that succeeds; each is told the seconds that are left.
+
+        :raises PaymentsError: the last attempt's error.
+        """
+        until = self.pace.elapsed() + self.budget
+        number = 0
+        while True:
+            left = until - self.pace.elapsed()
+            try:
+                return attempt(left)
+            except _WORTH_REPEATING as error:
+                if not repeatable or number >= self.count:
+                    raise
+                failure: PaymentsError = error
+            self._wait(failure, number, until)
+            number += 1
+
+    def _wait(self, failure: PaymentsError, number: int, until: float) -> None:
+        """Sleeps before the next attempt, or raises `failure` when the budget has no room for one."""
+        jitter = self.pace.chance() * min(_LONGEST_WAIT, _FIRST_WAIT * 2**number)
+        wait = max(jitter, failure.retry_after or 0.0)
+        if wait >= until - self.pace.elapsed():
+            raise failure
+        _log.info("%s; attempt %d follows in %.2f s", failure, number + 2, wait)
+        self.pace.sleep(wait)
+
+
+def seconds_to_wait(header: str | None, now: float) -> float | None:
+    """What a `Retry-After` header asks for, in seconds from `now` (Unix time): a number of seconds or an HTTP date."""
+    if header is None or len(header) > 40:
+        return None
+    text = header.strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except (ValueError, OverflowError):
+        return None

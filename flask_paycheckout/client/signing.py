@@ -1,0 +1,112 @@
+"""How a request proves whose it is.
+
+The service's formula for `X-Signature` and its form of the `Authorization` header are not shown in its interface.
+What stands here is a documented placeholder; an object with the same `sign` method replaces it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["BearerToken", "HmacSigner", "Signer", "header_value"]
+
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
+
+
+class Signer(Protocol):
+    """Makes the headers that authenticate one request."""
+
+    def sign(self, method: str, target: str, body: bytes, timestamp: int) -> Mapping[str, str]:
+        """Headers for this request.
+
+        :param method: in capitals, as `"POST"`.
+        :param target: path plus `?query`, exactly as sent, with the base URL's own path in front.
+        :param body: the raw body; empty when there is none.
+        :param timestamp: Unix time in whole seconds.
+        """
+        ...
+
+
+class HmacSigner:
+    """Signs with HMAC-SHA256 under the client secret; keeps the keyed state, not the secret.
+
+    Headers: `X-Client-ID`, `X-Timestamp` (Unix seconds) and `X-Signature`, the lowercase hex HMAC of
+    `METHOD \\n TARGET \\n TIMESTAMP \\n lowercase hex SHA-256 of the raw body`.
+
+    :raises TypeError: the id or the secret is not a string.
+    :raises ValueError: either is empty, or the id cannot stand in a header.
+    """
+
+    __slots__ = ("_client_id", "_keyed")
+
+    def __init__(self, client_id: str, client_secret: str) -> None:
+        self._client_id = header_value("client_id", client_id)
+        if not isinstance(client_secret, str):
+            raise TypeError(f"client_secret must be a string, not {type(client_secret).__name__}")
+        if not client_secret:
+            raise ValueError("client_secret is empty")
+        self._keyed = hmac.new(client_secret.encode(), digestmod=hashlib.sha256)
+
+    def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
+        """The three headers; see the class."""
+        keyed = self._keyed.copy()
+        keyed.update(f"{method}\n{target}\n{timestamp}\n{hashlib.sha256(body).hexdigest()}".encode())
+        return {
+            "X-Client-ID": self._client_id,
+            "X-Timestamp": str(timestamp),
+            "X-Signature": keyed.hexdigest(),
+        }
+
+    def __repr__(self) -> str:
+        return "<HmacSigner>"
+
+
+class BearerToken:
+    """Sends the access token of a login as `Authorization: Bearer <token>`.
+
+    :raises TypeError: the token is not a string.
+    :raises ValueError: the token is empty or cannot stand in a header.
+    """
+
+    __slots__ = ("_header",)
+
+    def __init__(self, access_token: str) -> None:
+        self._header = f"Bearer {header_value('access_token', access_token)}"
+
+    def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
+        """The one header, the same for every request."""
+        return {"Authorization": self._header}
+
+    def __repr__(self) -> str:
+        return "<BearerToken>"
+
+
+def header_value(name: str, value: str) -> str:
+    """`value` when it can stand in a header; the complaint names `name` and never shows the value."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, not {type(value).__name__}")
+    if not value:
+        raise ValueError(f"{name} is empty")
+    if not _HEADER_VALUE.fullmatch(value):
+        raise ValueError(f"{name} may hold printable ASCII only, without spaces or line breaks at its ends")
+    return value
+
+
+def signed_headers(signer: Signer, method: str, target: str, body: bytes, timestamp: int) -> Mapping[str, str]:
+    """What `signer` gives, refused when a header could break out of its line.
+
+    :raises ValueError: a header's name or value is not plain ASCII.
+    """
+    headers = signer.sign(method, target, body, timestamp)
+    for name, value in headers.items():
+        if not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"the signer gave {name[:40]!r}, which is no header name")
+        header_value(f"the signer's header {name}", value)
+    return headers
