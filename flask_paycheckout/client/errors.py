@@ -56,9 +56,9 @@ class PaymentsError(Exception):
     retry_after: float | None
 
     def __init__(self, operation: str, message: str | None = None, retry_after: float | None = None) -> None:
-        super().__init__(operation, message, retry_after)
         self.operation = operation
         self.message = _one_line(message)
+        super().__init__(operation, self.message, retry_after)
         self.retry_after = retry_after
 
     def __str__(self) -> str:
@@ -81,7 +81,7 @@ class TransportFailed(PaymentsError):  # noqa: N818 - the name says what happene
         request_sent: bool = True,
     ) -> None:
         super().__init__(operation, message, retry_after)
-        self.args = (operation, message, retry_after, request_sent)
+        self.args = (operation, self.message, retry_after, request_sent)
         self.request_sent = request_sent
 
 
@@ -103,7 +103,7 @@ class OutcomeUnknown(TransportFailed):
         reference: str | None = None,
     ) -> None:
         super().__init__(operation, message, retry_after)
-        self.args = (operation, message, retry_after, reference)
+        self.args = (operation, self.message, retry_after, reference)
         self.reference = reference
 
     def __str__(self) -> str:
@@ -130,9 +130,9 @@ class RequestRefused(PaymentsError):  # noqa: N818 - the name says what happened
         retry_after: float | None = None,
     ) -> None:
         super().__init__(operation, message, retry_after)
-        self.args = (operation, status_code, error, message, retry_after)
         self.status_code = status_code
         self.error = _one_line(error)
+        self.args = (operation, status_code, self.error, self.message, retry_after)
 
     def __str__(self) -> str:
         said = ": ".join(part for part in (self.error or _phrase(self.status_code), self.message) if part)

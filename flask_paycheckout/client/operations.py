@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import quote
 
-__all__ = ["MEBIBYTE", "Access", "Operation"]
+__all__ = ["MEBIBYTE", "Access", "Operation", "segment"]
 
 MEBIBYTE = 1024 * 1024
 
@@ -55,12 +55,16 @@ class Operation:
         """
         path = self.path
         for name, value in ids.items():
-            path = path.replace(f"{{{name}}}", _segment(value))
+            path = path.replace(f"{{{name}}}", segment(value))
         return path
 
 
-def _segment(value: str) -> str:
-    """`value` as one path segment, whatever it holds."""
+def segment(value: str) -> str:
+    """An id as exactly one path segment, whatever it holds.
+
+    :raises TypeError: it is not a string.
+    :raises ValueError: it cannot be one segment, or is longer than 500 characters.
+    """
     if not isinstance(value, str):
         raise TypeError(f"an id must be a string, not {type(value).__name__}")
     # Clients and servers drop these even when they are quoted, and would address another resource.

@@ -10,6 +10,7 @@ import logging
 import random
 import time
 from dataclasses import dataclass
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -93,6 +94,7 @@ def seconds_to_wait(header: str | None, now: float) -> float | None:
     if text.isascii() and text.isdigit():
         return float(text)
     try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+        moment = parsedate_to_datetime(text)
+        return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now)
     except (ValueError, OverflowError):
         return None

@@ -166,7 +166,7 @@ def _check_head(response: httpx.Response, max_bytes: int) -> None:
     if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
         raise _Refused("the body is encoded although plain bytes were asked for")
     length = response.headers.get("content-length", "")
-    if length.isdigit() and len(length) < 20 and int(length) > max_bytes:
+    if length.isdecimal() and len(length) < 20 and int(length) > max_bytes:
         raise _Refused(f"the body is larger than {max_bytes} bytes")
 
 
@@ -282,7 +282,7 @@ class _Backend(httpcore.SyncBackend):
 def _addresses(host: str, port: int) -> list[str]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise httpcore.ConnectError(str(error)) from None
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
@@ -339,7 +339,7 @@ def _fault_of(base_url: str) -> str | None:
     try:
         parts = urlsplit(base_url)
         host, port = parts.hostname, parts.port
-        httpx.URL(base_url)
+        httpx.URL(base_url).host.encode("idna")
     except (ValueError, httpx.InvalidURL):
         return "is not a URL: its host or port cannot be read"
     if parts.scheme not in ("http", "https"):

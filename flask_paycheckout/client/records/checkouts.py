@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from flask_paycheckout.client.operations import segment
+
 __all__ = ["CheckoutLink"]
 
 
@@ -16,3 +18,9 @@ class CheckoutLink(msgspec.Struct, frozen=True, rename="camel"):
 
     id: str
     url: str
+
+    def __post_init__(self) -> None:
+        # A checkout that could never be asked about, or that has no page, is none.
+        segment(self.id)
+        if not self.url:
+            raise ValueError("the checkout has no url")

@@ -15,6 +15,9 @@ import msgspec
 __all__ = ["Activity", "Deposit", "ExchangeInfo", "Fee", "PaymentFiat"]
 
 
+_MAX_NAME = 500
+
+
 class Fee(msgspec.Struct, frozen=True, rename="camel"):
     """What the payment method costs.
 
@@ -79,3 +82,8 @@ class Deposit(msgspec.Struct, frozen=True, rename="camel"):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     expired_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        # Both are stored and shown wherever payments are; nothing this long is an id or a status.
+        if max(len(self.deposit_id), len(self.status)) > _MAX_NAME:
+            raise ValueError(f"the deposit's id or status is longer than {_MAX_NAME} characters")

@@ -2,7 +2,7 @@
 
 What a field may hold follows from its annotation. A value of another kind reads as None, or as an empty tuple for
 lists, so that one malformed field never hides the others. A required field of another kind makes the whole record
-`Unreadable`.
+`Unreadable`, and so does a `ValueError` of the record's own `__post_init__`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ class RecordReader(Generic[R]):
             if required and value is None:
                 raise Unreadable(f"the data has no usable {wire_name}")
             values[name] = value
-        return self._record(**values)
+        try:
+            return self._record(**values)
+        except ValueError as fault:
+            raise Unreadable(str(fault)) from None
 
     def read_or_none(self, data: object) -> R | None:
         """The record, or None where `read` would raise."""

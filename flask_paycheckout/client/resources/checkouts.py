@@ -8,7 +8,7 @@ from flask_paycheckout.client.amounts import as_number
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.client.records.reading import RecordReader
-from flask_paycheckout.totals import Pay, Total
+from flask_paycheckout.totals import Pay, Receive, Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.client.calls import Caller
@@ -34,6 +34,7 @@ class Checkouts:
         """Opens a hosted page on which the customer pays `total`; tried again when the answer was lost.
 
         :raises Invalid: checkout is not enabled, the amount fits no payment method, or the conversion is not enabled.
+        :raises TypeError: `total` is neither a `Pay` nor a `Receive`.
         :raises PaymentsError: see `errors`.
         """
         return self._caller.record(_CREATE, _LINK, body=_asked(total))
@@ -46,6 +47,8 @@ def _asked(total: Total) -> JsonObject:
         if total.receive_in is not None:
             asked["outputCurrency"] = total.receive_in
         return asked
+    if not isinstance(total, Receive):
+        raise TypeError(f"total must be a Pay or a Receive, not {type(total).__name__}")
     return {
         "inputCurrency": total.pay_in,
         "outputCurrency": total.currency,

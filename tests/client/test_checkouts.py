@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import CheckoutLink, Invalid, TransportFailed
+from flask_paycheckout.totals import Pay, Receive, Total
+from tests.client.wire import Script, Shop, refusal, success
+
+LINK = {"id": "chk_1", "url": "https://pay.example.com/checkout/chk_1"}
+
+
+@pytest.mark.parametrize(
+    ("total", "body"),
+    [
+        pytest.param(Pay("12.5", "USD"), b'{"inputCurrency":"USD","inputAmount":12.50}', id="pay"),
+        pytest.param(
+            Pay("12.5", "USD", receive_in="usdc-polygon"),
+            b'{"inputCurrency":"USD","inputAmount":12.50,"outputCurrency":"usdc-polygon"}',
+            id="pay-receive-in",
+        ),
+        pytest.param(
+            Receive(Decimal("1E+2"), "usdc-polygon", pay_in="USD"),
+            b'{"inputCurrency":"USD","outputCurrency":"usdc-polygon","outputAmount":100}',
+            id="receive",
+        ),
+    ],
+)
+def test_a_total_names_exactly_one_amount(total: Total, body: bytes) -> None:
+    script = Script(success(LINK, 201))
+    assert Shop(script).checkouts.create(total) == CheckoutLink(LINK["id"], LINK["url"])
+    (request,) = script.requests
+    assert (request.method, request.url.raw_path, request.content) == ("POST", b"/v1/checkout", body)
+    assert request.headers["content-type"] == "application/json"
+
+
+def test_something_else_is_no_total() -> None:
+    with pytest.raises(TypeError, match="Pay or a Receive"):
+        Shop(Script(success(LINK))).checkouts.create("12.50")  # type: ignore[arg-type]
+
+
+def test_a_lost_answer_is_asked_for_again() -> None:
+    script = Script(httpx.ReadTimeout(""), b"<html>", success(LINK))
+    assert Shop(script).checkouts.create(Pay(1, "USD")).id == "chk_1"
+    assert len(script.requests) == 3
+
+
+def test_a_refusal_is_not_asked_again() -> None:
+    script = Script(refusal(400, "Bad Request", "Checkout is not enabled"))
+    with pytest.raises(Invalid, match="POST /v1/checkout: 400 Bad Request: Checkout is not enabled"):
+        Shop(script).checkouts.create(Pay(1, "USD"))
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param({}, id="empty"),
+        pytest.param([LINK], id="list"),
+        pytest.param({"id": "chk_1"}, id="no-url"),
+        pytest.param({**LINK, "id": 5}, id="number-id"),
+        pytest.param({**LINK, "id": ""}, id="empty-id"),
+        pytest.param({**LINK, "id": ".."}, id="dotted-id"),
+        pytest.param({**LINK, "id": "x" * 501}, id="long-id"),
+        pytest.param({**LINK, "id": "a\0b"}, id="nul-id"),
+        pytest.param({**LINK, "id": "\ud800"}, id="half-surrogate-id"),
+        pytest.param({**LINK, "url": ""}, id="empty-url"),
+        pytest.param({**LINK, "url": None}, id="null-url"),
+    ],
+)
+def test_half_a_link_is_no_link(data: Any) -> None:
+    with pytest.raises(TransportFailed, match=r"POST /v1/checkout: .* \(HTTP 200\)"):
+        Shop(Script(success(data)), count=0).checkouts.create(Pay(1, "USD"))

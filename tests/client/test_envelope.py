@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import json
+import time
+from decimal import Decimal
+
+import pytest
+
+from flask_paycheckout.client import Invalid, NotFound, PaymentsError, RateLimited, ServiceFault
+from flask_paycheckout.client.envelope import Ambiguous, Unreadable, data_of
+from tests.client.wire import refusal, success
+
+BOMB = 100_000
+
+
+@pytest.mark.parametrize("status_code", [200, 201, 299])
+def test_success_gives_its_data(status_code: int) -> None:
+    assert data_of("GET /x", success({"a": 1}, status_code)) == {"a": 1}
+
+
+def test_a_list_is_data_too() -> None:
+    assert data_of("GET /x", success([1])) == [1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"<html><body>502 Bad Gateway</body></html>", id="html"),
+        pytest.param(b"[]", id="list"),
+        pytest.param(b'"text"', id="string"),
+        pytest.param(b"200", id="number"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b'{"statusCode":200,"data":{}', id="cut-off"),
+        pytest.param(b'{"statusCode":200,"data":{}} x', id="trailing"),
+        pytest.param(b'\xef\xbb\xbf{"statusCode":200,"data":{}}', id="byte-order-mark"),
+        pytest.param(b'{"statusCode":200,"data":{"a":"\xff"}}', id="invalid-utf-8"),
+        pytest.param('{"statusCode":200,"data":{}}'.encode("utf-16"), id="utf-16"),
+        pytest.param(b'{"data":{}}', id="no-status-code"),
+        pytest.param(b'{"statusCode":true,"data":{}}', id="bool-status-code"),
+        pytest.param(b'{"statusCode":200.0,"data":{}}', id="float-status-code"),
+        pytest.param(b'{"statusCode":2e2,"data":{}}', id="exponent-status-code"),
+        pytest.param(b'{"statusCode":"200","data":{}}', id="string-status-code"),
+        pytest.param(b'{"statusCode":null,"data":{}}', id="null-status-code"),
+        pytest.param(b'{"statusCode":NaN,"data":{}}', id="nan-status-code"),
+        pytest.param(b'{"statusCode":' + b"2" * 5000 + b',"data":{}}', id="huge-status-code"),
+        pytest.param(b'{"statusCode":0,"data":{}}', id="zero"),
+        pytest.param(b'{"statusCode":199,"data":{}}', id="199"),
+        pytest.param(b'{"statusCode":302,"data":{}}', id="302"),
+        pytest.param(b'{"statusCode":600,"data":{}}', id="600"),
+        pytest.param(b'{"statusCode":-200,"data":{}}', id="negative"),
+        pytest.param(b'{"statusCode":200,"message":"ok"}', id="no-data"),
+        pytest.param(b'{"statusCode":200,"data":null}', id="null-data"),
+        pytest.param(b'{"statusCode":200,"data":"x"}', id="string-data"),
+        pytest.param(b'{"statusCode":500,"statusCode":200,"data":{}}', id="two-status-codes"),
+        pytest.param(b'{"statusCode":200,"data":{},"data":{}}', id="two-datas"),
+        pytest.param(b'{"statusCode":200,"data":{"amount":1,"amount":2}}', id="two-amounts"),
+        pytest.param(b"[" * BOMB, id="open-lists"),
+        pytest.param(b'{"a":' * BOMB, id="open-objects"),
+        pytest.param(b'{"statusCode":200,"data":' + b"[" * BOMB + b"]" * BOMB + b"}", id="deep-lists"),
+        pytest.param(b'{"statusCode":200,"data":{},"x":' + b'{"a":' * BOMB + b"1" + b"}" * (BOMB + 1), id="deep-rest"),
+    ],
+)
+def test_anything_else_is_unreadable_at_once(body: bytes) -> None:
+    start = time.monotonic()
+    with pytest.raises(Unreadable):
+        data_of("GET /x", body)
+    assert time.monotonic() - start < 2
+
+
+def test_a_key_named_twice_deeper_down_marks_only_that_object() -> None:
+    data = data_of("GET /x", b'{"statusCode":200,"data":{"fee":{"a":1,"a":2},"b":3}}')
+    assert isinstance(data, dict)
+    assert isinstance(data["fee"], Ambiguous)
+    assert not isinstance(data, Ambiguous)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12.50", Decimal("12.50")),
+        ("0.1", Decimal("0.1")),
+        ("1e3", Decimal("1E+3")),
+        ("-0.0", Decimal("-0.0")),
+        ("7", 7),
+        (
+            "123456789012345678901234567890.123456789012345678",
+            Decimal("123456789012345678901234567890.123456789012345678"),
+        ),
+        ("NaN", None),
+        ("-Infinity", None),
+        ("1e400", None),
+        ("1E-999999999", None),
+        ("1E999999999999999999999999", None),
+        ("0E999999999", None),
+        ("9" * 100_000, None),
+        ("0." + "9" * 100_000, None),
+    ],
+)
+def test_numbers_are_exact_or_nothing(text: str, value: object) -> None:
+    data = data_of("GET /x", b'{"statusCode":200,"data":{"n":%s}}' % text.encode())
+    assert isinstance(data, dict)
+    assert data["n"] == value
+    assert str(data["n"]) == str(value)
+
+
+def test_a_refusal_keeps_what_was_said() -> None:
+    with pytest.raises(NotFound) as caught:
+        data_of("GET /x", refusal(404, "Not Found", "Deposit not found"), 5.0)
+    error = caught.value
+    assert (error.operation, error.status_code, error.error, error.message, error.retry_after) == (
+        "GET /x",
+        404,
+        "Not Found",
+        "Deposit not found",
+        5.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [(refusal(400), Invalid), (refusal(429), RateLimited), (refusal(500), ServiceFault)],
+    ids=["400", "429", "500"],
+)
+def test_refusals_by_the_body(body: bytes, kind: type[PaymentsError]) -> None:
+    with pytest.raises(kind):
+        data_of("GET /x", body)
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        (None, None),
+        ("", None),
+        (5, None),
+        ({"a": 1}, None),
+        ([], None),
+        (["amount must be positive", 3, "currency is empty"], "amount must be positive; currency is empty"),
+    ],
+)
+def test_odd_error_texts_are_still_refusals(said: object, read: str | None) -> None:
+    with pytest.raises(Invalid) as caught:
+        data_of("GET /x", json.dumps({"statusCode": 400, "error": said, "message": said}).encode())
+    assert caught.value.message == read
+    assert caught.value.error == read

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from flask_paycheckout.client import (
+    Invalid,
+    NotFound,
+    OutcomeUnknown,
+    PaymentsError,
+    RateLimited,
+    RequestRefused,
+    ServiceFault,
+    TransportFailed,
+    Unauthorized,
+)
+from flask_paycheckout.client.errors import refusal_for
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (400, Invalid),
+        (401, Unauthorized),
+        (402, Invalid),
+        (403, Unauthorized),
+        (404, NotFound),
+        (409, Invalid),
+        (422, Invalid),
+        (429, RateLimited),
+        (499, Invalid),
+        (500, ServiceFault),
+        (503, ServiceFault),
+        (599, ServiceFault),
+    ],
+)
+def test_each_status_code_has_its_error(status: int, kind: type[RequestRefused]) -> None:
+    assert refusal_for(status) is kind
+
+
+def test_the_tree() -> None:
+    assert issubclass(OutcomeUnknown, TransportFailed)
+    assert issubclass(TransportFailed, PaymentsError)
+    assert not issubclass(TransportFailed, RequestRefused)
+    for kind in (NotFound, Unauthorized, Invalid, RateLimited, ServiceFault):
+        assert kind.__bases__ == (RequestRefused,)
+
+
+ERRORS = [
+    PaymentsError("GET /x", "why", 3.0),
+    TransportFailed("GET /x", "gone", 3.0, request_sent=False),
+    OutcomeUnknown("POST /x", "gone", None, "ref-1"),
+    NotFound("GET /x", 404, "Not Found", "Deposit not found"),
+    RateLimited("GET /x", 429, None, None, 7.5),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy], ids=["pickle", "copy"])  # noqa: S301
+def test_errors_survive_a_queue(error: PaymentsError, again: object) -> None:
+    assert callable(again)
+    twin = again(error)
+    assert type(twin) is type(error)
+    assert vars(twin) == vars(error)
+    assert str(twin) == str(error)
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (PaymentsError("GET /x"), "GET /x: failed"),
+        (TransportFailed("GET /x", "out of time"), "GET /x: out of time"),
+        (
+            OutcomeUnknown("POST /x", "out of time", None, "ref-1"),
+            "POST /x: out of time; it may have been carried out: look it up by 'ref-1' before sending it again",
+        ),
+        (
+            OutcomeUnknown("POST /x", "out of time"),
+            "POST /x: out of time; it may have been carried out: look it up before sending it again",
+        ),
+        (NotFound("GET /x", 404, "Not Found", "Deposit not found"), "GET /x: 404 Not Found: Deposit not found"),
+        (Invalid("GET /x", 400), "GET /x: 400 Bad Request"),
+        (Invalid("GET /x", 499), "GET /x: 499"),
+    ],
+)
+def test_an_error_is_one_clear_line(error: PaymentsError, line: str) -> None:
+    assert str(error) == line
+
+
+def test_what_a_stranger_says_stays_short_and_on_one_line() -> None:
+    error = Invalid("GET /x", 400, "e\x1b[31m\n" * 9000, "m\r\nFAKE LOG \u2028" * 9000)
+    assert len(error.message or "") == len(error.error or "") == 300
+    assert str(error).isprintable()
+    assert repr(error).isprintable()
+    assert len(repr(error)) < 800

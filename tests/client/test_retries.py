@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flask_paycheckout.client import (
+    Invalid,
+    NotFound,
+    RateLimited,
+    ServiceFault,
+    TransportFailed,
+    Unauthorized,
+)
+from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.retries import seconds_to_wait
+from tests.client.wire import DEPOSIT, Handler, Script, Shop, Watch, refusal, success
+
+NOW = 1767225600.0
+GOOD = success(DEPOSIT)
+
+
+def limited(seconds: str, body: bytes = b"") -> httpx.Response:
+    return httpx.Response(429, headers={"Retry-After": seconds}, content=body or refusal(429))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        httpx.ConnectError("refused"),
+        httpx.ReadTimeout("late"),
+        httpx.RemoteProtocolError("broken"),
+        ConnectionResetError("reset"),
+        b"<html>",
+        refusal(500),
+        refusal(503),
+        refusal(429),
+        httpx.Response(502, content=b"Bad Gateway"),
+        httpx.Response(429, content=b"slow down"),
+    ],
+    ids=["refused", "timeout", "broken", "reset", "html", "500", "503", "429", "bad-gateway", "plain-429"],
+)
+def test_reads_are_tried_again(fault: bytes | httpx.Response | Exception) -> None:
+    script = Script(fault, fault, GOOD)
+    assert Shop(script).deposits.get("chk_1").deposit_id == "chk_1"
+    assert len(script.requests) == 3
+
+
+@pytest.mark.parametrize(("status", "kind"), [(400, Invalid), (401, Unauthorized), (404, NotFound)])
+def test_a_plain_no_is_not_asked_again(status: int, kind: type[Exception]) -> None:
+    script = Script(refusal(status))
+    with pytest.raises(kind):
+        Shop(script).deposits.get("chk_1")
+    assert len(script.requests) == 1
+
+
+def test_the_last_error_is_what_is_raised() -> None:
+    script = Script(httpx.ReadTimeout(""), b"<html>", refusal(503, "Unavailable", "third"))
+    with pytest.raises(ServiceFault, match="third"):
+        Shop(script).deposits.get("chk_1")
+    assert len(script.requests) == 3
+
+
+def test_no_retries_means_one_attempt() -> None:
+    script = Script(refusal(500))
+    with pytest.raises(ServiceFault):
+        Shop(script, count=0).deposits.get("chk_1")
+    assert len(script.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("chance", "sleeps"), [(1.0, [0.2, 0.4, 0.8, 1.6, 2.0]), (0.5, [0.1, 0.2, 0.4, 0.8, 1.0]), (0.0, [0.0] * 5)]
+)
+def test_waits_double_under_full_jitter(chance: float, sleeps: list[float]) -> None:
+    shop = Shop(Script(refusal(500)), watch=Watch(chance=chance), count=5)
+    with pytest.raises(ServiceFault):
+        shop.deposits.get("chk_1")
+    assert shop.watch.sleeps == pytest.approx(sleeps)
+
+
+def test_a_wait_that_the_service_names_is_kept() -> None:
+    shop = Shop(Script(limited("3"), limited("Thu, 01 Jan 2026 00:00:07 GMT", b"no envelope"), GOOD))
+    shop.deposits.get("chk_1")
+    assert shop.watch.sleeps == [3.0, 4.0]
+
+
+def test_a_wait_beyond_the_budget_is_handed_to_the_caller() -> None:
+    shop = Shop(Script(limited("15")), budget=15.0)
+    with pytest.raises(RateLimited) as caught:
+        shop.deposits.get("chk_1")
+    assert caught.value.retry_after == 15.0
+    assert shop.watch.sleeps == []
+
+
+def test_a_proxys_wait_is_kept_too() -> None:
+    shop = Shop(Script(httpx.Response(503, headers={"Retry-After": "60"}, content=b"<html>")))
+    with pytest.raises(TransportFailed) as caught:
+        shop.deposits.get("chk_1")
+    assert caught.value.retry_after == 60.0
+    assert shop.watch.sleeps == []
+
+
+def slow(watch: Watch, seconds: float, told: list[float]) -> Handler:
+    def handle(request: httpx.Request) -> httpx.Response:
+        told.append(request.extensions["timeout"]["read"])
+        watch.passed += seconds
+        raise httpx.ReadTimeout("")
+
+    return handle
+
+
+def test_attempts_share_one_budget() -> None:
+    watch, told = Watch(), list[float]()
+    shop = Shop(slow(watch, 2.0, told), watch=watch, count=9, budget=5.0)
+    with pytest.raises(TransportFailed):
+        shop.deposits.get("chk_1")
+    assert told == pytest.approx([5.0, 2.8, 0.4])
+    assert watch.passed == pytest.approx(sum(watch.sleeps) + 3 * 2.0)
+
+
+@given(st.floats(0.01, 20), st.floats(0, 1), st.lists(st.integers(0, 30), min_size=1), st.integers(0, 9))
+def test_waits_never_pass_the_budget(budget: float, chance: float, waits: list[int], count: int) -> None:
+    shop = Shop(Script(*(limited(str(w)) for w in waits)), watch=Watch(chance=chance), count=count, budget=budget)
+    with pytest.raises(RateLimited):
+        shop.deposits.get("chk_1")
+    assert shop.watch.passed < budget
+    assert len(shop.watch.sleeps) <= count
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("0", 0.0),
+        (" 7 ", 7.0),
+        ("Thu, 01 Jan 2026 00:01:00 GMT", 60.0),
+        ("Thu, 01 Jan 2026 00:01:00 -0000", 60.0),
+        ("Thu, 01 Jan 2026 01:01:00 +0100", 60.0),
+        ("Wed, 31 Dec 2025 23:59:00 GMT", 0.0),
+        ("-5", None),
+        ("1.5", None),
+        ("soon", None),
+        ("", None),
+        ("²", None),
+        ("٣", None),
+        ("9" * 41, None),
+        ("Fri, 01 Jan 99999 00:00:00 GMT", None),
+    ],
+)
+def test_what_retry_after_asks_for(header: str | None, seconds: float | None) -> None:
+    assert seconds_to_wait(header, NOW) == seconds
+
+
+@given(st.text(max_size=45))
+def test_any_retry_after_is_read_without_harm(header: str) -> None:
+    wait = seconds_to_wait(header, NOW)
+    assert wait is None or wait >= 0
+
+
+def test_what_may_move_money_cannot_be_repeatable() -> None:
+    with pytest.raises(ValueError, match="must not be repeated"):
+        Operation("POST", "/v2/disbursement/fiat", repeatable=True, may_move_money=True)

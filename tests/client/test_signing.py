@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import pytest
+
+from flask_paycheckout.client import BearerToken, HmacSigner
+from flask_paycheckout.client.signing import signed_headers
+
+SECRET = "sandbox-secret-0123456789abcdef"
+NOW = 1767225600
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "body", "signature"),
+    [
+        pytest.param(
+            "POST",
+            "/v1/checkout",
+            b'{"inputCurrency":"USD","inputAmount":12.5}',
+            "2b2536039fa597360711922f5fed0cf0778faff9151ec857dc85948c004882bb",
+            id="post-with-body",
+        ),
+        pytest.param(
+            "GET",
+            "/v1/recipient?limit=10&page=2",
+            b"",
+            "65698f26ea4dcc5a6cee5f53b50240d1be6aa24671d3ee0c0e32f2ba7ab5b96a",
+            id="get-with-query",
+        ),
+    ],
+)
+def test_published_vectors(method: str, target: str, body: bytes, signature: str) -> None:
+    headers = HmacSigner("sandbox-client", SECRET).sign(method, target, body, NOW)
+    assert headers == {"X-Client-ID": "sandbox-client", "X-Timestamp": str(NOW), "X-Signature": signature}
+
+
+def test_one_signer_signs_many_requests_alike() -> None:
+    signer = HmacSigner("c", SECRET)
+    assert signer.sign("GET", "/a", b"", NOW) == signer.sign("GET", "/a", b"", NOW)
+    assert signer.sign("GET", "/a", b"", NOW) != signer.sign("GET", "/b", b"", NOW)
+
+
+def test_bearer_token_is_the_authorization_header() -> None:
+    assert BearerToken("t0ken").sign("GET", "/", b"", NOW) == {"Authorization": "Bearer t0ken"}
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Evil: 1", "a\n", "a\0b", " a", "a ", "tab\there", "é", "\x7f"])
+def test_credentials_that_would_break_a_header_are_refused_unseen(value: str) -> None:
+    for make in (lambda: HmacSigner(value, "s"), lambda: BearerToken(value)):
+        with pytest.raises(ValueError, match="printable ASCII") as caught:
+            make()
+        assert caught.value.args[0].startswith(("client_id may hold", "access_token may hold"))
+
+
+@pytest.mark.parametrize(("client_id", "secret"), [("", "s"), ("c", "")], ids=["id", "secret"])
+def test_empty_credentials_are_refused(client_id: str, secret: str) -> None:
+    with pytest.raises(ValueError, match="is empty"):
+        HmacSigner(client_id, secret)
+
+
+@pytest.mark.parametrize(("client_id", "secret"), [(1, "s"), ("c", b"s")], ids=["id", "secret"])
+def test_credentials_are_strings(client_id: object, secret: object) -> None:
+    with pytest.raises(TypeError, match="must be a string"):
+        HmacSigner(client_id, secret)  # type: ignore[arg-type]
+
+
+def test_signers_show_nothing() -> None:
+    assert repr(HmacSigner("c", "canary")) == "<HmacSigner>"
+    assert repr(BearerToken("canary")) == "<BearerToken>"
+
+
+class Crooked:
+    def __init__(self, headers: dict[str, str]) -> None:
+        self.headers = headers
+
+    def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
+        return self.headers
+
+
+@pytest.mark.parametrize("headers", [{"X-A": "a\r\nb"}, {"X A": "a"}, {"X-A\r\n": "a"}, {"": "a"}])
+def test_a_signer_cannot_break_out_of_its_headers(headers: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="header"):
+        signed_headers(Crooked(headers), "GET", "/", b"", NOW)

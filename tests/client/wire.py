@@ -1,0 +1,172 @@
+"""What the client's tests talk to: canned answers without a socket, and a raw socket server for broken ones."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+
+from flask_paycheckout.client.calls import Caller
+from flask_paycheckout.client.operations import Access
+from flask_paycheckout.client.resources.checkouts import Checkouts
+from flask_paycheckout.client.resources.deposits import Deposits
+from flask_paycheckout.client.retries import Pace, Retries
+from flask_paycheckout.client.signing import HmacSigner
+from flask_paycheckout.client.transport import Transport
+
+BASE_URL = "https://api.example.com"
+CLIENT_ID = "shop-1"
+CLIENT_SECRET = "canary-secret-5f1d"
+
+DEPOSIT: dict[str, Any] = {
+    "depositId": "chk_1",
+    "depositType": "checkout",
+    "userId": "u1",
+    "inputCurrency": "USD",
+    "outputCurrency": "usdc-polygon",
+    "inputAmount": 12.5,
+    "outputAmount": 12.1,
+    "fee": {"amount": 0.4, "percentage": 3, "currency": "USD"},
+    "paymentFiat": {"bankCode": "first_bank", "bankName": "First Bank", "qrData": "QR"},
+    "paymentCrypto": {"network": "polygon", "hops": [1, {"a": None}]},
+    "status": "completed",
+    "activityHistory": [
+        {"activity": "Paid", "description": "by bank", "status": "completed", "updatedAt": "2026-01-01T10:00:00.000Z"}
+    ],
+    "exchangeInfo": {"exchangeRate": 0.97, "outputCurrency": "usdc-polygon", "outputAmount": 12.1},
+    "createdAt": "2026-01-01T09:00:00.000Z",
+    "updatedAt": "2026-01-01T10:00:00Z",
+    "expiredAt": "2026-01-01T11:15:00+02:00",
+}
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+def success(data: object, status_code: int = 200) -> bytes:
+    """The envelope of a call that went well."""
+    return json.dumps({"statusCode": status_code, "message": "ok", "data": data}).encode()
+
+
+def refusal(status_code: int, error: object = "Bad", message: object = "No") -> bytes:
+    """The envelope of a call that was refused."""
+    return json.dumps({"statusCode": status_code, "error": error, "message": message}).encode()
+
+
+def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+    """A whole HTTP answer as bytes."""
+    head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+class Script:
+    """Answers calls one after the other as told, the last answer again and again; keeps the requests."""
+
+    def __init__(self, *answers: bytes | httpx.Response | Exception) -> None:
+        self.answers = list(answers)
+        self.requests: list[httpx.Request] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx.Response(200, content=answer) if isinstance(answer, bytes) else answer
+
+
+class Watch:
+    """Time that passes only by sleeping, and chance that always draws the same."""
+
+    def __init__(self, wall: float = 1767225600.0, chance: float = 1.0) -> None:
+        self.start = wall
+        self.passed = 0.0
+        self.sleeps: list[float] = []
+        self.pace = Pace(
+            wall=lambda: self.start + self.passed,
+            elapsed=lambda: self.passed,
+            sleep=self.sleep,
+            chance=lambda: chance,
+        )
+
+    def sleep(self, seconds: float) -> None:
+        self.sleeps.append(seconds)
+        self.passed += seconds
+
+
+class Shop:
+    """The resources over a script, with a watch in place of real time."""
+
+    def __init__(self, handler: Handler, *, watch: Watch | None = None, count: int = 2, budget: float = 15.0) -> None:
+        self.watch = watch or Watch()
+        signers = {Access.SIGNED: HmacSigner(CLIENT_ID, CLIENT_SECRET)}
+        transport = Transport(BASE_URL, signers, httpx.MockTransport(handler))
+        self.caller = Caller(transport, Retries(count, budget, self.watch.pace))
+        self.checkouts = Checkouts(self.caller)
+        self.deposits = Deposits(self.caller)
+
+
+class RawServer:
+    """A server on a real socket that reads whole requests and answers with whatever bytes it is told."""
+
+    def __init__(self, answer: Callable[[socket.socket, RawServer], None]) -> None:
+        self.answer = answer
+        self.requests: list[tuple[int, bytes]] = []
+        self.connections = 0
+        self.closing = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: list[socket.socket] = []
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def close(self) -> None:
+        self.closing.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._threads[0].join()
+        self._listener.close()
+        for connection in self._open:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads[1:]:
+            thread.join()
+
+    def _accept(self) -> None:
+        while not self.closing.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._open.append(connection)
+            thread = threading.Thread(target=self._serve, args=(connection, self.connections))
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket, number: int) -> None:
+        with connection, contextlib.suppress(OSError):
+            while (request := _whole_request(connection)) and not self.closing.is_set():
+                self.requests.append((number, request))
+                self.answer(connection, self)
+
+
+def _whole_request(connection: socket.socket) -> bytes:
+    """One request with its body, or nothing when the peer has gone."""
+    read = b""
+    while b"\r\n\r\n" not in read:
+        part = connection.recv(65536)
+        if not part:
+            return b""
+        read += part
+    head, _, body = read.partition(b"\r\n\r\n")
+    lengths = [line.split(b":")[1] for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")]
+    while len(body) < int(lengths[0] if lengths else 0):
+        body += connection.recv(65536)
+    return head + b"\r\n\r\n" + body
