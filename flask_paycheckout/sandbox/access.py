@@ -1,0 +1,75 @@
+"""Who may call an operation: the signature of a client, and room for the access token of a user.
+
+The signature is the lowercase hexadecimal HMAC-SHA256, keyed with the client secret, of four lines:
+method, target (path and query exactly as sent), timestamp, and lowercase hexadecimal SHA-256 of the body.
+The service's real formula is not shown; this one stands in for it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from hashlib import sha256
+from urllib.parse import quote
+
+from flask import g, request
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.envelope import Refusal, unworded
+from flask_paycheckout.sandbox.world import unknown, world
+
+# Compared against when a client id is unknown, so that it costs the same time as a known one.
+_NO_SECRET = "no such client"
+_TIMESTAMP_DIGITS = 12
+
+
+def string_to_sign(method: str, target: str, timestamp: str, body: bytes) -> str:
+    return "\n".join((method, target, timestamp, sha256(body).hexdigest()))
+
+
+def sign(secret: str, text: str) -> str:
+    return hmac.new(secret.encode(), text.encode(), sha256).hexdigest()
+
+
+def sent_target() -> str:
+    """Path and query as the client wrote them, as far as the server passes that on."""
+    sent = request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI")
+    if isinstance(sent, str) and sent.startswith("/"):
+        return sent
+    path = quote(request.environ["PATH_INFO"].encode("latin-1"), safe="/:@!$&'()*+,;=-._~")
+    query = request.environ.get("QUERY_STRING", "")
+    return f"{path}?{query}" if query else path
+
+
+def check_signature(session: Session) -> Account:
+    """The account whose client signed the current request."""
+    client_id = request.headers.get("X-Client-ID", "")
+    account = session.execute(select(Account).where(Account.client_id == client_id)).scalar_one_or_none()
+    if unknown("signature") == "off":
+        return account or session.execute(select(Account).order_by(Account.user_id).limit(1)).scalar_one()
+    signed = _is_signed_with(account.client_secret if account else _NO_SECRET)
+    if account is None or not signed or not _is_timely():
+        g.rejected_string = g.signed_string
+        raise _refused()
+    return account
+
+
+def _is_signed_with(secret: str) -> bool:
+    timestamp = request.headers.get("X-Timestamp", "")
+    text = string_to_sign(request.method, sent_target(), timestamp, request.get_data())
+    g.signed_string = text
+    return hmac.compare_digest(request.headers.get("X-Signature", "").encode(), sign(secret, text).encode())
+
+
+def _is_timely() -> bool:
+    window = unknown("timestamp_window")
+    sent = request.headers.get("X-Timestamp", "")
+    if not (sent.isascii() and sent.isdigit() and len(sent) <= _TIMESTAMP_DIGITS):
+        return False
+    return window == "off" or any(abs(int(sent) - now) <= int(window) for now in world().clock.timestamps())
+
+
+def _refused() -> Refusal:
+    """One answer for every reason: which part was wrong is in the request log, for the developer only."""
+    return unworded(int(unknown("signature_error")), "The signature, its timestamp or the client id is not valid.")

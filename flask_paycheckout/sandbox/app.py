@@ -1,0 +1,93 @@
+"""Builds one world of the payments service as a Flask application."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping
+
+from flask import Flask
+
+from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
+from flask_paycheckout.sandbox.clock import Clock
+from flask_paycheckout.sandbox.connection import SandboxApp
+from flask_paycheckout.sandbox.control import control, refuse
+from flask_paycheckout.sandbox.database import configure_database, db, is_memory, transaction, tune_engine
+from flask_paycheckout.sandbox.deposits.endpoints import deposits
+from flask_paycheckout.sandbox.exchange import surround
+from flask_paycheckout.sandbox.guard import Forbidden, allowed_hosts
+from flask_paycheckout.sandbox.hosted_page import hosted_page
+from flask_paycheckout.sandbox.inspector import inspector
+from flask_paycheckout.sandbox.start_state import Beginning, prepare
+from flask_paycheckout.sandbox.unknowns import choose
+from flask_paycheckout.sandbox.webhook_sender import check_endpoint, make_sender
+from flask_paycheckout.sandbox.world import EXTENSION_KEY, WebhookSender, World
+
+DEFAULT_BASE_URL = "http://127.0.0.1:8790"
+
+
+def create_sandbox(
+    *,
+    database: str = "sqlite://",
+    webhook_url: str | None = None,
+    control_token: str | None = None,
+    seed: int | str | None = None,
+    unknowns: Mapping[str, str] | None = None,
+    base_url: str = DEFAULT_BASE_URL,
+    send_webhook: WebhookSender | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+    allow_hosts: Iterable[str] = (),
+    allow_remote_control: bool = False,
+    allow_remote_webhooks: bool = False,
+) -> Flask:
+    """The payments service in its start state, as a WSGI application of its own.
+
+    :param database: a SQLAlchemy URL: SQLite in memory, a SQLite file, or PostgreSQL. What is in it already is kept.
+    :param webhook_url: where webhooks go; None for nowhere until the control interface says so.
+    :param control_token: the secret of the control interface; made up when None (`world(app).control_token`).
+    :param seed: makes every identifier a consequence of it; with None they are random.
+    :param unknowns: values of the switches in `unknowns.py`, by name.
+    :param base_url: what the `url` of a checkout begins with; its host is one the sandbox answers to.
+    :param send_webhook: called as `(url, headers, body)` in place of sending over HTTP; gives the HTTP status that was
+        answered, or raises OSError for no answer.
+    :param sleep: what the fault `delay` waits with.
+    :param allow_hosts: further host names to answer to.
+    :param allow_remote_control: let other machines use the control interface and the inspector, with the token.
+    :param allow_remote_webhooks: let webhooks leave this machine.
+    :raises UnknownError: a switch or value that does not exist.
+    :raises EndpointError: `webhook_url` cannot be used.
+    """
+    loopback_only = send_webhook is None and not allow_remote_webhooks
+    if webhook_url is not None:
+        check_endpoint(webhook_url, loopback_only=loopback_only)
+    world = World(
+        clock=Clock(),
+        unknowns=choose(unknowns),
+        control_token=control_token or secrets.token_urlsafe(24),
+        base_url=base_url.rstrip("/"),
+        send_webhook=send_webhook or make_sender(loopback_only=loopback_only),
+        sleep=sleep,
+        shared_database=not is_memory(database),
+        hosts=allowed_hosts(base_url, *allow_hosts),
+        allow_remote_control=allow_remote_control,
+        loopback_webhooks_only=loopback_only,
+    )
+    return _assemble(world, database, Beginning(None if seed is None else str(seed), webhook_url))
+
+
+def _assemble(world: World, database: str, beginning: Beginning) -> Flask:
+    app = SandboxApp(__name__)
+    app.extensions[EXTENSION_KEY] = world
+    configure_database(app, database)
+    surround(app)
+    app.register_error_handler(Forbidden, refuse)
+    for blueprint in (checkouts, deposits, control, hosted_page, inspector):
+        app.register_blueprint(blueprint)
+    with app.app_context():
+        tune_engine(db.engine)
+        with transaction() as session:
+            prepare(session, world, beginning, is_new=not world.shared_database)
+        # A world that nobody uses any more closes its connections instead of leaving that to chance.
+        weakref.finalize(app, db.engine.dispose)
+    return app

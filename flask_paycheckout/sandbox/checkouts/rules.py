@@ -1,0 +1,91 @@
+"""What a checkout may ask for, and which methods can pay it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.checkouts.tables import PAGE_VALIDITY, Checkout
+from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
+from flask_paycheckout.sandbox.envelope import unworded
+from flask_paycheckout.sandbox.fields import optional_amount, optional_text, read_text
+from flask_paycheckout.sandbox.ids import new_id
+from flask_paycheckout.sandbox.payment_methods import PaymentMethod, enabled_methods, find_rate, quote, usable
+from flask_paycheckout.sandbox.quotes import Quote
+from flask_paycheckout.sandbox.world import unknown, world
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a `POST /v1/checkout` asks for."""
+
+    input_currency: str
+    output_currency: str
+    input_amount: Decimal | None
+    output_amount: Decimal | None
+
+
+def read_asked(body: dict[str, Any]) -> Asked:
+    """The request's fields, checked one by one."""
+    input_currency = read_text(body, "inputCurrency")
+    output_currency = optional_text(body, "outputCurrency") or input_currency
+    asked = Asked(
+        input_currency, output_currency, optional_amount(body, "inputAmount"), optional_amount(body, "outputAmount")
+    )
+    if (asked.input_amount is None) == (asked.output_amount is None):
+        raise unworded(400, "Send exactly one of inputAmount and outputAmount.")
+    _check_divisible("inputCurrency", input_currency, "inputAmount", asked.input_amount)
+    _check_divisible("outputCurrency", output_currency, "outputAmount", asked.output_amount)
+    return asked
+
+
+def _check_divisible(currency_field: str, currency: str, amount_field: str, amount: Decimal | None) -> None:
+    decimals = decimals_of(currency)
+    if decimals is None:
+        raise unworded(400, f"{currency_field} is no valid currency or token code.")
+    if amount is not None and not is_divisible(amount, decimals):
+        raise unworded(400, f"{amount_field} has more than the {decimals} decimals of {currency}.")
+
+
+def store_checkout(session: Session, user_id: str, asked: Asked) -> Checkout:
+    """The checkout, if some enabled method can take its amount."""
+    rate = find_rate(session, asked.input_currency, asked.output_currency)
+    if rate is None:
+        raise unworded(int(unknown("conversion_refused")), "Conversion is not enabled for this pair of currencies.")
+    now = world().clock.now()
+    checkout = Checkout(
+        id=new_id(session),
+        user_id=user_id,
+        input_currency=asked.input_currency,
+        output_currency=asked.output_currency,
+        input_amount=asked.input_amount,
+        output_amount=asked.output_amount,
+        rate=rate,
+        created_at=now,
+        expires_at=now + PAGE_VALIDITY,
+    )
+    if not offers(session, checkout):
+        raise unworded(400, "The amount is outside the limits of every enabled payment method.")
+    session.add(checkout)
+    return checkout
+
+
+def offers(session: Session, checkout: Checkout) -> list[tuple[PaymentMethod, Quote]]:
+    """The methods that this checkout's amount can be paid with, each with what it comes to."""
+    return usable((method, quote_of(checkout, method)) for method in enabled_methods(session, checkout.input_currency))
+
+
+def quote_of(checkout: Checkout, method: PaymentMethod) -> Quote:
+    return quote(method, checkout.output_currency, checkout.rate, checkout.input_amount, checkout.output_amount)
+
+
+def find_checkout(session: Session, checkout_id: str) -> Checkout | None:
+    return session.execute(select(Checkout).where(Checkout.id == checkout_id)).scalar_one_or_none()
+
+
+def page_url(checkout_id: str) -> str:
+    return f"{world().base_url}/checkout/{checkout_id}"

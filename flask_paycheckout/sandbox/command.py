@@ -1,0 +1,158 @@
+"""The command line: `python -m flask_paycheckout.sandbox`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from threading import Event, Thread
+
+from flask import Flask
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+
+from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, EMAIL, PASSWORD
+from flask_paycheckout.sandbox.app import create_sandbox
+from flask_paycheckout.sandbox.due import run_due
+from flask_paycheckout.sandbox.unknowns import UNKNOWNS, UnknownError
+from flask_paycheckout.sandbox.webhook_sender import EndpointError
+from flask_paycheckout.sandbox.world import world
+
+#: Seconds between two looks at what has fallen due by the mere passing of time.
+TICK = 1.0
+
+
+class QuietHandler(WSGIRequestHandler):
+    """Serves without a line per request: the inspector shows them better."""
+
+    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002 - werkzeug's own name
+        if type == "error":
+            super().log(type, message, *args)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve a sandbox until Ctrl-C, or only print what was asked for."""
+    options = _parser().parse_args(argv)
+    if options.list_unknowns:
+        print(unknowns_as_json() if options.json else unknowns_as_text())  # noqa: T201 - this is the output
+        return 0
+    try:
+        return _serve(options)
+    except (UnknownError, EndpointError, ArgumentError, SQLAlchemyError, OSError) as wrong:
+        print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m flask_paycheckout.sandbox", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument("--port", type=int, default=8790, help="port to listen on; 0 takes a free one (%(default)s)")
+    parser.add_argument("--database", default="sqlite://", metavar="URL", help="SQLite in memory unless given")
+    parser.add_argument("--webhook-url", metavar="URL", help="where webhooks are sent")
+    parser.add_argument("--control-token", metavar="TOKEN", help="made up and printed unless given")
+    parser.add_argument("--seed", metavar="N", help="makes identifiers repeatable")
+    parser.add_argument("--unknown", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a switch")
+    parser.add_argument("--list-unknowns", action="store_true", help="print the switches and stop")
+    parser.add_argument("--json", action="store_true", help="print for a program")
+    parser.add_argument("--base-url", metavar="URL", help="what checkout addresses begin with")
+    parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help="a host name to answer to")
+    parser.add_argument("--allow-remote-control", action="store_true", help="let other machines pull the levers")
+    parser.add_argument("--allow-remote-webhooks", action="store_true", help="let webhooks leave this machine")
+    return parser
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE; --list-unknowns shows names and values")
+    return name, value
+
+
+def unknowns_as_text() -> str:
+    """The table of switches for people."""
+    lines = [f"{'NAME':<28}{'DEFAULT':<12}{'ALTERNATIVES':<32}MEANING"]
+    lines += [f"{u.name:<28}{u.default:<12}{', '.join(u.alternatives):<32}{u.meaning}" for u in UNKNOWNS]
+    return "\n".join(lines)
+
+
+def unknowns_as_json() -> str:
+    return json.dumps([asdict(unknown) for unknown in UNKNOWNS], indent=2)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    # The port is taken first: the checkouts' addresses hold it, also when any free one will do.
+    server = make_server(options.host, options.port, _not_ready, threaded=True, request_handler=QuietHandler)
+    try:
+        server.app = app = _build(options, server)
+        print(_greeting(app, options), flush=True)  # noqa: T201
+        _run(server, app)
+    finally:
+        server.server_close()
+    return 0
+
+
+def _not_ready(environ: object, start_response: object) -> list[bytes]:
+    raise ConnectionError("the sandbox is still being built")
+
+
+def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
+    host = f"[{options.host}]" if ":" in options.host else options.host
+    return create_sandbox(
+        database=options.database,
+        webhook_url=options.webhook_url,
+        control_token=options.control_token,
+        seed=options.seed,
+        unknowns=dict(options.unknown),
+        base_url=options.base_url or f"http://{host}:{server.server_port}",
+        allow_hosts=options.allow_host,
+        allow_remote_control=options.allow_remote_control,
+        allow_remote_webhooks=options.allow_remote_webhooks,
+    )
+
+
+def _run(server: BaseWSGIServer, app: Flask) -> None:
+    stop = Event()
+    ticker = Thread(target=_tick, args=(app, stop), name="sandbox-ticker", daemon=True)
+    ticker.start()
+    try:
+        server.serve_forever()
+    finally:
+        stop.set()
+        ticker.join()
+
+
+def _tick(app: Flask, stop: Event) -> None:
+    """Run what falls due while nobody asks for anything."""
+    while not stop.wait(TICK):
+        try:
+            with app.app_context():
+                run_due()
+        except Exception:
+            # One bad moment of the database must not end the retries of the whole run.
+            app.logger.exception("What fell due could not be run; it is tried again.")
+
+
+def facts(app: Flask) -> dict[str, str]:
+    """What one needs to use a sandbox."""
+    here = world(app)
+    return {
+        "baseUrl": here.base_url,
+        "inspector": f"{here.base_url}/",
+        "checkoutPages": f"{here.base_url}/checkout/",
+        "clientId": CLIENT_ID,
+        "clientSecret": CLIENT_SECRET,
+        "accessToken": ACCESS_TOKEN,
+        "email": EMAIL,
+        "password": PASSWORD,
+        "controlToken": here.control_token,
+    }
+
+
+def _greeting(app: Flask, options: argparse.Namespace) -> str:
+    known = facts(app)
+    if options.json:
+        return json.dumps(known)
+    lines = ["The payments sandbox is listening. It moves no real money.", ""]
+    return "\n".join(lines + [f"  {name:<15}{value}" for name, value in known.items()] + ["", "Ctrl-C stops it."])

@@ -1,0 +1,147 @@
+"""The sandbox's own database: the mapped base, exact column types, engines and transactions.
+
+Money is stored as exact text and times in UTC. A transaction never spans an HTTP call: it commits and gives its
+connection back first, because whoever receives a webhook calls the sandbox again, perhaps in the same thread.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import CursorResult, DateTime, Dialect, Engine, String, UpdateBase, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.orm import DeclarativeBase, Session
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.types import TypeDecorator
+
+# One database in memory per world. The path is never opened; written like this, Flask-SQLAlchemy leaves the choice of
+# pool to us: one connection that threads take turns at, instead of one that they use at the same time.
+_MEMORY = "sqlite:///file:/sandbox?mode=memory&uri=true"
+_BUSY_SECONDS = 30
+# Any number will do, as long as every sandbox process takes the same.
+_PREPARING = 790_112
+
+
+class ExactDecimal(TypeDecorator[Decimal]):
+    """A decimal as the text that says exactly it; a database's own numbers may round."""
+
+    impl = String(64)
+    cache_ok = True
+
+    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> str | None:
+        return None if value is None else f"{value:f}"
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Decimal | None:
+        return None if value is None else Decimal(value)
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """An aware time, kept in UTC; SQLite has no zones, so they are put back when it is read."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Table(DeclarativeBase):
+    """Base of every mapped class of the sandbox."""
+
+    type_annotation_map = {Decimal: ExactDecimal, datetime: UtcTime}  # noqa: RUF012 - SQLAlchemy's own protocol
+
+
+#: Holds no state of its own: engines and sessions belong to the application that is current.
+db = SQLAlchemy(metadata=Table.metadata, session_options={"expire_on_commit": False})
+
+
+def is_memory(database: str) -> bool:
+    url = make_url(database)
+    return url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}
+
+
+def configure_database(app: Flask, database: str) -> None:
+    """Tell Flask-SQLAlchemy where the database is and how its connections behave."""
+    url = make_url(database)
+    if url.get_backend_name() == "sqlite":
+        app.config["SQLALCHEMY_DATABASE_URI"] = _MEMORY if is_memory(database) else _absolute(url)
+        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = _sqlite_options(in_memory=is_memory(database))
+    else:
+        app.config["SQLALCHEMY_DATABASE_URI"] = _with_psycopg(url)
+        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = {"pool_pre_ping": True}
+    db.init_app(app)
+
+
+def _sqlite_options(*, in_memory: bool) -> dict[str, Any]:
+    connect = {"check_same_thread": False, "timeout": _BUSY_SECONDS}
+    if in_memory:
+        return {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 0, "connect_args": connect}
+    return {"connect_args": connect}
+
+
+def _absolute(url: URL) -> URL:
+    """A relative path means the directory one stands in, not Flask's instance folder."""
+    if url.database is None or url.database.startswith("file:"):
+        return url
+    return url.set(database=str(Path(url.database).absolute()))
+
+
+def _with_psycopg(url: URL) -> URL:
+    return url.set(drivername="postgresql+psycopg") if url.drivername in {"postgresql", "postgres"} else url
+
+
+def tune_engine(engine: Engine) -> None:
+    """SQLite: write-ahead log, and transactions that take the write lock at once instead of failing midway."""
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_immediate)
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
+    # The driver's own transaction handling begins late; ours begins where SQLAlchemy says so.
+    connection.isolation_level = None
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _begin_immediate(connection: Any) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+@contextmanager
+def transaction() -> Iterator[Session]:
+    """One transaction of the current application, committed at the end; its connection is free again after it."""
+    session = db.session()
+    try:
+        yield session
+        session.commit()
+    except BaseException:
+        session.rollback()
+        raise
+    finally:
+        session.close()
+
+
+def wait_for_other_processes(session: Session) -> None:
+    """Let only one process at a time make tables; SQLite's own lock does that already."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _PREPARING})
+
+
+def rows_changed(session: Session, statement: UpdateBase) -> int:
+    """How many rows a conditional statement changed; none means that somebody else was first, or it may not be."""
+    result = session.execute(statement, execution_options={"synchronize_session": False})
+    return cast("CursorResult[Any]", result).rowcount

@@ -1,0 +1,1 @@
+"""Deposits: money on its way from a customer, read by the merchant, completed by a payment."""

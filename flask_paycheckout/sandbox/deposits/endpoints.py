@@ -1,0 +1,58 @@
+"""`GET /v1/deposit/{depositIdOrReference}` and `PATCH /v1/deposit/{depositId}`."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.access import check_signature
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.deposits.representation import represent
+from flask_paycheckout.sandbox.deposits.rules import (
+    NotPossible,
+    expire_due,
+    find_deposit,
+    force_status,
+    may_be_forced_to,
+)
+from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.envelope import Refusal, success, unworded
+from flask_paycheckout.sandbox.fields import read_object, read_text
+from flask_paycheckout.sandbox.webhooks import deliver_due
+
+deposits = Blueprint("deposits", __name__)
+
+
+@deposits.get("/v1/deposit/<id_or_reference>")
+def read_deposit(id_or_reference: str) -> Response:
+    """The deposit; it does not exist before the customer picked a method."""
+    with transaction() as session:
+        check_signature(session)
+        expire_due(session)
+        deposit = find_deposit(session, id_or_reference)
+        if deposit is None:
+            raise Refusal(404, "Deposit not found")
+        return success(represent(session, deposit))
+
+
+@deposits.patch("/v1/deposit/<deposit_id>")
+def update_deposit(deposit_id: str) -> Response:
+    """Force a status, which only a sandbox allows."""
+    with transaction() as session:
+        check_signature(session)
+        status = read_text(read_object(), "status")
+        if not may_be_forced_to(status):
+            raise unworded(400, "status is none that the service knows.")
+        record = represent(session, _forced(session, deposit_id, status))
+    deliver_due()
+    return success(record, "Deposit updated successfully")
+
+
+def _forced(session: Session, deposit_id: str, status: str) -> Deposit:
+    try:
+        deposit = force_status(session, deposit_id, status)
+    except NotPossible as refused:
+        raise unworded(400, f"{refused}.") from None
+    if deposit is None:
+        raise unworded(400, "Deposit not found")
+    return deposit

@@ -1,0 +1,53 @@
+"""Where the customer is to send the money: invented bank accounts, QR contents and addresses.
+
+Everything follows from the deposit's id, so that one seed always gives the same page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_UP, Context, Decimal
+
+from flask_paycheckout.sandbox.currencies import unit_of
+from flask_paycheckout.sandbox.ids import derived
+from flask_paycheckout.sandbox.payment_methods import CRYPTO, QR, PaymentMethod
+
+_WIDE = Context(prec=120, rounding=ROUND_UP)
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """What the page shows for the chosen method; names are the deposit's columns."""
+
+    bank_code: str | None = None
+    bank_name: str | None = None
+    qr_data: str | None = None
+    token: str | None = None
+    token_amount: Decimal | None = None
+    address: str | None = None
+
+
+def instructions(method: PaymentMethod, deposit_id: str, amount: Decimal) -> Instructions:
+    """How this deposit is to be paid by this method."""
+    if method.group == CRYPTO and method.token is not None:
+        return _chain(method, method.token, deposit_id, amount)
+    qr_data = f"SANDBOX-PAY|{method.code}|{deposit_id}|{method.currency}|{amount:f}" if method.group == QR else ""
+    return Instructions(bank_code=method.code, bank_name=f"Sandbox Bank ({method.name})", qr_data=qr_data)
+
+
+def account_number(deposit_id: str) -> str:
+    """The number a bank transfer goes to; it is this deposit's own, so the payment needs no reference."""
+    return str(int(derived(f"account:{deposit_id}", 6), 16)).rjust(15, "0")
+
+
+def _chain(method: PaymentMethod, token: str, deposit_id: str, amount: Decimal) -> Instructions:
+    exact = _WIDE.multiply(amount, method.token_rate or Decimal(1))
+    token_amount = exact.quantize(unit_of(token), rounding=ROUND_UP, context=_WIDE)
+    address = f"sandbox-{network_of(token)}-{derived(f'address:{deposit_id}', 16)}"
+    return Instructions(
+        token=token, token_amount=token_amount, address=address, qr_data=f"{address}?amount={token_amount:f}"
+    )
+
+
+def network_of(token: str) -> str:
+    return token.partition("-")[2]

@@ -1,0 +1,54 @@
+"""Where deposits and what happened to them are kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import ForeignKey, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from flask_paycheckout.sandbox.checkouts.tables import Checkout
+from flask_paycheckout.sandbox.database import Table
+
+PENDING = "pending"
+COMPLETED = "completed"
+
+
+class Deposit(Table):
+    __tablename__ = "deposit"
+
+    id: Mapped[str] = mapped_column(ForeignKey(Checkout.id), primary_key=True)
+    """Equals the checkout's id."""
+    reference: Mapped[str | None] = mapped_column(String(200), unique=True)
+    """A second name it can be read by. No operation shown sets one; the control interface can."""
+    user_id: Mapped[str] = mapped_column(String(24))
+    method: Mapped[str] = mapped_column(String(40))
+    input_currency: Mapped[str] = mapped_column(String(40))
+    output_currency: Mapped[str] = mapped_column(String(40))
+    input_amount: Mapped[Decimal]
+    output_amount: Mapped[Decimal]
+    fee_amount: Mapped[Decimal]
+    fee_percentage: Mapped[Decimal]
+    rate: Mapped[Decimal]
+    bank_code: Mapped[str | None] = mapped_column(String(40))
+    bank_name: Mapped[str | None] = mapped_column(String(80))
+    qr_data: Mapped[str | None] = mapped_column(Text)
+    token: Mapped[str | None] = mapped_column(String(40))
+    token_amount: Mapped[Decimal | None]
+    address: Mapped[str | None] = mapped_column(String(120))
+    status: Mapped[str] = mapped_column(String(40), index=True)
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    expired_at: Mapped[datetime]
+
+
+class DepositActivity(Table):
+    __tablename__ = "deposit_activity"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    deposit_id: Mapped[str] = mapped_column(ForeignKey(Deposit.id), index=True)
+    activity: Mapped[str] = mapped_column(String(80))
+    description: Mapped[str] = mapped_column(String(200))
+    status: Mapped[str] = mapped_column(String(40))
+    updated_at: Mapped[datetime]

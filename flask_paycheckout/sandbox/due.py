@@ -1,0 +1,14 @@
+"""What happens because time has passed: deposits expire, webhooks go out."""
+
+from __future__ import annotations
+
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.deposits.rules import expire_due
+from flask_paycheckout.sandbox.webhooks import deliver_due
+
+
+def run_due() -> int:
+    """Do all of it by the virtual clock's present time; how many webhooks were sent. Not within a transaction."""
+    with transaction() as session:
+        expire_due(session)
+    return deliver_due()

@@ -1,0 +1,95 @@
+"""What surrounds every request of the service and its pages: host check, clock, fault plan, request log, error shape.
+
+The control interface and the inspector are not part of the service: no fault strikes them and no log keeps them.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from flask import Flask, Response, g, request
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import HTTPException
+
+from flask_paycheckout.sandbox.connection import drop_connection
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.envelope import Refusal, failure, refusal_of, unworded
+from flask_paycheckout.sandbox.faults import GARBAGE, MOST_SECONDS_OF_DELAY, Fault, take_fault
+from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.guard import check_host
+from flask_paycheckout.sandbox.request_log import log_request
+from flask_paycheckout.sandbox.settings import read_clock
+from flask_paycheckout.sandbox.world import world
+
+#: Larger bodies are refused before they are read.
+MOST_BODY_BYTES = 1024 * 1024
+_VERSIONS = ("/v1/", "/v2/")
+_OUTSIDE = ("/_sandbox/", "/static/", "/inspector/")
+
+
+def surround(app: Flask) -> None:
+    """Install all of it on an application."""
+    app.config["MAX_CONTENT_LENGTH"] = MOST_BODY_BYTES
+    app.before_request(_begin)
+    app.after_request(_end)
+    app.register_error_handler(Refusal, failure)
+    app.register_error_handler(FieldError, lambda wrong: failure(unworded(400, str(wrong))))
+    app.register_error_handler(HTTPException, _in_our_words)
+
+
+def _is_observed() -> bool:
+    return request.path != "/" and not request.path.startswith(_OUTSIDE)
+
+
+def _begin() -> ResponseReturnValue | None:
+    check_host()
+    g.nonce = secrets.token_urlsafe(16)
+    if not _is_observed():
+        _follow_clock()
+        return None
+    with transaction() as session:
+        if world().shared_database:
+            read_clock(session, world().clock)
+        fault = take_fault(session, request.method, request.path)
+    # Read here, so that an answer given before any endpoint ran leaves nothing unread on the connection.
+    g.body = request.get_data()
+    return None if fault is None else _strike(fault)
+
+
+def _follow_clock() -> None:
+    if world().shared_database:
+        with transaction() as session:
+            read_clock(session, world().clock)
+
+
+def _strike(fault: Fault) -> ResponseReturnValue | None:
+    g.fault_kind = fault.kind
+    match fault.kind:
+        case "error":
+            g.retry_after = fault.retry_after
+            raise Refusal(fault.status_code or 500, fault.message or "A fault that was ordered.")
+        case "delay":
+            world().sleep(min(float(fault.seconds or 0), MOST_SECONDS_OF_DELAY))
+        case "drop":
+            log_request(None)
+            drop_connection("dropped before anything was done, as ordered")
+        case "garbage":
+            return Response(fault.message or GARBAGE, fault.status_code or 200, content_type="text/html")
+    return None
+
+
+def _end(response: Response) -> Response:
+    if not _is_observed():
+        return response
+    if g.get("retry_after") is not None:
+        response.headers["Retry-After"] = str(g.retry_after)
+    if g.get("fault_kind") == "lose_response":
+        log_request(None)
+        drop_connection("done, and then the answer was lost, as ordered")
+    if request.path.startswith(_VERSIONS):
+        log_request(response)
+    return response
+
+
+def _in_our_words(error: HTTPException) -> ResponseReturnValue:
+    return failure(refusal_of(error)) if request.path.startswith(_VERSIONS) else error

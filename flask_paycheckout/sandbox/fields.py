@@ -1,0 +1,90 @@
+"""Reading request bodies: what is no JSON object of the expected shape is refused, naming the field.
+
+Numbers are taken exactly as written; `12.10` never becomes a float.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any, NoReturn
+
+from flask import request
+
+#: Digits before and after the point that an amount may have; more is a mistake or an attack, and costs time.
+MAX_DIGITS = 30
+_MAX_TEXT = 200
+
+
+class FieldError(ValueError):
+    """A body, or one of its fields, is not what the operation takes."""
+
+
+class _NotAFiniteNumber:
+    """What NaN and Infinity are read as: no number, so that every field refuses them."""
+
+
+def read_object(empty: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The request's body as a JSON object; `empty` is what no body at all stands for, where that is allowed."""
+    if empty is not None and not request.get_data():
+        return empty
+    try:
+        # Integers become decimals as well: one type for all numbers, and no limit on digits to trip over.
+        body = json.loads(
+            request.get_data(), parse_float=Decimal, parse_int=Decimal, parse_constant=lambda _: _NotAFiniteNumber()
+        )
+    except (ValueError, RecursionError):
+        raise FieldError("The body must be JSON.") from None
+    if not isinstance(body, dict):
+        raise FieldError("The body must be a JSON object.")
+    return body
+
+
+def read_text(body: dict[str, Any], name: str) -> str:
+    """A required, non-empty string."""
+    value = optional_text(body, name)
+    return _refuse(name, "is required") if value is None else value
+
+
+def optional_text(body: dict[str, Any], name: str) -> str | None:
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, str) or not value.strip() or len(value) > _MAX_TEXT or not value.isprintable():
+        _refuse(name, f"must be a non-empty string of at most {_MAX_TEXT} printable characters")
+    return value
+
+
+def optional_amount(body: dict[str, Any], name: str) -> Decimal | None:
+    """A positive number; None when the field is absent or null."""
+    number = optional_number(body, name)
+    if number is not None and number <= 0:
+        _refuse(name, "must be a positive number")
+    return number
+
+
+def optional_number(body: dict[str, Any], name: str) -> Decimal | None:
+    value = body.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, Decimal):
+        _refuse(name, "must be a number")
+    if not _is_reasonable(value):
+        _refuse(name, f"must have at most {MAX_DIGITS} digits before and after the decimal point")
+    return value
+
+
+def optional_flag(body: dict[str, Any], name: str) -> bool | None:
+    value = body.get(name)
+    if value is not None and not isinstance(value, bool):
+        _refuse(name, "must be true or false")
+    return value
+
+
+def _is_reasonable(value: Decimal) -> bool:
+    exponent = value.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= -MAX_DIGITS and value.adjusted() < MAX_DIGITS
+
+
+def _refuse(name: str, fault: str) -> NoReturn:
+    raise FieldError(f"{name} {fault}.")

@@ -1,0 +1,79 @@
+"""Who may pull the tester's levers: callers on this machine who hold the control token and use a known host name.
+
+A page of another origin in the developer's browser can reach loopback too. It cannot read answers (no CORS here), a
+rebound DNS name fails the host check, and it knows neither the control token nor the inspector's form token.
+"""
+
+from __future__ import annotations
+
+import hmac
+from hashlib import sha256
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from flask import request
+
+from flask_paycheckout.sandbox.world import world
+
+CONTROL_HEADER = "X-Sandbox-Control"
+_OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Forbidden(Exception):
+    """The caller may not do this; holds what is wrong and what would help."""
+
+    def __init__(self, status: int, field: str, fault: str, remedy: str) -> None:
+        super().__init__(f"{field} {fault}")
+        self.status, self.field, self.fault, self.remedy = status, field, fault, remedy
+
+
+def allowed_hosts(base_url: str, *more: str) -> frozenset[str]:
+    """The names a sandbox answers to: this machine's, the base address's, and any given ones."""
+    return _OWN_HOSTS | {urlsplit(base_url).hostname or "localhost", *(host.lower() for host in more)}
+
+
+def check_host() -> None:
+    """Refuse names we were not told about: a hostile page may have pointed its own name at this machine."""
+    name = urlsplit(f"//{request.host}").hostname or ""
+    if name not in world().hosts and not name.endswith(".localhost"):
+        raise Forbidden(
+            400, "Host", f"is {name[:100]!r}, which this sandbox does not answer to", "Use localhost, or --allow-host."
+        )
+
+
+def check_loopback() -> None:
+    if world().allow_remote_control or _is_loopback(request.remote_addr or ""):
+        return
+    raise Forbidden(
+        403, "client address", "is not on this machine", "Call from this machine, or start with --allow-remote-control."
+    )
+
+
+def check_control_token() -> None:
+    if not world().is_control_token(request.headers.get(CONTROL_HEADER, "")):
+        raise Forbidden(
+            401, CONTROL_HEADER, "is missing or wrong", "Send the control token that the sandbox printed at its start."
+        )
+
+
+def form_token() -> str:
+    """What proves that a form of the inspector was rendered by it. The control token itself never enters a page."""
+    return hmac.new(world().control_token.encode(), b"inspector form", sha256).hexdigest()
+
+
+def check_form() -> None:
+    """Accept a form only from the inspector's own page."""
+    fetched_from = request.headers.get("Sec-Fetch-Site", "same-origin")
+    origin = request.headers.get("Origin")
+    foreign = fetched_from != "same-origin" or (origin is not None and urlsplit(origin).netloc != request.host)
+    if foreign or not hmac.compare_digest(request.form.get("token", "").encode(), form_token().encode()):
+        raise Forbidden(
+            403, "form", "was not sent from the inspector's own page", "Reload the inspector and try again."
+        )
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ip_address(address).is_loopback
+    except ValueError:
+        return False

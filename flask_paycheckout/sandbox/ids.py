@@ -1,0 +1,33 @@
+"""Identifiers: 24 hexadecimal digits, opaque to whoever reads them.
+
+Without a seed they are random. With one, the n-th id of a world is always the same; the count is kept in the
+database, so that a restart goes on instead of repeating itself.
+"""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import blake2b
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.settings import WorldSettings
+
+_BYTES = 12
+
+
+def new_id(session: Session) -> str:
+    """A new identifier, within the transaction that stores what it names."""
+    given = session.execute(
+        update(WorldSettings)
+        .where(WorldSettings.seed.is_not(None))
+        .values(ids_given=WorldSettings.ids_given + 1)
+        .returning(WorldSettings.seed, WorldSettings.ids_given)
+    ).first()
+    return secrets.token_hex(_BYTES) if given is None else derived(f"{given.seed}:{given.ids_given}")
+
+
+def derived(text: str, size: int = _BYTES) -> str:
+    """Hexadecimal digits that look random and follow from `text` alone."""
+    return blake2b(text.encode(), digest_size=size).hexdigest()

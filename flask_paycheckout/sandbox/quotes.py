@@ -1,0 +1,72 @@
+"""What the customer pays, what it costs and what arrives, for one payment method. The only fee formulas there are.
+
+With the method's flat fee F, its percentage P (q = P / 100) and the rate r (units of output currency per unit of
+input currency, 1 when they are the same), every amount a whole number of its currency's smallest unit:
+
+    paying A      fee = F + A*q, rounded up;  net = A - fee;  received = net * r, rounded down
+    receiving B   net = B / r, rounded up;    A = (net + F) / (1 - q), rounded up;  fee = A - net;  received = B
+
+So `A == net + fee` always, exactly, and without conversion `net` is what is received. Both formulas agree: A is the
+smallest payment that leaves `net`, hence A - net is F + A*q rounded up, which is the fee of paying A. Rounding is in
+favour of the service and below one smallest unit; with a conversion, what `net * r` loses by it stays there too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
+
+from flask_paycheckout.sandbox.currencies import unit_of
+
+# Wide enough for every product of the amounts that `fields.py` lets in (30 digits) with any rate or percentage.
+_WIDE = Context(prec=120, rounding=ROUND_UP)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a method charges between two currencies."""
+
+    input_currency: str
+    output_currency: str
+    flat_fee: Decimal
+    percent_fee: Decimal
+    rate: Decimal = Decimal(1)
+
+
+@dataclass(frozen=True)
+class Quote:
+    """An amount paid, the fee within it (both in the input currency) and the amount received."""
+
+    input_amount: Decimal
+    fee_amount: Decimal
+    output_amount: Decimal
+
+
+def quote_paying(terms: Terms, amount: Decimal) -> Quote:
+    """The customer pays exactly `amount`. A fee above it takes all of it: nothing is received, nothing is owed."""
+    fee = min(_fee_of(terms, amount), _rounded(amount, terms.input_currency))
+    received = _WIDE.multiply(_WIDE.subtract(amount, fee), terms.rate)
+    return Quote(
+        _rounded(amount, terms.input_currency), fee, _rounded(received, terms.output_currency, rounding=ROUND_DOWN)
+    )
+
+
+def quote_receiving(terms: Terms, amount: Decimal) -> Quote:
+    """Exactly `amount` is received; the customer pays whatever that takes."""
+    net = _rounded(_WIDE.divide(amount, terms.rate), terms.input_currency)
+    share_left = _WIDE.subtract(Decimal(1), _percentage(terms))
+    paid = _rounded(_WIDE.divide(_WIDE.add(net, terms.flat_fee), share_left), terms.input_currency)
+    return Quote(paid, _WIDE.subtract(paid, net), _rounded(amount, terms.output_currency))
+
+
+def _fee_of(terms: Terms, amount: Decimal) -> Decimal:
+    exact = _WIDE.add(terms.flat_fee, _WIDE.multiply(amount, _percentage(terms)))
+    return _rounded(exact, terms.input_currency)
+
+
+def _percentage(terms: Terms) -> Decimal:
+    return terms.percent_fee.scaleb(-2, _WIDE)
+
+
+def _rounded(amount: Decimal, currency: str, rounding: str = ROUND_UP) -> Decimal:
+    return amount.quantize(unit_of(currency), rounding=rounding, context=_WIDE)

@@ -1,0 +1,91 @@
+"""What was asked of the service and what it answered, for the developer beside it. Secrets are masked."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from flask import Response, g, request
+from sqlalchemy import String, Text, delete, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from flask_paycheckout.sandbox.database import Table, transaction
+from flask_paycheckout.sandbox.envelope import iso
+from flask_paycheckout.sandbox.world import world
+
+#: How many requests are kept.
+KEPT = 1000
+_SWEEP_EVERY = 100
+_MOST_TEXT = 4000
+_MASK = "***"
+_SECRET_FIELD = re.compile(r'("(?:password|otp|accessToken|verificationToken|nationalID)"\s*:\s*)"(?:[^"\\]|\\.)*"?')
+
+
+class LoggedRequest(Table):
+    __tablename__ = "logged_request"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime]
+    method: Mapped[str] = mapped_column(String(20))
+    target: Mapped[str] = mapped_column(Text)
+    client_id: Mapped[str | None] = mapped_column(Text)
+    request_body: Mapped[str] = mapped_column(Text)
+    status: Mapped[int | None]
+    """None when no answer was given."""
+    answer_body: Mapped[str] = mapped_column(Text)
+    fault: Mapped[str | None] = mapped_column(String(20))
+    signed_string: Mapped[str | None] = mapped_column(Text)
+    """What the sandbox signed, when it did not accept the caller's signature."""
+
+
+def log_request(response: Response | None) -> None:
+    """Keep the current request with its answer."""
+    entry = LoggedRequest(
+        at=world().clock.now(),
+        method=request.method[:20],
+        target=_text(request.full_path.removesuffix("?").encode()),
+        client_id=_text(request.headers.get("X-Client-ID", "").encode()) or None,
+        request_body=masked(_text(g.get("body", b""))),
+        status=None if response is None else response.status_code,
+        answer_body="" if response is None else masked(_text(response.get_data())),
+        fault=g.get("fault_kind"),
+        signed_string=g.get("rejected_string"),
+    )
+    with transaction() as session:
+        session.add(entry)
+        session.flush()
+        if entry.number % _SWEEP_EVERY == 0:
+            session.execute(delete(LoggedRequest).where(LoggedRequest.number <= entry.number - KEPT))
+
+
+def masked(text: str) -> str:
+    """The text without the values of fields that hold secrets."""
+    return _SECRET_FIELD.sub(rf'\1"{_MASK}"', text)
+
+
+def _text(content: bytes) -> str:
+    # PostgreSQL stores no NUL characters.
+    return content[:_MOST_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def logged_requests(session: Session, limit: int = KEPT) -> list[LoggedRequest]:
+    """Newest first."""
+    rows = session.execute(select(LoggedRequest).order_by(LoggedRequest.number.desc()).limit(limit))
+    return list(rows.scalars())
+
+
+def describe(entry: LoggedRequest) -> dict[str, Any]:
+    """An entry as the control interface shows it."""
+    return {
+        "id": entry.number,
+        "at": iso(entry.at),
+        "method": entry.method,
+        "target": entry.target,
+        "clientId": entry.client_id,
+        "requestBody": entry.request_body,
+        "status": entry.status,
+        "answerBody": entry.answer_body,
+        "fault": entry.fault,
+        "signedString": entry.signed_string,
+    }

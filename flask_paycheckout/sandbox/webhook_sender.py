@@ -1,0 +1,98 @@
+"""Sends a webhook over real HTTP: one POST, no redirects, no proxies, within a few seconds, to this machine only.
+
+The sandbox posts to whatever address it was told; kept on loopback, it cannot be made to knock at other doors.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from ipaddress import ip_address
+from threading import Timer
+from urllib.parse import SplitResult, urlsplit
+
+#: Seconds that one delivery may take, from connecting to the status line.
+TIME_BUDGET = 10.0
+_MOST_URL = 2000
+
+
+class EndpointError(ValueError):
+    """A webhook address that cannot or may not be used."""
+
+
+def check_endpoint(url: str, *, loopback_only: bool) -> None:
+    """Refuse an address that is no plain HTTP(S) one, or, where only this machine is allowed, another machine's."""
+    parts = _split(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not url.isprintable() or " " in url:
+        raise EndpointError("is no http or https address")
+    if parts.username is not None or len(url) > _MOST_URL:
+        raise EndpointError(f"holds credentials, or is longer than {_MOST_URL} characters")
+    if loopback_only and not _names_this_machine(parts.hostname):
+        raise EndpointError("is not on this machine")
+
+
+def make_sender(*, loopback_only: bool, budget: float = TIME_BUDGET) -> Callable[[str, dict[str, str], bytes], int]:
+    """A sender as `create_sandbox` takes one: the HTTP status that was answered, or an OSError."""
+
+    def send(url: str, headers: dict[str, str], body: bytes) -> int:
+        parts = _split(url)
+        address = _resolve(parts, loopback_only=loopback_only)
+        connection = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        with closing(connection(parts.hostname or "", parts.port, timeout=budget)) as line:
+            # Connects to the address that was checked; a second look-up might answer another one.
+            line._create_connection = lambda _, *rest: socket.create_connection(address, *rest)  # type: ignore[attr-defined]
+            return _post(line, parts, headers, body, budget)
+
+    return send
+
+
+def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], body: bytes, budget: float) -> int:
+    # The socket's own timeout starts anew with every byte that drips in; this one does not.
+    line.connect()
+    alarm = Timer(budget, _shut, [line.sock])
+    alarm.start()
+    try:
+        line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
+        return line.getresponse().status
+    except HTTPException as broken:
+        raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
+    finally:
+        alarm.cancel()
+
+
+def _shut(line: socket.socket) -> None:
+    try:
+        line.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        return
+
+
+def _resolve(parts: SplitResult, *, loopback_only: bool) -> tuple[str, int]:
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    addresses = [str(info[4][0]) for info in found]
+    allowed = [address for address in addresses if not loopback_only or ip_address(address).is_loopback]
+    if not allowed:
+        raise ConnectionRefusedError(f"{parts.hostname} is not this machine")
+    # IPv4 first: development servers seldom listen on ::1, whatever "localhost" resolves to.
+    return min(allowed, key=lambda address: ":" in address), port
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise EndpointError("is no http or https address") from None
+    return parts
+
+
+def _names_this_machine(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
