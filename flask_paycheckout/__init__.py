@@ -1,7 +1,25 @@
 """Hosted checkout for Flask shops: the order's total goes out, a verified payment comes back.
 
-The names below are the public ones. They are imported when first used, so that
-`flask_paycheckout.client` can be used without Flask and nothing optional is loaded early.
+    from flask_paycheckout import Pay, PayCheckout, order_paid
+
+    paycheckout = PayCheckout(app, db)
+
+    @paycheckout.order_total
+    def order_total(order_id):
+        order = db.session.get(Order, order_id)
+        return Pay(order.total, "USD") if order and order.open else None
+
+    @order_paid.connect
+    def ship(app, *, order_id, checkout, event_id, **extra):
+        db.session.get(Order, order_id).paid = True
+
+A checkout is one attempt at paying an order. It is `created`, `pending`, `paid`, `held`, `rejected` or `abandoned`;
+`flask_paycheckout.states` holds the whole table of moves. Only a fresh read of the deposit moves it: the webhook is a
+hint, and reconcile alone suffices.
+
+The names in `__all__` are the public ones, with `flask_paycheckout.client`, `flask_paycheckout.sandbox` and
+`flask_paycheckout.testing`. They are imported when first used, so that the client can be used without Flask and
+nothing optional is loaded early.
 """
 
 from __future__ import annotations
@@ -10,23 +28,83 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flask_paycheckout.errors import (
+        ConfigurationError,
+        OrderNotPayable,
+        OrderSettled,
+        PayCheckoutError,
+        StartContended,
+        TransitionRefused,
+        UncommittedChanges,
+        UnknownCheckout,
+        UnsafeCheckoutUrl,
+    )
+    from flask_paycheckout.explain import Explanation
+    from flask_paycheckout.extension import PayCheckout
+    from flask_paycheckout.models import CheckoutMixin, EventMixin
+    from flask_paycheckout.reconcile import ReconcileReport
+    from flask_paycheckout.signals import (
+        checkout_created,
+        order_abandoned,
+        order_paid,
+        order_pending,
+        payment_held,
+    )
     from flask_paycheckout.totals import Pay, Receive
 
-__all__ = ["Pay", "Receive"]
-
 _HOMES = {
-    "Pay": "totals",
-    "Receive": "totals",
+    "errors": (
+        "ConfigurationError",
+        "OrderNotPayable",
+        "OrderSettled",
+        "PayCheckoutError",
+        "StartContended",
+        "TransitionRefused",
+        "UncommittedChanges",
+        "UnknownCheckout",
+        "UnsafeCheckoutUrl",
+    ),
+    "explain": ("Explanation",),
+    "extension": ("PayCheckout",),
+    "models": ("CheckoutMixin", "EventMixin"),
+    "reconcile": ("ReconcileReport",),
+    "signals": ("checkout_created", "order_abandoned", "order_paid", "order_pending", "payment_held"),
+    "totals": ("Pay", "Receive"),
 }
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "CheckoutMixin",
+    "ConfigurationError",
+    "EventMixin",
+    "Explanation",
+    "OrderNotPayable",
+    "OrderSettled",
+    "Pay",
+    "PayCheckout",
+    "PayCheckoutError",
+    "Receive",
+    "ReconcileReport",
+    "StartContended",
+    "TransitionRefused",
+    "UncommittedChanges",
+    "UnknownCheckout",
+    "UnsafeCheckoutUrl",
+    "checkout_created",
+    "order_abandoned",
+    "order_paid",
+    "order_pending",
+    "payment_held",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*globals(), *__all__})

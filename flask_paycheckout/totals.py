@@ -1,7 +1,7 @@
 """What an order costs, and which side of the exchange is fixed.
 
-A shop says either `Pay`: the customer pays exactly this; or `Receive`: the shop receives exactly this. The first becomes
-the service's `inputAmount`, the second its `outputAmount`; the service takes exactly one of the two.
+A shop says either `Pay`: the customer pays exactly this; or `Receive`: the shop receives exactly this. The first
+becomes the service's `inputAmount`, the second its `outputAmount`; the service takes exactly one of the two.
 """
 
 from __future__ import annotations

@@ -1,0 +1,269 @@
+"""Attempts at paying, as they are stored: every statement on the checkout table is here.
+
+Each change is one conditional statement, with its event in the same transaction. Connections are the extension's own:
+nothing here ever commits what the shop has in `db.session`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Engine, exists, func, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.history import appended, line
+from flask_paycheckout.models import CheckoutMixin, Models, total_columns
+from flask_paycheckout.states import SIGNAL_OF, Status
+from flask_paycheckout.totals import Total
+
+__all__ = ["CLAIM", "Attempts"]
+
+CLAIM = timedelta(seconds=60)
+"""How long a claimed read is left to its claimant before somebody else may read."""
+
+# While one of these exists, the order is not abandoned.
+_HOPEFUL = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
+
+
+class _OrderPaid(Exception):
+    """Ends the transaction that would have stored one attempt too many."""
+
+
+class Attempts:
+    """The stored attempts of one app's orders.
+
+    :param engine: gives the engine of the checkout table, when first needed.
+    """
+
+    def __init__(self, engine: Callable[[], Engine], models: Models) -> None:
+        self._engine = engine
+        self._models = models
+
+    # Reading
+
+    def find(self, checkout_id: str) -> CheckoutMixin | None:
+        """The attempt of this checkout id, detached from any session."""
+        found = self._load(self._models.checkouts.c.checkout_id == checkout_id)
+        return found[0] if found else None
+
+    def of_order(self, order_id: str) -> Sequence[CheckoutMixin]:
+        """Every attempt of an order, oldest first."""
+        return self._load(self._models.checkouts.c.order_id == order_id)
+
+    def due(self, now: datetime, limit: int) -> list[str]:
+        """Checkout ids whose read is due, longest overdue first."""
+        table = self._models.checkouts
+        with self._engine().connect() as connection:
+            rows = connection.execute(
+                select(table.c.checkout_id)
+                .where(table.c.next_read_at <= now)
+                .order_by(table.c.next_read_at)
+                .limit(limit)
+            )
+            return list(rows.scalars())
+
+    def count_due(self, now: datetime) -> int:
+        """How many reads are due."""
+        table = self._models.checkouts
+        with self._engine().connect() as connection:
+            counted = select(func.count()).select_from(table).where(table.c.next_read_at <= now)
+            return connection.execute(counted).scalar_one()
+
+    def _load(self, condition: Any) -> Sequence[CheckoutMixin]:
+        model = self._models.Checkout
+        with Session(self._engine(), expire_on_commit=False) as session:
+            found = session.scalars(select(model).where(condition).order_by(model.id)).all()
+            session.expunge_all()
+        return found
+
+    # Writing
+
+    def store(
+        self, order_id: str, checkout_id: str, url: str, total: Total, now: datetime, replaces: CheckoutMixin | None
+    ) -> str | None:
+        """Store a new current attempt with its event; None when another start of the order was first.
+
+        The unique `current_order_id` decides between simultaneous starts, in any number of processes.
+        """
+        table = self._models.checkouts
+        row = {
+            "checkout_id": checkout_id,
+            "order_id": order_id,
+            "current_order_id": order_id,
+            "url": url,
+            "status": Status.CREATED.value,
+            "created_at": now,
+            "moved_at": now,
+            "next_read_at": now,
+            "revision": 0,
+            "reads": 0,
+            "not_found_reads": 0,
+            "failed_reads": 0,
+            "webhooks": 0,
+            "history": line(now, "created", total=total, replaces=replaces and replaces.checkout_id),
+            **total_columns(total),
+        }
+        try:
+            with self._engine().begin() as connection:
+                if replaces is not None:
+                    connection.execute(update(table).where(table.c.id == replaces.id).values(current_order_id=None))
+                if self._has_paid(connection, order_id):
+                    # Paid on an older attempt while this one was being made: nobody gets a second page.
+                    raise _OrderPaid
+                connection.execute(table.insert().values(row))
+                return self._add_event(connection, Status.CREATED, order_id, checkout_id, 0, now, None)
+        except (IntegrityError, _OrderPaid):
+            return None
+
+    def note(self, attempt: CheckoutMixin, entry: str | None, **values: Any) -> bool:
+        """Write down what was seen without moving the attempt; False when it moved meanwhile."""
+        table = self._models.checkouts
+        if entry is not None:
+            values["history"] = appended(table.c.history, entry, always=False)
+        statement = update(table).where(table.c.id == attempt.id, table.c.status == attempt.status).values(values)
+        with self._engine().begin() as connection:
+            return connection.execute(statement).rowcount == 1
+
+    def claim_read(self, checkout_id: str, now: datetime) -> bool:
+        """Take over a due read; False when it is not due, or somebody else took it."""
+        table = self._models.checkouts
+        statement = (
+            update(table)
+            .where(table.c.checkout_id == checkout_id, table.c.next_read_at <= now)
+            .values(next_read_at=now + CLAIM)
+        )
+        with self._engine().begin() as connection:
+            return connection.execute(statement).rowcount == 1
+
+    def claim_page_read(self, attempt: CheckoutMixin, now: datetime) -> bool:
+        """Take the next read for a status page; False when somebody read, or took it, since `attempt` was loaded."""
+        table = self._models.checkouts
+        statement = (
+            update(table)
+            .where(
+                table.c.id == attempt.id,
+                table.c.status == attempt.status,
+                table.c.next_read_at.is_not_distinct_from(attempt.next_read_at),
+                table.c.last_read_at.is_not_distinct_from(attempt.last_read_at),
+            )
+            .values(next_read_at=now + CLAIM)
+        )
+        with self._engine().begin() as connection:
+            return connection.execute(statement).rowcount == 1
+
+    def note_webhook(self, attempt: CheckoutMixin, now: datetime, cooldown: timedelta) -> bool:
+        """Store that a webhook came: the read is due. True when this one may read at once.
+
+        Within the cool-down the read stays due at its end, so no hint is lost and none costs more than its share.
+        """
+        table = self._models.checkouts
+        free = (table.c.webhook_read_at.is_(None)) | (table.c.webhook_read_at <= now - cooldown)
+        mine = (table.c.id == attempt.id, table.c.status == attempt.status)
+        counted = {"webhooks": table.c.webhooks + 1}
+        entry = appended(table.c.history, line(now, "webhook"), always=False)
+        reading = (
+            update(table).where(*mine, free).values(webhook_read_at=now, next_read_at=now, history=entry, **counted)
+        )
+        with self._engine().begin() as connection:
+            if connection.execute(reading).rowcount == 1:
+                return True
+            waiting = (table.c.next_read_at.is_(None)) | (table.c.next_read_at > now + cooldown)
+            connection.execute(update(table).where(*mine, waiting).values(next_read_at=now + cooldown, **counted))
+        return False
+
+    def move(
+        self,
+        attempt: CheckoutMixin,
+        to: Status,
+        now: datetime,
+        entry: str,
+        *,
+        reason: str | None = None,
+        beside_paid: bool = False,
+        **values: Any,
+    ) -> list[str] | None:
+        """Move an attempt and store its event, in one transaction.
+
+        :param beside_paid: a person decided that this attempt is paid although another one of the order is.
+        :returns: the ids of the stored events; None when the attempt, or its order, moved meanwhile.
+        """
+        table = self._models.checkouts
+        statement = update(table).where(
+            table.c.id == attempt.id, table.c.status == attempt.status, table.c.revision == attempt.revision
+        )
+        values |= {"status": to.value, "reason": reason, "moved_at": now, "revision": attempt.revision + 1}
+        values["history"] = appended(table.c.history, entry, always=True)
+        try:
+            with self._engine().begin() as connection:
+                self._lock_order(connection, attempt.order_id)
+                pays = to is Status.PAID and not self._has_paid(connection, attempt.order_id)
+                if to is Status.PAID and not pays and not beside_paid:
+                    return None
+                if pays:
+                    # Unique: the database itself refuses to take a second payment for the order's.
+                    values["paid_order_id"] = attempt.order_id
+                if connection.execute(statement.values(values)).rowcount != 1:
+                    return None
+                if not self._is_news(connection, attempt, to, pays):
+                    return []
+                return [
+                    self._add_event(
+                        connection, to, attempt.order_id, attempt.checkout_id, attempt.revision + 1, now, reason
+                    )
+                ]
+        except IntegrityError:
+            return None
+
+    def _is_news(self, connection: Connection, attempt: CheckoutMixin, to: Status, pays: bool) -> bool:
+        """Whether a signal tells of this move: an accepted duplicate, or one lapsed attempt of several, is none."""
+        if to is Status.PAID:
+            return pays
+        if to is Status.ABANDONED:
+            table = self._models.checkouts
+            hopeful = exists().where(table.c.order_id == attempt.order_id, table.c.status.in_(_HOPEFUL))
+            return not connection.execute(select(hopeful)).scalar_one()
+        return to in SIGNAL_OF
+
+    def _lock_order(self, connection: Connection, order_id: str) -> None:
+        """One writer per order. SQLite has one writer anyway, and wants it to begin with the write."""
+        if connection.dialect.name != "sqlite":
+            table = self._models.checkouts
+            connection.execute(
+                select(table.c.id).where(table.c.order_id == order_id).order_by(table.c.id).with_for_update()
+            )
+
+    def _has_paid(self, connection: Connection, order_id: str) -> bool:
+        table = self._models.checkouts
+        return bool(connection.execute(select(exists().where(table.c.paid_order_id == order_id))).scalar_one())
+
+    def _add_event(
+        self,
+        connection: Connection,
+        status: Status,
+        order_id: str,
+        checkout_id: str,
+        revision: int,
+        now: datetime,
+        reason: str | None,
+    ) -> str:
+        event_id = str(uuid.uuid4())
+        name = SIGNAL_OF[status]
+        connection.execute(
+            self._models.events.insert().values(
+                event_id=event_id,
+                once=f"{name}:order:{order_id}" if status is Status.PAID else f"{name}:{revision}:{checkout_id}",
+                name=name,
+                checkout_id=checkout_id,
+                order_id=order_id,
+                reason=reason,
+                occurred_at=now,
+                attempts=0,
+                next_attempt_at=now,
+                receivers_done="[]",
+            )
+        )
+        return event_id

@@ -1,0 +1,129 @@
+"""`flask paycheckout ...`: thin shells around functions."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import click
+from flask.cli import with_appcontext
+
+from flask_paycheckout.errors import PayCheckoutError
+from flask_paycheckout.reconcile import ReconcileReport
+from flask_paycheckout.runtime import runtime
+
+__all__ = ["paycheckout"]
+
+
+@click.group()
+def paycheckout() -> None:
+    """Hosted checkout: settle, look into and repair payments."""
+
+
+@paycheckout.command()
+@click.option("--watch", is_flag=True, help="Go on until stopped, a round every --interval seconds.")
+@click.option("--interval", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds between rounds.")
+@click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many checkouts a round.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a round.")
+@with_appcontext
+def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) -> None:
+    """Settle every checkout that is due and deliver every undelivered event.
+
+    Exit code 0: everything could be read and delivered. 1: something could not, and will be tried again.
+    """
+    if not watch:
+        report = _round(limit, as_json)
+        raise SystemExit(0 if report.clean else 1)
+    with _until_stopped() as stopped:
+        while True:
+            try:
+                _round(limit, as_json)
+            except Exception as error:
+                # A database that restarts must not end the one process that finds lost payments.
+                click.echo(f"round failed, trying again in {interval:g} s: {type(error).__name__}", err=True)
+            if stopped.wait(interval):
+                return
+
+
+@paycheckout.command()
+@click.argument("order_id")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@with_appcontext
+def show(order_id: str, as_json: bool) -> None:
+    """Tell the story of an order's payment: every attempt, webhook, read and decision.
+
+    Exit code 0, or 1 when no attempt of this order is stored.
+    """
+    explanation = runtime().explain(order_id)
+    click.echo(json.dumps(explanation.as_dict(), indent=2) if as_json else str(explanation))
+    raise SystemExit(0 if explanation.attempts else 1)
+
+
+@paycheckout.command()
+@click.argument("checkout_id")
+@click.option(
+    "--accept/--reject", "accept", default=None, required=True, help="Take the payment as it is, or refuse it."
+)
+@click.option("--by", required=True, metavar="NAME", help="Who decides.")
+@click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
+@with_appcontext
+def resolve(checkout_id: str, accept: bool, by: str, why: str) -> None:
+    """Decide a held payment; who and why are recorded."""
+    try:
+        checkout = runtime().resolve(checkout_id, accept, by, why)
+    except (PayCheckoutError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}")
+
+
+@paycheckout.command(
+    context_settings={"ignore_unknown_options": True, "help_option_names": []},
+    short_help="Run the payments service's sandbox on this machine.",
+)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def sandbox(arguments: tuple[str, ...]) -> None:
+    """The same as `python -m flask_paycheckout.sandbox`, with the same options."""
+    from flask_paycheckout.sandbox.__main__ import main
+
+    raise SystemExit(main(list(arguments)))
+
+
+def _round(limit: int | None, as_json: bool) -> ReconcileReport:
+    if as_json:
+        report = runtime().reconcile(limit)
+        click.echo(json.dumps(asdict(report)))
+        return report
+    report = _with_progress(limit)
+    click.echo(
+        f"checked {report.checked}, changed {report.changed}, delivered {report.delivered}, failed {report.failed}"
+    )
+    return report
+
+
+def _with_progress(limit: int | None) -> ReconcileReport:
+    """A bar on a terminal only; in a log, one line a round is enough."""
+    stream = sys.stderr
+    due = runtime().attempts.count_due(runtime().clock()) if stream.isatty() else 0
+    if not due:
+        return runtime().reconcile(limit)
+    with click.progressbar(length=min(due, limit or due), label="Reading deposits", file=stream) as bar:
+        return runtime().reconcile(limit, progress=lambda report: bar.update(1))
+
+
+@contextmanager
+def _until_stopped() -> Iterator[threading.Event]:
+    """An event that SIGINT and SIGTERM set, so that a round in progress is finished first."""
+    stopped = threading.Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda *_: stopped.set())
+    try:
+        yield stopped
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,244 @@
+"""Every PAYCHECKOUT_* setting: its meaning, its default, and the check it passes once, at `init_app`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.origins import is_loopback, origin_of
+
+__all__ = ["PREFIX", "Settings", "load_settings"]
+
+PREFIX = "PAYCHECKOUT_"
+_SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one"
+_MISSING = object()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The settings of one app, checked. Times are in seconds in the configuration."""
+
+    #: Address of the payments service, or of a sandbox. Required.
+    base_url: str
+    #: Client id that signs every request. Required unless SIGNER is set.
+    client_id: str | None = None
+    #: Client secret that signs every request. Required unless SIGNER is set.
+    client_secret: str | None = field(default=None, repr=False)
+    #: Access token, only for calls that want the Authorization header.
+    access_token: str | None = field(default=None, repr=False)
+    #: Any object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in signing.
+    signer: Any = field(default=None, repr=False)
+    #: Total seconds that one call to the service may take, retries included.
+    timeout: float = 15.0
+    #: Origins where a customer may be sent to pay; empty: https anywhere, http on this machine only.
+    checkout_origins: tuple[str, ...] = ()
+    #: Where the extension's routes are mounted.
+    url_prefix: str = "/paycheckout"
+    #: Base of absolute URLs, such as https://shop.example; required in production unless SERVER_NAME or TRUSTED_HOSTS.
+    public_url: str | None = None
+    #: When set, the webhook is served only at /webhook/<this>.
+    webhook_secret: str | None = field(default=None, repr=False)
+    #: Seconds between two reads of one deposit that webhooks may cause.
+    webhook_cooldown: timedelta = timedelta(seconds=5)
+    #: Deposit statuses that end a deposit without a payment, in lower case.
+    closed_deposit_statuses: frozenset[str] = frozenset({"failed", "expired", "cancelled", "rejected"})
+    #: Seconds after which a pending deposit that never moved counts as abandoned.
+    pending_for: timedelta = timedelta(hours=24)
+    #: Seconds for which an abandoned attempt is still read, ever more rarely.
+    watch_for: timedelta = timedelta(days=7)
+    #: Seconds for which the links to pay and status pages are good.
+    token_max_age: timedelta = timedelta(days=90)
+    #: True: the webhook only stores and answers; the deposit is read by a task or by reconcile.
+    defer_webhooks: bool = False
+    #: True: a loopback BASE_URL is taken outside debug and testing too.
+    allow_sandbox: bool = False
+
+
+def load_settings(config: Mapping[str, Any], *, relaxed: bool) -> Settings:
+    """Read and check the settings of an app.
+
+    :param config: the app's configuration.
+    :param relaxed: the app is in debug or testing, where a sandbox and a missing public address are fine.
+    :raises ConfigurationError: names the key, the fault and the remedy.
+    """
+    values: dict[str, Any] = {}
+    for name, check in _CHECKS.items():
+        value = config.get(PREFIX + name.upper(), _MISSING)
+        # An empty environment variable means the same as none.
+        if value is not _MISSING and value is not None and value != "":
+            values[name] = check(PREFIX + name.upper(), value)
+    if "base_url" not in values:
+        raise _fault("BASE_URL", "is not set", f"Set the service's address, or {_SANDBOX_HINT}.")
+    settings = Settings(**values)
+    _require_credentials(settings)
+    _require_real_service(settings, relaxed)
+    _require_public_address(settings, config, relaxed)
+    return settings
+
+
+def _require_credentials(settings: Settings) -> None:
+    for name in ("client_id", "client_secret"):
+        if settings.signer is None and getattr(settings, name) is None:
+            raise _fault(name.upper(), "is not set", f"Copy it from the service's dashboard, or {_SANDBOX_HINT}.")
+
+
+def _require_real_service(settings: Settings, relaxed: bool) -> None:
+    loopback = is_loopback(urlsplit(settings.base_url).hostname or "")
+    if loopback and not (relaxed or settings.allow_sandbox):
+        raise _fault(
+            "BASE_URL",
+            "is an address of this machine, but the app runs neither in debug nor in testing",
+            "Set the real service's address, or PAYCHECKOUT_ALLOW_SANDBOX = True for a demo.",
+        )
+    if not (loopback or relaxed) and not settings.base_url.startswith("https://"):
+        raise _fault(
+            "BASE_URL", "is not https", "Use the service's https address; plain http is for this machine only."
+        )
+
+
+def _require_public_address(settings: Settings, config: Mapping[str, Any], relaxed: bool) -> None:
+    if relaxed or settings.public_url or config.get("SERVER_NAME") or config.get("TRUSTED_HOSTS"):
+        return
+    raise _fault(
+        "PUBLIC_URL",
+        "is not set",
+        "Set the shop's own address, such as 'https://shop.example' (or Flask's SERVER_NAME or TRUSTED_HOSTS),"
+        " so that no Host header can decide where links lead.",
+    )
+
+
+def _fault(name: str, fault: str, remedy: str) -> ConfigurationError:
+    key = name if name.startswith(PREFIX) else PREFIX + name
+    return ConfigurationError(f"{key} {fault}. {remedy}")
+
+
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _fault(key, f"must be a string, not {type(value).__name__}", "Put it in quotes.")
+    if not value.isprintable() or value != value.strip():
+        raise _fault(
+            key, "holds spaces at its ends or control characters", "Copy it again, without line breaks or tabs."
+        )
+    return value
+
+
+def _header_text(key: str, value: object) -> str:
+    text = _text(key, value)
+    if not text.isascii():
+        raise _fault(key, "holds characters outside ASCII", "Copy it again from the service's dashboard.")
+    return text
+
+
+def _address(key: str, value: object) -> str:
+    text = _text(key, value)
+    try:
+        origin_of(text)
+    except ValueError as fault:
+        raise _fault(key, str(fault), "Write it like 'https://host' or 'https://host/path'.") from None
+    if "?" in text or "#" in text:
+        raise _fault(key, "holds a query or a fragment", "Write it like 'https://host' or 'https://host/path'.")
+    return text.rstrip("/")
+
+
+def _origins(key: str, value: object) -> tuple[str, ...]:
+    listed = [part for part in value.replace(",", " ").split() if part] if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple, set, frozenset)):
+        raise _fault(key, f"must be a list of origins, not {type(value).__name__}", "Write ['https://pay.example'].")
+    addresses = [_address(key, entry) for entry in listed]
+    for address in addresses:
+        if urlsplit(address).path:
+            raise _fault(key, "names a path", "An origin is scheme, host and port only: 'https://pay.example'.")
+    return tuple(origin_of(address) for address in addresses)
+
+
+def _number(key: str, value: object) -> float:
+    if isinstance(value, bool):
+        raise _fault(key, "must be a number of seconds, not a boolean", "Write a number, such as 15.")
+    try:
+        number = float(value)  # type: ignore[arg-type]  # whatever float refuses is the fault reported below
+    except (TypeError, ValueError):
+        raise _fault(key, "is not a number of seconds", "Write a number, such as 15.") from None
+    if not 0 <= number < 10**9:
+        raise _fault(key, "is not a positive number of seconds", "Write a number, such as 15.")
+    return number
+
+
+def _timeout(key: str, value: object) -> float:
+    number = _number(key, value)
+    if number == 0:
+        raise _fault(key, "is 0, which leaves no time for any call", "Write a number of seconds, such as 15.")
+    return number
+
+
+def _seconds(key: str, value: object) -> timedelta:
+    return value if isinstance(value, timedelta) and value >= timedelta(0) else timedelta(seconds=_number(key, value))
+
+
+def _prefix(key: str, value: object) -> str:
+    text = _text(key, value)
+    if not text.startswith("/") or text.startswith("//") or any(c in text for c in "<>?#\\ "):
+        raise _fault(key, "is not a path", "Write it like '/paycheckout'.")
+    return text.rstrip("/")
+
+
+def _path_secret(key: str, value: object) -> str:
+    text = _text(key, value)
+    if not all(c.isascii() and (c.isalnum() or c in "-_.~") for c in text) or text.strip(".") == "":
+        raise _fault(
+            key,
+            "is not made of letters, digits, '-', '_', '.' and '~' only, as a part of a URL must be",
+            "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
+        )
+    return text
+
+
+def _statuses(key: str, value: object) -> frozenset[str]:
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple, set, frozenset)) or not all(isinstance(entry, str) for entry in listed):
+        raise _fault(key, "must be a list of strings", "Write ['failed', 'expired'].")
+    statuses = frozenset(entry.strip().lower() for entry in listed)
+    if "completed" in statuses:
+        raise _fault(key, "lists 'completed', which means paid", "Take it out.")
+    return statuses
+
+
+def _switch(key: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if str(value).lower() not in words:
+        raise _fault(key, "is neither true nor false", "Write True or False.")
+    return words[str(value).lower()]
+
+
+def _signer(key: str, value: object) -> object:
+    if not callable(getattr(value, "sign", None)):
+        raise _fault(
+            key, "has no method sign(method, target, body, timestamp)", "Give an object with it, returning headers."
+        )
+    return value
+
+
+_CHECKS: dict[str, Callable[[str, object], object]] = {
+    "base_url": _address,
+    "client_id": _header_text,
+    "client_secret": _text,
+    "access_token": _header_text,
+    "signer": _signer,
+    "timeout": _timeout,
+    "checkout_origins": _origins,
+    "url_prefix": _prefix,
+    "public_url": _address,
+    "webhook_secret": _path_secret,
+    "webhook_cooldown": _seconds,
+    "closed_deposit_statuses": _statuses,
+    "pending_for": _seconds,
+    "watch_for": _seconds,
+    "token_max_age": _seconds,
+    "defer_webhooks": _switch,
+    "allow_sandbox": _switch,
+}

@@ -1,0 +1,224 @@
+"""Why things are as they are: the story of an order, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Engine, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.attempts import Attempts
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.history import lines
+from flask_paycheckout.models import CheckoutMixin, EventMixin, Models
+from flask_paycheckout.states import best_of
+
+__all__ = ["AttemptStory", "EventStory", "Explanation", "Happening", "explain"]
+
+_STATUS_WORDS = {
+    "unpaid": "Nobody has started to pay this order.",
+    "created": "The customer was sent to the payment page and has not picked a payment method yet.",
+    "pending": "The customer picked a payment method; the money is not here yet.",
+    "paid": "The order is paid: the payment was read from the service and agrees with what the order costs.",
+    "held": "Money arrived that needs your decision.",
+    "abandoned": "No payment came. A late one would still be noticed.",
+}
+
+_REASON_WORDS = {
+    "amount_mismatch": "the payment is not what was asked for",
+    "duplicate": "another payment already paid this order; this money probably has to go back",
+    "order_changed": "the order costs something else now than when the customer was sent to pay",
+    "order_not_payable": "the shop no longer wants a payment for this order (order_total returned None)",
+}
+
+_MOVE_WORDS = {
+    "pending": "The customer picked a payment method; waiting for the money",
+    "paid": "Paid",
+    "held": "Money arrived and is held for a person to decide",
+    "abandoned": "Given up",
+    "rejected": "Rejected",
+}
+
+
+@dataclass(frozen=True)
+class Happening:
+    """One line of an attempt's story."""
+
+    at: datetime
+    #: created, webhook, read, no answer, moved or resolved.
+    what: str
+    facts: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True)
+class AttemptStory:
+    """One attempt at paying, with everything that was seen of it."""
+
+    checkout_id: str
+    status: str
+    reason: str | None
+    total: str
+    created_at: datetime
+    deposit_status: str | None
+    next_read_at: datetime | None
+    webhooks: int
+    reads: int
+    found_by: str | None
+    happenings: tuple[Happening, ...]
+
+
+@dataclass(frozen=True)
+class EventStory:
+    """One signal, and whether its receivers have run."""
+
+    event_id: str
+    name: str
+    checkout_id: str
+    occurred_at: datetime
+    delivered_at: datetime | None
+    attempts: int
+    last_error: str | None
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Every attempt, webhook, read and comparison of an order, and the rule that decided. `str()` tells it."""
+
+    order_id: str
+    status: str
+    attempts: tuple[AttemptStory, ...]
+    events: tuple[EventStory, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values; moments as ISO 8601 text."""
+        return {name: _plain(value) for name, value in asdict(self).items()}
+
+    def __str__(self) -> str:
+        text = [f"Order {self.order_id}: {self.status}. {_STATUS_WORDS[self.status]}"]
+        for number, attempt in enumerate(self.attempts, start=1):
+            text += ["", *_attempt_lines(number, attempt)]
+        if self.events:
+            text += ["", "Told to the shop:", *(_event_line(event) for event in self.events)]
+        return "\n".join(text)
+
+
+def explain(engine: Engine, models: Models, attempts: Attempts, order_id: str) -> Explanation:
+    """The story of an order, from what is stored; nothing is read from the service."""
+    stored = attempts.of_order(order_id)
+    with Session(engine) as session:
+        model = models.Event
+        events = session.scalars(select(model).where(model.order_id == order_id).order_by(model.id)).all()
+        stories = tuple(_event_story(event) for event in events)
+    return Explanation(
+        order_id, best_of({attempt.status for attempt in stored}), tuple(_attempt_story(a) for a in stored), stories
+    )
+
+
+def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
+    return AttemptStory(
+        attempt.checkout_id,
+        attempt.status,
+        attempt.reason,
+        str(attempt.total),
+        attempt.created_at,
+        attempt.deposit_status,
+        attempt.next_read_at,
+        attempt.webhooks,
+        attempt.reads,
+        attempt.found_by,
+        tuple(_happening(entry) for entry in lines(attempt.history)),
+    )
+
+
+def _event_story(event: EventMixin) -> EventStory:
+    return EventStory(
+        event.event_id,
+        event.name,
+        event.checkout_id,
+        event.occurred_at,
+        event.delivered_at,
+        event.attempts,
+        event.last_error,
+    )
+
+
+def _happening(entry: dict[str, Any]) -> Happening:
+    facts = {name: value for name, value in entry.items() if name not in ("at", "what")}
+    return Happening(as_utc(datetime.fromisoformat(entry["at"])), entry["what"], facts, _TELL[entry["what"]](facts))
+
+
+def _tell_created(facts: dict[str, Any]) -> str:
+    replaced = f", in the place of {facts['replaces']}" if "replaces" in facts else ""
+    return f"Checkout made for {facts['total']}{replaced}"
+
+
+def _tell_webhook(facts: dict[str, Any]) -> str:
+    return "Webhook received; it is only a hint to read the deposit"
+
+
+def _tell_read(facts: dict[str, Any]) -> str:
+    return f"Deposit read ({facts['via']}): {facts['deposit']}; nothing to change"
+
+
+def _tell_no_answer(facts: dict[str, Any]) -> str:
+    return f"No answer to rely on, so nothing changed: {facts['error']}"
+
+
+def _tell_moved(facts: dict[str, Any]) -> str:
+    reason = f" because {_REASON_WORDS.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
+    return f"{_MOVE_WORDS[facts['to']]}{reason}. Deposit read ({facts['via']}): {facts['deposit']}; {facts['rule']}"
+
+
+def _tell_resolved(facts: dict[str, Any]) -> str:
+    word = "accepted" if facts["to"] == "paid" else "rejected"
+    return f"{facts['by']} {word} the held payment: {facts['why']}"
+
+
+_TELL = {
+    "created": _tell_created,
+    "webhook": _tell_webhook,
+    "read": _tell_read,
+    "no answer": _tell_no_answer,
+    "moved": _tell_moved,
+    "resolved": _tell_resolved,
+}
+
+
+def _attempt_lines(number: int, attempt: AttemptStory) -> list[str]:
+    reason = f" ({attempt.reason})" if attempt.reason else ""
+    text = [f"Attempt {number}: checkout {attempt.checkout_id}, {attempt.total}: {attempt.status}{reason}"]
+    for happening in attempt.happenings:
+        text.append(f"  {_moment(happening.at)}  {happening.text}")
+        text += [f"{'':24}- {fact}" for fact in happening.facts.get("compared", [])]
+    if attempt.next_read_at is not None:
+        text.append(f"  Read next by reconcile after {_moment(attempt.next_read_at)}")
+    if attempt.status == "held":
+        command = f"flask paycheckout resolve {attempt.checkout_id}"
+        text.append(f"  Decide with: {command} --accept (or --reject) --by YOU --why REASON")
+    return text
+
+
+def _event_line(event: EventStory) -> str:
+    if event.delivered_at is not None:
+        told = f"delivered {_moment(event.delivered_at)}"
+    else:
+        told = f"not delivered yet, {event.attempts} attempts" + (f"; {event.last_error}" if event.last_error else "")
+    return f"  {_moment(event.occurred_at)}  {event.name} of {event.checkout_id}: {told}"
+
+
+def _moment(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d %H:%M:%S") + "Z"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,180 @@
+"""The extension object. It holds nothing of an app: what belongs to one is in that app's `Runtime`."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask, current_app, has_app_context
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.clock import Clock, utc_now
+from flask_paycheckout.config import load_settings
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.explain import Explanation
+from flask_paycheckout.host_session import watch_writes
+from flask_paycheckout.models import Models, make_models
+from flask_paycheckout.reconcile import ReconcileReport
+from flask_paycheckout.runtime import KEY, OrderTotal, build_runtime, runtime
+from flask_paycheckout.totals import Total
+from flask_paycheckout.views import make_blueprint, order_urls
+from flask_paycheckout.views.button import paycheckout_button
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["PayCheckout"]
+
+
+class PayCheckout:
+    """Hosted checkout for a Flask shop.
+
+        paycheckout = PayCheckout()
+        paycheckout.init_app(app, db)
+
+        @paycheckout.order_total
+        def order_total(order_id: str) -> Pay | Receive | None: ...
+
+    Every method works on the current app, so it needs an application context.
+    """
+
+    def __init__(self, app: Flask | None = None, db: SQLAlchemy | None = None) -> None:
+        self._order_total: OrderTotal | None = None
+        self._databases: weakref.WeakSet[SQLAlchemy] = weakref.WeakSet()
+        if app is not None:
+            if db is None:
+                raise TypeError("PayCheckout(app, db) needs the shop's flask_sqlalchemy.SQLAlchemy object as db")
+            self.init_app(app, db)
+
+    def init_app(
+        self,
+        app: Flask,
+        db: SQLAlchemy,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Set the extension up on an app: settings, tables, routes, template global, commands.
+
+        :param db: the shop's SQLAlchemy object; the tables appear in its metadata at once.
+        :param transport: an httpx transport for the client, such as the test sandbox's.
+        :param clock: gives the aware UTC now, the only source of time; a transport that has a `clock` brings its own.
+        :raises ConfigurationError: a setting is missing or wrong, or the app already has the extension.
+        """
+        if KEY in app.extensions:
+            raise ConfigurationError(f"PayCheckout is already set up on {app.name!r}. Call init_app once for each app.")
+        settings = load_settings(app.config, relaxed=app.debug or app.testing)
+        if not app.secret_key:
+            raise ConfigurationError(
+                "SECRET_KEY is not set; the links to pay are signed with it."
+                " Make one with: python -c 'import secrets; print(secrets.token_hex(32))'."
+            )
+        models = make_models(db)
+        watch_writes(db)
+        self._databases.add(db)
+        clock = clock or getattr(transport, "clock", None) or utc_now
+        app.extensions[KEY] = build_runtime(app, db, settings, clock, models, self._ask_shop, transport)
+        app.register_blueprint(make_blueprint(settings), url_prefix=settings.url_prefix)
+        app.jinja_env.globals["paycheckout_button"] = paycheckout_button
+        self._add_commands(app)
+
+    def order_total(self, callback: Callable[[str], Total | None]) -> Callable[[str], Total | None]:
+        """Register the function that says what an order costs now; None means: not payable.
+
+        It is asked when a checkout is started and again when its money arrives, each time in an application context
+        of its own, so that it sees what is committed.
+        """
+        self._order_total = callback
+        return callback
+
+    def start(self, order_id: str) -> Any:
+        """Make a checkout, or return the one still usable for an unchanged total.
+
+        :returns: a `Checkout`; send the customer to its `url`.
+        :raises OrderNotPayable: `order_total` returned None.
+        :raises OrderSettled: the order is paid, or a payment of it is held.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed.
+        :raises UnsafeCheckoutUrl: the service's URL is outside PAYCHECKOUT_CHECKOUT_ORIGINS.
+        :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
+        """
+        return runtime().start(order_id)
+
+    def settle(self, checkout_id: str) -> Any:
+        """Read the deposit now and apply what it says. Idempotent; safe to call from anywhere, at the same time.
+
+        :returns: the `Checkout` as it stands now.
+        :raises UnknownCheckout: no such checkout is stored.
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
+        """
+        return runtime().settle(checkout_id)
+
+    def reconcile(self, limit: int | None = None) -> ReconcileReport:
+        """Settle every checkout that is due and deliver every undelivered event.
+
+        :param limit: read at most this many checkouts; None for all that are due.
+        """
+        return runtime().reconcile(limit)
+
+    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> Any:
+        """Decide a held payment; who and why are recorded.
+
+        :returns: the `Checkout`, now paid or rejected.
+        :raises TransitionRefused: the checkout is not held.
+        """
+        return runtime().resolve(checkout_id, accept, by, why)
+
+    def explain(self, order_id: str) -> Explanation:
+        """Every attempt, webhook, read and comparison of an order, and the rule that decided."""
+        return runtime().explain(order_id)
+
+    def pay_url(self, order_id: str) -> str:
+        """Absolute URL to POST to for paying this order; carries a signed token."""
+        return order_urls.pay_url(order_id)
+
+    def status_url(self, order_id: str) -> str:
+        """Absolute URL of the order's status page; carries a signed token, so whoever has it may look."""
+        return order_urls.status_url(order_id)
+
+    def webhook_url(self) -> str:
+        """Absolute URL to register in the service's dashboard."""
+        return order_urls.webhook_url()
+
+    @property
+    def client(self) -> PaymentsClient:
+        """The current app's client of the whole service."""
+        return runtime().client
+
+    @property
+    def Checkout(self) -> Any:  # noqa: N802 - a class
+        """The mapped class of `paycheckout_checkout` on the shop's database."""
+        return self._models().Checkout
+
+    @property
+    def Event(self) -> Any:  # noqa: N802 - a class
+        """The mapped class of `paycheckout_event` on the shop's database."""
+        return self._models().Event
+
+    def _models(self) -> Models:
+        if has_app_context() and KEY in current_app.extensions:
+            return runtime().models
+        if len(self._databases) == 1:
+            return make_models(next(iter(self._databases)))
+        raise ConfigurationError(
+            "paycheckout.Checkout and paycheckout.Event are made by init_app(app, db)."
+            " Call it first; with several databases, use them inside an application context."
+        )
+
+    def _ask_shop(self, order_id: str) -> Total | None:
+        if self._order_total is None:
+            raise ConfigurationError(
+                "no order_total is registered."
+                " Decorate the function that prices an order with @paycheckout.order_total."
+            )
+        return self._order_total(order_id)
+
+    def _add_commands(self, app: Flask) -> None:
+        from flask_paycheckout.cli import paycheckout
+
+        app.cli.add_command(paycheckout)

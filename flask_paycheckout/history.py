@@ -1,0 +1,32 @@
+"""The story of one checkout as lines of JSON, appended in the same statement as the change that they tell of."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, case, func
+
+__all__ = ["appended", "line", "lines"]
+
+# Reads and webhooks stop being written down here; moves never do. A year of reads fits.
+_MAX_CHARACTERS = 40_000
+
+
+def line(at: datetime, what: str, **facts: object) -> str:
+    """One entry: when, what, and the facts, each a short text or number."""
+    entry: dict[str, object] = {"at": at.isoformat(timespec="milliseconds"), "what": what}
+    entry |= {name: fact if isinstance(fact, (int, list)) else str(fact) for name, fact in facts.items() if fact}
+    return json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+def appended(column: Column[str], entry: str, *, always: bool) -> ColumnElement[str]:
+    """The SQL for the column with this entry at its end; concurrent writers each keep theirs."""
+    longer = column + entry
+    return longer if always else case((func.length(column) < _MAX_CHARACTERS, longer), else_=column)
+
+
+def lines(history: str) -> list[dict[str, Any]]:
+    """The entries, oldest first."""
+    return [json.loads(entry) for entry in history.splitlines()]

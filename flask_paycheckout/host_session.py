@@ -1,0 +1,69 @@
+"""Knows whether the shop's own session holds work that is not committed, so that nothing of ours commits it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import StaticPool, event
+from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction
+
+from flask_paycheckout.errors import UncommittedChanges
+
+__all__ = ["refuse_uncommitted", "watch_writes"]
+
+_WROTE = "flask_paycheckout_wrote"
+_WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
+
+
+def watch_writes(db: SQLAlchemy) -> None:
+    """Remember of each session of this `db` what it wrote in its open transaction."""
+    if not event.contains(db.session, "after_flush", _after_flush):
+        event.listen(db.session, "after_flush", _after_flush)
+        event.listen(db.session, "do_orm_execute", _on_execute)
+        event.listen(db.session, "after_transaction_end", _on_end)
+
+
+def refuse_uncommitted(db: SQLAlchemy, call: str, *, only_if_blocking: bool = False) -> None:
+    """Raise when the current `db.session` holds changes that are not committed.
+
+    :param only_if_blocking: raise only where our own write could not proceed beside them, or would commit them:
+        SQLite has one writer, and an in-memory one has a single connection for everybody.
+    :raises UncommittedChanges: names the changed classes, never their values.
+    """
+    if not db.session.registry.has():
+        return
+    session = db.session()
+    written = session.info.get(_WROTE)
+    if only_if_blocking:
+        blocks = db.engine.dialect.name == "sqlite" or isinstance(db.engine.pool, StaticPool)
+        if not (blocks and written):
+            return
+    changed = written or _pending(session)
+    if changed:
+        raise UncommittedChanges(call, changed)
+
+
+def _pending(session: Session) -> str:
+    """The classes with changes that are not flushed yet."""
+    changed = [*session.new, *session.deleted, *(one for one in session.dirty if session.is_modified(one))]
+    return ", ".join(sorted({type(one).__name__ for one in changed}))
+
+
+def _after_flush(session: Session, context: object) -> None:
+    session.info[_WROTE] = _pending(session) or session.info.get(_WROTE) or "flushed rows"
+
+
+def _on_execute(state: ORMExecuteState) -> None:
+    if state.is_insert or state.is_update or state.is_delete or _is_written_out(state.statement):
+        state.session.info[_WROTE] = state.session.info.get(_WROTE) or "an executed statement"
+
+
+def _is_written_out(statement: Any) -> bool:
+    """Whether a `text()` statement begins as a write does."""
+    return getattr(statement, "text", "").lstrip()[:6].upper() in _WRITES
+
+
+def _on_end(session: Session, transaction: SessionTransaction) -> None:
+    if transaction.parent is None:
+        session.info.pop(_WROTE, None)

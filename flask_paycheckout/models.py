@@ -1,0 +1,208 @@
+"""The two tables on the shop's database: attempts at paying, and the events that tell of them.
+
+Money is exact text. Times are aware UTC. Columns whose names say so are kept NULL on purpose: a unique column that is
+NULL for all but one attempt lets the database itself refuse a second current, or a second paid, attempt of an order.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import BigInteger, DateTime, Index, Integer, String, Table, Text, event
+from sqlalchemy.orm import Mapped, declared_attr, mapped_column
+from sqlalchemy.orm.attributes import set_committed_value
+
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.totals import Pay, Receive, Total
+
+__all__ = ["MAX_ID", "CheckoutMixin", "EventMixin", "Models", "make_models", "total_columns"]
+
+MAX_ID = 255
+"""Characters of the longest order id or checkout id that is stored."""
+
+# SQLite numbers rows by itself only in a column that is exactly INTEGER.
+_RowId = BigInteger().with_variant(Integer, "sqlite")
+# A plain type of SQLAlchemy's, so that a migration written by Alembic needs no import of ours.
+_Moment = DateTime(timezone=True)
+_MOMENTS = (
+    "created_at",
+    "moved_at",
+    "next_read_at",
+    "last_read_at",
+    "webhook_read_at",
+    "occurred_at",
+    "delivered_at",
+    "next_attempt_at",
+    "lease_until",
+)
+
+
+class CheckoutMixin:
+    """One attempt at paying an order. Subclass it together with `db.Model` to add columns of your own."""
+
+    __tablename__ = "paycheckout_checkout"
+
+    id: Mapped[int] = mapped_column(_RowId, primary_key=True)
+    #: From the service; equals the depositId and the webhook's orderId.
+    checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
+    #: The shop's own id.
+    order_id: Mapped[str] = mapped_column(String(MAX_ID), index=True)
+    #: The order id while this is the order's newest attempt, else NULL.
+    current_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
+    #: The order id when this attempt paid the order, else NULL.
+    paid_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
+    status: Mapped[str] = mapped_column(String(16))
+    #: Why it is held or abandoned.
+    reason: Mapped[str | None] = mapped_column(String(32))
+    #: Where the customer pays, as the service returned it.
+    url: Mapped[str] = mapped_column(Text)
+    #: "pay" or "receive".
+    total_kind: Mapped[str] = mapped_column(String(8))
+    total_amount: Mapped[str] = mapped_column(String(64))
+    total_currency: Mapped[str] = mapped_column(String(72))
+    #: `receive_in` of a Pay, `pay_in` of a Receive.
+    total_other_currency: Mapped[str | None] = mapped_column(String(72))
+    created_at: Mapped[datetime] = mapped_column(_Moment)
+    #: When the state, or what the deposit says, last changed.
+    moved_at: Mapped[datetime] = mapped_column(_Moment)
+    #: When reconcile reads the deposit next; NULL when never again by itself.
+    next_read_at: Mapped[datetime | None] = mapped_column(_Moment, index=True)
+    last_read_at: Mapped[datetime | None] = mapped_column(_Moment)
+    #: When a webhook last caused a read.
+    webhook_read_at: Mapped[datetime | None] = mapped_column(_Moment)
+    #: As the service last said it; NULL while no deposit was ever seen.
+    deposit_status: Mapped[str | None] = mapped_column(String(64))
+    #: Counts the moves; a move names the revision it starts from.
+    revision: Mapped[int] = mapped_column(Integer)
+    #: Reads that the service answered, with a deposit or with "Deposit not found".
+    reads: Mapped[int] = mapped_column(Integer)
+    not_found_reads: Mapped[int] = mapped_column(Integer)
+    #: Reads in a row that gave no answer to rely on.
+    failed_reads: Mapped[int] = mapped_column(Integer)
+    webhooks: Mapped[int] = mapped_column(Integer)
+    #: What caused the read that found the payment: webhook, status page, reconcile or settle.
+    found_by: Mapped[str | None] = mapped_column(String(16))
+    #: What happened, a JSON object a line; read by `explain`.
+    history: Mapped[str] = mapped_column(Text)
+
+    @property
+    def total(self) -> Total:
+        """What was asked for, as it was before the customer was sent to pay."""
+        amount = Decimal(self.total_amount)
+        if self.total_kind == "pay":
+            return Pay(amount, self.total_currency, receive_in=self.total_other_currency)
+        return Receive(amount, self.total_currency, pay_in=str(self.total_other_currency))
+
+    def __repr__(self) -> str:
+        # No URL here: whoever has it can pay, and reprs end in logs.
+        return f"<{type(self).__name__} {self.checkout_id!r} of order {self.order_id!r}: {self.status}>"
+
+
+class EventMixin:
+    """One thing that happened, to be told to the receivers of its signal."""
+
+    __tablename__ = "paycheckout_event"
+
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
+        return (Index("ix_paycheckout_event_undelivered", "next_attempt_at"),)
+
+    id: Mapped[int] = mapped_column(_RowId, primary_key=True)
+    event_id: Mapped[str] = mapped_column(String(36), unique=True)
+    #: What can happen only once: "order_paid" of an order, or a move of a checkout.
+    once: Mapped[str] = mapped_column(String(600), unique=True)
+    #: The signal's name.
+    name: Mapped[str] = mapped_column(String(32))
+    checkout_id: Mapped[str] = mapped_column(String(MAX_ID))
+    order_id: Mapped[str] = mapped_column(String(MAX_ID), index=True)
+    reason: Mapped[str | None] = mapped_column(String(32))
+    occurred_at: Mapped[datetime] = mapped_column(_Moment)
+    #: When the last receiver had been told; NULL before.
+    delivered_at: Mapped[datetime | None] = mapped_column(_Moment)
+    #: How often delivery was begun.
+    attempts: Mapped[int] = mapped_column(Integer)
+    #: When delivery is tried next; NULL once delivered.
+    next_attempt_at: Mapped[datetime | None] = mapped_column(_Moment)
+    #: Who delivers now; a mark without this token is refused.
+    lease_token: Mapped[str | None] = mapped_column(String(36))
+    lease_until: Mapped[datetime | None] = mapped_column(_Moment)
+    #: JSON list of the receivers that ran.
+    receivers_done: Mapped[str] = mapped_column(Text)
+    last_error: Mapped[str | None] = mapped_column(Text)
+
+    @property
+    def done(self) -> list[str]:
+        """Names of the receivers that ran."""
+        names: list[str] = json.loads(self.receivers_done)
+        return names
+
+    def __repr__(self) -> str:
+        told = "delivered" if self.delivered_at else f"not delivered, {self.attempts} attempts"
+        return f"<{type(self).__name__} {self.name} {self.event_id} of order {self.order_id!r}: {told}>"
+
+
+@dataclass(frozen=True)
+class Models:
+    """The mapped classes on one shop's database, with their tables for plain statements."""
+
+    Checkout: type[CheckoutMixin]
+    Event: type[EventMixin]
+
+    @property
+    def checkouts(self) -> Table:
+        return self.Checkout.__table__  # type: ignore[attr-defined,no-any-return]  # put there by the mapping
+
+    @property
+    def events(self) -> Table:
+        return self.Event.__table__  # type: ignore[attr-defined,no-any-return]  # put there by the mapping
+
+
+def make_models(db: SQLAlchemy) -> Models:
+    """The mapped classes on this `db`: the shop's own subclasses of the mixins where it has them, else plain ones."""
+    return Models(
+        _mapped(db, CheckoutMixin, "PayCheckoutCheckout"),
+        _mapped(db, EventMixin, "PayCheckoutEvent"),
+    )
+
+
+def total_columns(total: Total) -> dict[str, str | None]:
+    """The columns that hold this total exactly."""
+    pays = isinstance(total, Pay)
+    return {
+        "total_kind": "pay" if pays else "receive",
+        "total_amount": f"{total.amount:f}",
+        "total_currency": total.currency,
+        "total_other_currency": total.receive_in if isinstance(total, Pay) else total.pay_in,
+    }
+
+
+def _mapped(db: SQLAlchemy, mixin: type[Any], name: str) -> type[Any]:
+    registry: Any = getattr(db.Model, "registry")  # noqa: B009 - the base class is typed without it
+    found = next((mapper.class_ for mapper in registry.mappers if issubclass(mapper.class_, mixin)), None)
+    model: type[Any] = found or type(name, (mixin, db.Model), {"__module__": __name__})
+    if not event.contains(model, "load", _on_load):
+        event.listen(model, "load", _on_load)
+        event.listen(model, "refresh", _on_refresh)
+    return model
+
+
+def _on_load(instance: object, context: object) -> None:
+    _make_aware(instance)
+
+
+def _on_refresh(instance: object, context: object, attributes: object) -> None:
+    _make_aware(instance)
+
+
+def _make_aware(instance: object) -> None:
+    """SQLite forgets that a stored moment was UTC; say so again, without marking the instance as changed."""
+    loaded = vars(instance)
+    for name in _MOMENTS:
+        value = loaded.get(name)
+        if value is not None and value.tzinfo is None:
+            set_committed_value(instance, name, as_utc(value))

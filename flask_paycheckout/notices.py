@@ -1,0 +1,68 @@
+"""Webhooks: a hint that a deposit is worth a read, and nothing more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from flask_paycheckout.attempts import Attempts
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.models import MAX_ID
+from flask_paycheckout.settlement import Settlement
+from flask_paycheckout.states import OPEN
+
+__all__ = ["Notices"]
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+class Notices:
+    """Takes in webhooks for one app.
+
+    :param cooldown: how long after a webhook's read another webhook causes none.
+    :param defer: called with the checkout id instead of reading at once; None to read at once.
+    """
+
+    def __init__(
+        self,
+        attempts: Attempts,
+        settlement: Settlement,
+        clock: Clock,
+        cooldown: timedelta,
+        defer: Callable[[str], None] | None,
+    ) -> None:
+        self._attempts = attempts
+        self._settlement = settlement
+        self._clock = clock
+        self._cooldown = cooldown
+        self._defer = defer
+
+    def receive(self, checkout_id: str) -> None:
+        """Store the hint and, when its turn has come, read the deposit.
+
+        Returns normally once the hint is stored, or is provably useless: an unknown id, which costs one look into
+        our own table, or a checkout that no read can change any more.
+
+        :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
+        """
+        if not _plausible(checkout_id):
+            return
+        attempt = self._attempts.find(checkout_id)
+        if attempt is None or attempt.status not in OPEN:
+            return
+        if not self._attempts.note_webhook(attempt, self._clock(), self._cooldown):
+            return
+        try:
+            (self._defer or self._read)(checkout_id)
+        except Exception:
+            # The read is stored as due: reconcile does it, whatever went wrong here.
+            _log.warning("webhook for checkout %s: not read now, reconcile will", checkout_id, exc_info=True)
+
+    def _read(self, checkout_id: str) -> None:
+        self._settlement.settle(checkout_id, via="webhook")
+
+
+def _plausible(checkout_id: str) -> bool:
+    """Whether this can be an id that we stored; a database need not be asked for text that it cannot even hold."""
+    return 0 < len(checkout_id) <= MAX_ID and checkout_id.isprintable()

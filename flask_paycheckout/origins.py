@@ -1,0 +1,59 @@
+"""Where a customer may be sent: only the service's own URL, only to allowed origins."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from flask_paycheckout.errors import UnsafeCheckoutUrl
+
+__all__ = ["is_loopback", "origin_of", "require_allowed"]
+
+_MAX_URL = 2048
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address means this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of a URL, the default port left out.
+
+    :raises ValueError: not an absolute http(s) URL, or one with tricks in it; the message is the fault.
+    """
+    if len(url) > _MAX_URL:
+        raise ValueError(f"is longer than {_MAX_URL} characters")
+    if any(ord(character) <= 0x20 or ord(character) >= 0x7F or character in '\\"<>' for character in url):
+        # Browsers mend such characters in ways of their own: what was checked is not where they go.
+        raise ValueError("holds a character that no URL may hold")
+    parts = urlsplit(url)
+    if parts.scheme not in _DEFAULT_PORTS or not url.lower().startswith(f"{parts.scheme}://"):
+        raise ValueError("is not an absolute http or https URL")
+    if not parts.hostname or "@" in parts.netloc or "%" in parts.netloc:
+        raise ValueError("has no plain host")
+    port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}" + ("" if port == _DEFAULT_PORTS[parts.scheme] else f":{port}")
+
+
+def require_allowed(url: str, allowed: tuple[str, ...]) -> None:
+    """Refuse a payment URL outside `allowed`; empty means https anywhere and http on this machine only.
+
+    :raises UnsafeCheckoutUrl: with the fault, never the URL itself, which lets its holder pay.
+    """
+    try:
+        origin = origin_of(url)
+    except ValueError as fault:
+        raise UnsafeCheckoutUrl(str(fault)) from None
+    if allowed:
+        if origin not in allowed:
+            raise UnsafeCheckoutUrl(f"goes to {origin}, which is not an allowed origin")
+    elif origin.startswith("http://") and not is_loopback(urlsplit(url).hostname or ""):
+        raise UnsafeCheckoutUrl(f"goes to {origin}, which is not https")

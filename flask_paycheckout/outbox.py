@@ -1,0 +1,202 @@
+"""Tells receivers of what was committed: database effects exactly once, others at least once with one `event_id`.
+
+Two transactions stand behind each event. The first, long committed, stored it together with the state change. The
+second belongs to one receiver: what it wrote through `db.session` and the mark that it ran are committed together.
+A lease keeps others away meanwhile, and a mark that no longer holds the lease is refused, so that a slow deliverer
+who lost it writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from weakref import ref
+
+from sqlalchemy import Engine, select, update
+from sqlalchemy.orm import Session, scoped_session
+
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.models import EventMixin, Models
+from flask_paycheckout.signals import BY_NAME
+
+__all__ = ["Delivery", "Outbox"]
+
+_LEASE = timedelta(minutes=5)
+_FIRST_PAUSE = timedelta(seconds=10)
+_LONGEST_PAUSE = timedelta(hours=1)
+_MAX_ERROR = 500
+
+_log = logging.getLogger("flask_paycheckout")
+
+Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How many events were told to all their receivers, and how many were not yet."""
+
+    delivered: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Delivery) -> Delivery:
+        return Delivery(self.delivered + other.delivered, self.failed + other.failed)
+
+
+class _LeaseLost(Exception):
+    """Another deliverer holds this event now; what this one did is rolled back."""
+
+
+class Outbox:
+    """Delivers the stored events of one app.
+
+    :param scope: opens an application context of its own and gives the shop's `db.session` in it.
+    :param sender: the Flask app, as the signals' sender.
+    """
+
+    def __init__(self, engine: Callable[[], Engine], models: Models, clock: Clock, scope: Scope, sender: object):
+        self._engine = engine
+        self._models = models
+        self._clock = clock
+        self._scope = scope
+        self._sender = sender
+
+    def deliver(self, event_ids: Iterable[str]) -> Delivery:
+        """Tell the receivers of these events now. A failure is logged and left to `deliver_due`."""
+        total = Delivery()
+        for event_id in event_ids:
+            try:
+                total += self._deliver(event_id)
+            except Exception:
+                # The change is committed: whoever caused it must not be told that it failed.
+                _log.exception("event %s could not be delivered now; reconcile will try again", event_id)
+                total += Delivery(failed=1)
+        return total
+
+    def deliver_due(self, limit: int = 1000) -> Delivery:
+        """Tell the receivers of every event that is due, each event once in this call, oldest first."""
+        table = self._models.events
+        due = select(table.c.event_id).where(table.c.next_attempt_at <= self._clock()).order_by(table.c.id).limit(limit)
+        with self._engine().connect() as connection:
+            event_ids = list(connection.execute(due).scalars())
+        return self.deliver(event_ids)
+
+    def _deliver(self, event_id: str) -> Delivery:
+        token = str(uuid.uuid4())
+        event = self._claim(event_id, token)
+        if event is None:
+            return Delivery()
+        failure: Exception | None = None
+        done = event.done
+        waiting = [(name, receiver) for name, receiver in self._receivers(event.name) if name not in done]
+        for number, (name, receiver) in enumerate(waiting, start=1):
+            last = failure is None and number == len(waiting)
+            try:
+                self._run(event, receiver, [*done, name], token, last)
+                done.append(name)
+            except _LeaseLost:
+                return Delivery()
+            except Exception as error:
+                _log.exception("receiver %s of %s failed for order %s", name, event.name, event.order_id)
+                failure = error
+        if failure is not None:
+            self._postpone(event, token, failure)
+        elif not waiting:
+            self._mark(event, token)
+        return Delivery(failed=1) if failure else Delivery(delivered=1)
+
+    def _claim(self, event_id: str, token: str) -> EventMixin | None:
+        table = self._models.events
+        now = self._clock()
+        free = (table.c.lease_until.is_(None)) | (table.c.lease_until <= now)
+        claim = (
+            update(table)
+            .where(table.c.event_id == event_id, table.c.delivered_at.is_(None), table.c.next_attempt_at <= now, free)
+            .values(lease_token=token, lease_until=now + _LEASE, attempts=table.c.attempts + 1)
+        )
+        with self._engine().begin() as connection:
+            if connection.execute(claim).rowcount != 1:
+                return None
+        model = self._models.Event
+        with Session(self._engine(), expire_on_commit=False) as session:
+            event = session.scalars(select(model).where(model.event_id == event_id)).one()
+            session.expunge_all()
+        return event
+
+    def _receivers(self, signal_name: str) -> Iterator[tuple[str, Callable[..., object]]]:
+        """The signal's receivers with a name each that is the same in every process of the shop."""
+        signal = BY_NAME[signal_name]
+        connected = list(signal.receivers_for(self._sender))
+        # In the order of their connection, which the signal's own iteration does not keep.
+        references = [
+            reference() if isinstance(reference, ref) else reference for reference in signal.receivers.values()
+        ]
+        seen: dict[str, int] = {}
+        for receiver in (receiver for receiver in references if receiver in connected):
+            name = f"{receiver.__module__}.{receiver.__qualname__}" if hasattr(receiver, "__qualname__") else ""
+            name = name or f"{type(receiver).__module__}.{type(receiver).__qualname__}"
+            seen[name] = seen.get(name, 0) + 1
+            yield (name if seen[name] == 1 else f"{name}#{seen[name]}"), receiver
+
+    def _run(self, event: EventMixin, receiver: Callable[..., object], done: list[str], token: str, last: bool) -> None:
+        model = self._models.Checkout
+        with self._scope() as session:
+            try:
+                checkout = session.scalars(select(model).where(model.checkout_id == event.checkout_id)).one()
+                extra = {} if event.reason is None else {"reason": event.reason}
+                receiver(self._sender, order_id=event.order_id, checkout=checkout, event_id=event.event_id, **extra)
+                session.flush()
+                if _changed(session.execute(self._done_statement(event, token, done, last))) != 1:
+                    raise _LeaseLost
+                session.commit()
+            except BaseException:
+                session.rollback()
+                raise
+
+    def _mark(self, event: EventMixin, token: str) -> None:
+        with self._engine().begin() as connection:
+            connection.execute(self._done_statement(event, token, event.done, last=True))
+
+    def _done_statement(self, event: EventMixin, token: str, done: list[str], last: bool) -> Any:
+        values: dict[str, object] = {"receivers_done": json.dumps(done)}
+        if last:
+            values |= {
+                "delivered_at": self._clock(),
+                "next_attempt_at": None,
+                "lease_token": None,
+                "lease_until": None,
+            }
+        return self._held(event, token).values(values)
+
+    def _postpone(self, event: EventMixin, token: str, failure: Exception) -> None:
+        """Release the lease and try again later: at the next reconcile first, then ever more rarely."""
+        pause = timedelta(0) if event.attempts == 1 else _pause(event.attempts)
+        values = {
+            "next_attempt_at": self._clock() + pause,
+            "lease_token": None,
+            "lease_until": None,
+            "last_error": f"{type(failure).__name__}: {failure}"[:_MAX_ERROR],
+        }
+        with self._engine().begin() as connection:
+            connection.execute(self._held(event, token).values(values))
+
+    def _held(self, event: EventMixin, token: str) -> Any:
+        table = self._models.events
+        return update(table).where(
+            table.c.event_id == event.event_id, table.c.lease_token == token, table.c.delivered_at.is_(None)
+        )
+
+
+def _changed(result: Any) -> int:
+    """Rows that an UPDATE changed; a session's `execute` is typed as if it only ever selected."""
+    return int(result.rowcount)
+
+
+def _pause(attempts: int) -> timedelta:
+    doublings: int = min(attempts - 2, 12)
+    return min(_FIRST_PAUSE * (1 << doublings), _LONGEST_PAUSE)

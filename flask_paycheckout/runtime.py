@@ -1,0 +1,179 @@
+"""What the extension holds for one application, and the only place where its parts are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from flask import Flask, current_app
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import Engine
+from sqlalchemy.orm import scoped_session
+
+from flask_paycheckout.attempts import Attempts
+from flask_paycheckout.checkouts import Checkouts
+from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.config import Settings
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.explain import Explanation, explain
+from flask_paycheckout.host_session import refuse_uncommitted
+from flask_paycheckout.models import CheckoutMixin, Models
+from flask_paycheckout.notices import Notices
+from flask_paycheckout.outbox import Outbox
+from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
+from flask_paycheckout.schedule import Schedule
+from flask_paycheckout.settlement import Settlement
+from flask_paycheckout.standing import Standing, Standings
+from flask_paycheckout.tokens import Tokens
+from flask_paycheckout.totals import Pay, Receive, Total
+
+__all__ = ["KEY", "Runtime", "build_runtime", "runtime"]
+
+KEY = "paycheckout"
+
+OrderTotal = Callable[[str], Total | None]
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What the extension holds for one application."""
+
+    app: Flask
+    db: SQLAlchemy
+    settings: Settings
+    clock: Clock
+    models: Models
+    client: PaymentsClient
+    tokens: Tokens
+    engine: Callable[[], Engine]
+    attempts: Attempts
+    ask_total: OrderTotal
+    checkouts: Checkouts
+    settlement: Settlement
+    notices: Notices
+    standings: Standings
+    reconciler: Reconciler
+
+    def start(self, order_id: str) -> CheckoutMixin:
+        """The order's usable checkout; refuses to run inside the shop's uncommitted work."""
+        refuse_uncommitted(self.db, f"start({order_id!r})")
+        return self.checkouts.start(order_id)
+
+    def settle(self, checkout_id: str) -> CheckoutMixin:
+        """Read the deposit now and apply what it says."""
+        refuse_uncommitted(self.db, f"settle({checkout_id!r})", only_if_blocking=True)
+        return self.settlement.settle(checkout_id)
+
+    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
+        """A person's decision on a held payment."""
+        refuse_uncommitted(self.db, f"resolve({checkout_id!r})", only_if_blocking=True)
+        return self.settlement.resolve(checkout_id, accept, by, why)
+
+    def reconcile(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
+        """One round over everything that is due."""
+        refuse_uncommitted(self.db, "reconcile()", only_if_blocking=True)
+        return self.reconciler.run(limit, progress)
+
+    def standing(self, order_id: str) -> Standing:
+        """How an order stands, for its customer."""
+        return self.standings.of(order_id)
+
+    def explain(self, order_id: str) -> Explanation:
+        """The story of an order."""
+        return explain(self.engine(), self.models, self.attempts, order_id)
+
+
+def runtime() -> Runtime:
+    """The current app's runtime.
+
+    :raises ConfigurationError: `init_app` was not called for this app.
+    """
+    found = current_app.extensions.get(KEY)
+    if not isinstance(found, Runtime):
+        raise ConfigurationError(
+            f"PayCheckout is not set up on {current_app.name!r}. Call paycheckout.init_app(app, db) where it is made."
+        )
+    return found
+
+
+def build_runtime(
+    app: Flask,
+    db: SQLAlchemy,
+    settings: Settings,
+    clock: Clock,
+    models: Models,
+    order_total: OrderTotal,
+    transport: Any,
+) -> Runtime:
+    """Put the parts together for one app."""
+
+    @cache
+    def engine() -> Engine:
+        # Late: the shop may set its database up after this extension.
+        with app.app_context():
+            return db.engines[getattr(models.Checkout, "__bind_key__", None)]
+
+    @contextmanager
+    def scope() -> Iterator[scoped_session[Any]]:
+        # A context of its own gives a db.session of its own: nothing half-done of the caller is in it.
+        with app.app_context():
+            yield db.session
+
+    def ask_total(order_id: str) -> Total | None:
+        with app.app_context():
+            total = order_total(order_id)
+        if total is not None and not isinstance(total, (Pay, Receive)):
+            raise TypeError(f"order_total must return Pay, Receive or None, not {type(total).__name__}")
+        return total
+
+    def keys() -> list[bytes]:
+        listed = [*(app.config.get("SECRET_KEY_FALLBACKS") or []), app.secret_key or ""]
+        return [key.encode() if isinstance(key, str) else key for key in listed]
+
+    client = PaymentsClient(
+        settings.base_url,
+        client_id=settings.client_id,
+        client_secret=settings.client_secret,
+        access_token=settings.access_token,
+        signer=settings.signer,
+        timeout=settings.timeout,
+        transport=transport,
+    )
+    attempts = Attempts(engine, models)
+    outbox = Outbox(engine, models, clock, scope, app)
+    settlement = Settlement(
+        attempts,
+        outbox,
+        client,
+        clock,
+        ask_total,
+        Schedule(settings.pending_for, settings.watch_for),
+        settings.closed_deposit_statuses,
+    )
+    return Runtime(
+        app=app,
+        db=db,
+        settings=settings,
+        clock=clock,
+        models=models,
+        client=client,
+        tokens=Tokens(keys, clock, settings.token_max_age),
+        engine=engine,
+        attempts=attempts,
+        ask_total=ask_total,
+        checkouts=Checkouts(attempts, outbox, client, clock, ask_total, settings.checkout_origins),
+        settlement=settlement,
+        notices=Notices(
+            attempts, settlement, clock, settings.webhook_cooldown, _nothing if settings.defer_webhooks else None
+        ),
+        standings=Standings(attempts, settlement, clock),
+        reconciler=Reconciler(attempts, settlement, outbox, clock),
+    )
+
+
+def _nothing(checkout_id: str) -> None:
+    """A deferred webhook's read is stored as due; reconcile takes it from there."""

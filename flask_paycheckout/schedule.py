@@ -1,0 +1,65 @@
+"""When a checkout is read next: soon after it was made, then ever more rarely. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from flask_paycheckout.states import Status
+
+__all__ = ["PAGE_GONE", "PAGE_VALID", "Schedule", "after_failures"]
+
+PAGE_VALID = timedelta(minutes=15)
+"""How long the service's payment page is valid, from creation."""
+
+PAGE_GONE = PAGE_VALID + timedelta(seconds=60)
+"""Only later than this after creation does "Deposit not found" mean that nobody picked a method."""
+
+_SOON = timedelta(seconds=10)
+_MOMENT = timedelta(seconds=1)
+
+
+def _step(age: timedelta, least: timedelta, most: timedelta) -> timedelta:
+    """Half of the age again: a read at 10 s, 20 s, 30 s, 45 s ... and few at an age of days."""
+    return min(max(age / 2, least), most)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long a shop waits for a pending deposit, and watches an abandoned one."""
+
+    pending_for: timedelta
+    watch_for: timedelta
+
+    def next_read(self, status: str, created_at: datetime, moved_at: datetime, now: datetime) -> datetime | None:
+        """When to read a checkout next that was read now; None when never again without a webhook."""
+        if status == Status.CREATED:
+            return self._created(created_at, now)
+        if status == Status.PENDING:
+            return self._pending(moved_at, now)
+        if status == Status.ABANDONED:
+            return self._abandoned(created_at, moved_at, now)
+        return None
+
+    def _created(self, created_at: datetime, now: datetime) -> datetime:
+        gone = created_at + PAGE_GONE + _MOMENT
+        if now >= gone:
+            # The first "not found" came late; the second one, which decides, need not wait.
+            return now
+        return min(now + _step(now - created_at, _SOON, PAGE_GONE), gone)
+
+    def _pending(self, moved_at: datetime, now: datetime) -> datetime:
+        stalled = moved_at + self.pending_for + _MOMENT
+        step = _step(now - moved_at, _SOON, timedelta(hours=1))
+        return min(now + step, stalled) if now < stalled else now + step
+
+    def _abandoned(self, created_at: datetime, moved_at: datetime, now: datetime) -> datetime | None:
+        end = moved_at + self.watch_for
+        if now >= end:
+            return None
+        return min(now + _step(now - created_at, timedelta(minutes=5), timedelta(hours=12)), end)
+
+
+def after_failures(failures: int, now: datetime) -> datetime:
+    """When to try again after this many reads in a row without a usable answer."""
+    return now + min(timedelta(seconds=5) * (1 << min(failures - 1, 10)), timedelta(minutes=10))

@@ -1,0 +1,272 @@
+"""Settle: read the deposit, weigh it, and move the checkout in one transaction with its event.
+
+The only evidence is a fresh read of the service. Who asked for the read, and what a webhook said, decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.attempts import Attempts
+from flask_paycheckout.client import Deposit, NotFound, PaymentsClient, PaymentsError, TransportFailed
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.errors import TransitionRefused, UnknownCheckout
+from flask_paycheckout.history import line
+from flask_paycheckout.models import CheckoutMixin
+from flask_paycheckout.outbox import Outbox
+from flask_paycheckout.schedule import PAGE_GONE, Schedule, after_failures
+from flask_paycheckout.states import OPEN, TRANSITIONS, Evidence, Status
+from flask_paycheckout.totals import Total
+from flask_paycheckout.verdict import Comparison, compare, order_disagreement
+
+__all__ = ["Settled", "Settlement"]
+
+_COMPLETED = "completed"
+# The service's own words; a gateway's 404 about a missing route says something else.
+_NOT_FOUND = "deposit not found"
+# Two moves are the most that one read can cause; the rest is for losing races against other processes.
+_MAX_ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What came of one read: the checkout as it stands, and the events that its moves stored."""
+
+    checkout: CheckoutMixin
+    event_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Ruling:
+    """The evidence that a read amounts to, with what was compared."""
+
+    evidence: Evidence | None
+    reason: str | None = None
+    compared: tuple[Comparison, ...] = ()
+
+
+class Settlement:
+    """Applies what the service says to the checkouts of one app.
+
+    :param ask_total: the shop's `order_total`, asked in an application context of its own.
+    :param closed_statuses: deposit statuses that end a deposit without a payment, in lower case.
+    """
+
+    def __init__(
+        self,
+        attempts: Attempts,
+        outbox: Outbox,
+        client: PaymentsClient,
+        clock: Clock,
+        ask_total: Callable[[str], Total | None],
+        schedule: Schedule,
+        closed_statuses: frozenset[str],
+    ) -> None:
+        self._attempts = attempts
+        self._outbox = outbox
+        self._client = client
+        self._clock = clock
+        self._ask_total = ask_total
+        self._schedule = schedule
+        self._closed_statuses = closed_statuses
+
+    def settle(self, checkout_id: str, via: str = "settle") -> CheckoutMixin:
+        """Read the deposit now, apply what it says, and tell the receivers.
+
+        Idempotent, and safe to call from anywhere at the same time. A paid, rejected or held checkout is not read.
+
+        :raises UnknownCheckout: no such checkout is stored.
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing moved.
+        """
+        settled = self.apply(checkout_id, via)
+        self._outbox.deliver(settled.event_ids)
+        return settled.checkout
+
+    def apply(self, checkout_id: str, via: str) -> Settled:
+        """As `settle`, but leaves telling the receivers to the caller."""
+        attempt = self._require(checkout_id)
+        if attempt.status not in OPEN:
+            return Settled(attempt)
+        try:
+            deposit = self._read(checkout_id)
+            return self._weigh(attempt, deposit, via)
+        except SQLAlchemyError:
+            raise
+        except Exception as error:
+            self._note_failure(attempt, error)
+            raise
+
+    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
+        """A person's decision on a held payment, recorded with who and why.
+
+        :raises UnknownCheckout: no such checkout is stored.
+        :raises TransitionRefused: the checkout is not held.
+        """
+        for name, value in (("by", by), ("why", why)):
+            if not value.strip():
+                raise ValueError(f"{name} must not be empty: the decision is recorded with it")
+        evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
+        for _ in range(_MAX_ROUNDS):
+            attempt = self._require(checkout_id)
+            target = TRANSITIONS.get((Status(attempt.status), evidence))
+            if target is None:
+                raise TransitionRefused(checkout_id, attempt.status, evidence)
+            now = self._clock()
+            entry = line(now, "resolved", to=target, by=by, why=why, rule=evidence)
+            event_ids = self._attempts.move(
+                attempt, target, now, entry, reason=attempt.reason, beside_paid=True, next_read_at=None
+            )
+            if event_ids is not None:
+                self._outbox.deliver(event_ids)
+                return self._require(checkout_id)
+        raise TransitionRefused(checkout_id, attempt.status, evidence)
+
+    # The read
+
+    def _require(self, checkout_id: str) -> CheckoutMixin:
+        attempt = self._attempts.find(checkout_id)
+        if attempt is None:
+            raise UnknownCheckout(checkout_id)
+        return attempt
+
+    def _read(self, checkout_id: str) -> Deposit | None:
+        """The deposit; None when the service itself says that there is none."""
+        try:
+            return self._client.deposits.get(checkout_id)
+        except NotFound as error:
+            if (error.message or "").strip().rstrip(".").lower() != _NOT_FOUND:
+                raise
+            return None
+
+    def _note_failure(self, attempt: CheckoutMixin, error: Exception) -> None:
+        now = self._clock()
+        failures = attempt.failed_reads + 1
+        what = str(error) if isinstance(error, PaymentsError) else f"{type(error).__name__} in the shop"
+        # One line for a run of failures: an outage of a day must not fill the story.
+        entry = line(now, "no answer", error=what[:200]) if failures == 1 else None
+        self._attempts.note(attempt, entry, failed_reads=failures, next_read_at=after_failures(failures, now))
+
+    # The decision
+
+    def _weigh(self, attempt: CheckoutMixin, deposit: Deposit | None, via: str) -> Settled:
+        event_ids: list[str] = []
+        noted = False
+        for _ in range(_MAX_ROUNDS):
+            now = self._clock()
+            ruling = self._rule(attempt, deposit, now)
+            target = TRANSITIONS.get((Status(attempt.status), ruling.evidence)) if ruling.evidence else None
+            seen = {} if noted else self._seen(attempt, deposit, now)
+            if target is None:
+                if noted or self._note_read(attempt, deposit, via, now, seen):
+                    break
+            else:
+                stored = self._move(attempt, target, ruling, deposit, via, now, seen)
+                if stored is not None:
+                    event_ids += stored
+                    noted = True
+            attempt = self._require(attempt.checkout_id)
+            if attempt.status not in OPEN:
+                break
+        return Settled(self._require(attempt.checkout_id), tuple(event_ids))
+
+    def _rule(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> _Ruling:
+        """What this read of this attempt amounts to."""
+        if deposit is None:
+            return _Ruling(self._absent(attempt, now))
+        if deposit.status == _COMPLETED:
+            return self._completed(attempt, deposit)
+        if deposit.deposit_id != attempt.checkout_id:
+            # The path of the read takes references too: this deposit is somebody else's and says nothing here.
+            raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
+        if deposit.status.lower() in self._closed_statuses:
+            return _Ruling(Evidence.DEPOSIT_CLOSED)
+        if attempt.status == Status.PENDING and self._stalled(attempt, deposit.status, now):
+            return _Ruling(Evidence.DEPOSIT_STALLED)
+        if attempt.status == Status.ABANDONED and deposit.status == attempt.deposit_status:
+            # Abandoned in just this condition; only something new brings it back.
+            return _Ruling(None)
+        return _Ruling(Evidence.DEPOSIT_OPEN)
+
+    def _absent(self, attempt: CheckoutMixin, now: datetime) -> Evidence | None:
+        if attempt.status == Status.PENDING and self._stalled(attempt, attempt.deposit_status, now):
+            return Evidence.DEPOSIT_STALLED
+        page_gone = now > attempt.created_at + PAGE_GONE
+        return Evidence.NEVER_PICKED if page_gone and attempt.not_found_reads >= 1 else None
+
+    def _stalled(self, attempt: CheckoutMixin, deposit_status: str | None, now: datetime) -> bool:
+        return deposit_status == attempt.deposit_status and now - attempt.moved_at >= self._schedule.pending_for
+
+    def _completed(self, attempt: CheckoutMixin, deposit: Deposit) -> _Ruling:
+        compared = compare(attempt.checkout_id, attempt.total, deposit)
+        if not all(comparison.agrees for comparison in compared):
+            return _Ruling(Evidence.DEPOSIT_DISAGREES, "amount_mismatch", compared)
+        if any(other.paid_order_id for other in self._attempts.of_order(attempt.order_id)):
+            return _Ruling(Evidence.DEPOSIT_DISAGREES, "duplicate", compared)
+        total = self._ask_total(attempt.order_id)
+        reason = order_disagreement(attempt.total, total)
+        now_asked = Comparison(
+            "order_total now", str(attempt.total), "not payable" if total is None else str(total), not reason
+        )
+        return _Ruling(
+            Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, (*compared, now_asked)
+        )
+
+    # The statements
+
+    def _seen(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> dict[str, Any]:
+        """What every read writes down, whether it moves the attempt or not."""
+        seen: dict[str, Any] = {"reads": attempt.reads + 1, "last_read_at": now, "failed_reads": 0}
+        if deposit is None:
+            seen["not_found_reads"] = attempt.not_found_reads + 1
+        else:
+            seen["deposit_status"] = deposit.status[:64]
+        return seen
+
+    def _note_read(
+        self, attempt: CheckoutMixin, deposit: Deposit | None, via: str, now: datetime, seen: dict[str, Any]
+    ) -> bool:
+        moved_at = attempt.moved_at
+        if deposit is not None and seen["deposit_status"] != attempt.deposit_status:
+            seen["moved_at"] = moved_at = now
+        due = self._schedule.next_read(attempt.status, attempt.created_at, moved_at, now)
+        return self._attempts.note(
+            attempt, line(now, "read", via=via, deposit=_shown(deposit)), next_read_at=due, **seen
+        )
+
+    def _move(
+        self,
+        attempt: CheckoutMixin,
+        target: Status,
+        ruling: _Ruling,
+        deposit: Deposit | None,
+        via: str,
+        now: datetime,
+        seen: dict[str, Any],
+    ) -> list[str] | None:
+        compared = [
+            f"{fact.field}: asked {fact.asked}, found {fact.seen}{'' if fact.agrees else ' (differs)'}"
+            for fact in ruling.compared
+        ]
+        rule = ruling.evidence
+        entry = line(
+            now,
+            "moved",
+            to=target,
+            via=via,
+            deposit=_shown(deposit),
+            rule=rule,
+            reason=ruling.reason,
+            compared=compared,
+        )
+        due = self._schedule.next_read(target, attempt.created_at, now, now)
+        found: dict[str, Any] = {"found_by": via} if target in (Status.PAID, Status.HELD) else {}
+        return self._attempts.move(attempt, target, now, entry, reason=ruling.reason, next_read_at=due, **found, **seen)
+
+
+def _shown(deposit: Deposit | None) -> str:
+    return "not found" if deposit is None else deposit.status[:64]

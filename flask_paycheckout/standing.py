@@ -1,0 +1,79 @@
+"""How an order stands, as its customer may know it: no amount, no id."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from flask_paycheckout.attempts import Attempts
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.models import CheckoutMixin
+from flask_paycheckout.settlement import Settlement
+from flask_paycheckout.states import OPEN, Status, best_of
+
+__all__ = ["Standing", "Standings"]
+
+# A customer who waits may cause a read this often, whatever the schedule says.
+_PAGE_COOLDOWN = timedelta(seconds=5)
+_EAGER, _PATIENT = 3, 20
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What the status page and its JSON tell."""
+
+    #: unpaid, created, pending, paid, held or abandoned.
+    status: str
+    #: No later news is to be expected.
+    final: bool
+    #: Seconds until asking again is worthwhile; 0 when it is not.
+    poll_after: int
+
+
+class Standings:
+    """Tells how orders of one app stand, reading the newest deposit when that is due."""
+
+    def __init__(self, attempts: Attempts, settlement: Settlement, clock: Clock) -> None:
+        self._attempts = attempts
+        self._settlement = settlement
+        self._clock = clock
+
+    def of(self, order_id: str) -> Standing:
+        """The order's standing now; a service that does not answer leaves it as it was stored."""
+        attempts = self._attempts.of_order(order_id)
+        now = self._clock()
+        if best_of({attempt.status for attempt in attempts}) not in (Status.PAID, Status.HELD):
+            due = [attempt for attempt in attempts if _due(attempt, now)]
+            # Each of them, not only as many as it takes to find news.
+            if sum(self._read(attempt, now) for attempt in due):
+                attempts = self._attempts.of_order(order_id)
+        return _standing(best_of({attempt.status for attempt in attempts}))
+
+    def _read(self, attempt: CheckoutMixin, now: datetime) -> bool:
+        if not self._attempts.claim_page_read(attempt, now):
+            return False
+        try:
+            self._settlement.settle(attempt.checkout_id, via="status page")
+        except Exception:
+            _log.warning("checkout %s could not be read for its page", attempt.checkout_id, exc_info=True)
+        return True
+
+
+def _due(attempt: CheckoutMixin, now: datetime) -> bool:
+    """An open attempt whose turn has come, or the order's newest one while its customer waits."""
+    if attempt.status not in OPEN:
+        return False
+    if attempt.next_read_at is not None and attempt.next_read_at <= now:
+        return True
+    if attempt.current_order_id is None or attempt.failed_reads:
+        return False
+    return attempt.last_read_at is None or attempt.last_read_at <= now - _PAGE_COOLDOWN
+
+
+def _standing(status: str) -> Standing:
+    final = status == Status.PAID
+    eager = status in (Status.CREATED, Status.PENDING)
+    return Standing(status, final, 0 if final else _EAGER if eager else _PATIENT)

@@ -1,0 +1,74 @@
+"""The states of a checkout and the evidence that moves it. Pure: no clock, no database, no service."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["FINAL", "OPEN", "SIGNAL_OF", "TRANSITIONS", "Evidence", "Status", "best_of"]
+
+
+class Status(StrEnum):
+    """Where one attempt at paying an order stands."""
+
+    CREATED = "created"
+    PENDING = "pending"
+    PAID = "paid"
+    HELD = "held"
+    REJECTED = "rejected"
+    ABANDONED = "abandoned"
+
+
+class Evidence(StrEnum):
+    """What can move a checkout; the values are the words that people read in `flask paycheckout show`."""
+
+    DEPOSIT_OPEN = "the deposit exists and is not completed"
+    DEPOSIT_AGREES = "the deposit is completed and everything agrees"
+    DEPOSIT_DISAGREES = "the deposit is completed and something disagrees"
+    DEPOSIT_CLOSED = "the deposit ended without a payment"
+    DEPOSIT_STALLED = "nothing moved for as long as PAYCHECKOUT_PENDING_FOR"
+    NEVER_PICKED = "no payment method was picked while the page was valid"
+    ACCEPTED = "a person accepted the held payment"
+    REJECTED = "a person rejected the held payment"
+
+
+TRANSITIONS: dict[tuple[Status, Evidence], Status] = {
+    (Status.CREATED, Evidence.DEPOSIT_OPEN): Status.PENDING,
+    # The first read may already see the end of a deposit: it was pending in between, unseen.
+    (Status.CREATED, Evidence.DEPOSIT_CLOSED): Status.PENDING,
+    (Status.CREATED, Evidence.DEPOSIT_AGREES): Status.PAID,
+    (Status.CREATED, Evidence.DEPOSIT_DISAGREES): Status.HELD,
+    (Status.CREATED, Evidence.NEVER_PICKED): Status.ABANDONED,
+    (Status.PENDING, Evidence.DEPOSIT_AGREES): Status.PAID,
+    (Status.PENDING, Evidence.DEPOSIT_DISAGREES): Status.HELD,
+    (Status.PENDING, Evidence.DEPOSIT_CLOSED): Status.ABANDONED,
+    (Status.PENDING, Evidence.DEPOSIT_STALLED): Status.ABANDONED,
+    # The customer may pick a method in the last second: an abandoned page can still bring money.
+    (Status.ABANDONED, Evidence.DEPOSIT_OPEN): Status.PENDING,
+    (Status.ABANDONED, Evidence.DEPOSIT_AGREES): Status.PAID,
+    (Status.ABANDONED, Evidence.DEPOSIT_DISAGREES): Status.HELD,
+    (Status.HELD, Evidence.ACCEPTED): Status.PAID,
+    (Status.HELD, Evidence.REJECTED): Status.REJECTED,
+}
+"""Everything that is not a row here is refused; nothing leads out of `paid` and `rejected`."""
+
+OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
+"""States that a read of the deposit can still change."""
+
+FINAL = frozenset({Status.PAID, Status.REJECTED})
+"""States that never change."""
+
+SIGNAL_OF = {
+    Status.CREATED: "checkout_created",
+    Status.PENDING: "order_pending",
+    Status.PAID: "order_paid",
+    Status.HELD: "payment_held",
+    Status.ABANDONED: "order_abandoned",
+}
+"""The signal that tells of a state; `rejected` was a person's own decision and has none."""
+
+_BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED, Status.ABANDONED)
+
+
+def best_of(statuses: set[str]) -> str:
+    """An order's status: the best of its attempts', or `unpaid` without any (a rejected one counts as none)."""
+    return next((status.value for status in _BEST_FIRST if status in statuses), "unpaid")

@@ -1,0 +1,60 @@
+"""Signed tokens that stand for an order in a URL: one salt per purpose, an age limit, rotating keys."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from itsdangerous import BadSignature, SignatureExpired, TimestampSigner, URLSafeTimedSerializer
+
+from flask_paycheckout.clock import Clock
+
+__all__ = ["PAY", "STATUS", "Tokens"]
+
+PAY = "paycheckout.pay"
+STATUS = "paycheckout.status"
+
+# Two web servers never agree on the second; a token from this far in the future is still taken.
+_CLOCK_SKEW = timedelta(seconds=30)
+
+_SIGNER_ARGUMENTS = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+
+
+class Tokens:
+    """Signs and reads order tokens of one app.
+
+    :param keys: gives the signing keys, oldest first, the current one last (Flask's `SECRET_KEY_FALLBACKS`, then
+        `SECRET_KEY`); asked anew each time, so that a rotated key counts at once.
+    :param max_age: how long a token is good for.
+    """
+
+    def __init__(self, keys: Callable[[], Sequence[bytes]], clock: Clock, max_age: timedelta) -> None:
+        class ClockedSigner(TimestampSigner):
+            def get_timestamp(self) -> int:
+                return int(clock().timestamp())
+
+        self._signer = ClockedSigner
+        self._keys = keys
+        self._clock = clock
+        self._max_age = max_age
+
+    def sign(self, purpose: str, order_id: str) -> str:
+        """A token for this order and purpose, safe inside a URL path."""
+        return str(self._serializer(purpose).dumps(order_id))
+
+    def read(self, purpose: str, token: str) -> str | None:
+        """The order id in the token; None when it is forged, too old, or made for another purpose."""
+        try:
+            order_id, signed_at = self._serializer(purpose).loads(token, return_timestamp=True)
+        except (BadSignature, SignatureExpired, UnicodeError):
+            return None
+        age = self._clock() - signed_at
+        if not isinstance(order_id, str) or not -_CLOCK_SKEW <= age <= self._max_age:
+            return None
+        return order_id
+
+    def _serializer(self, purpose: str) -> URLSafeTimedSerializer:
+        return URLSafeTimedSerializer(
+            list(self._keys()), salt=purpose, signer=self._signer, signer_kwargs=_SIGNER_ARGUMENTS
+        )

@@ -1,0 +1,63 @@
+"""Does a completed deposit agree with what was asked? Pure, and exact: no float, no rounding, no tolerance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.totals import Pay, Total
+
+if TYPE_CHECKING:
+    from flask_paycheckout.client import Deposit
+
+__all__ = ["Comparison", "compare", "order_disagreement"]
+
+_SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One fact of the deposit beside the one that was stored before the redirect."""
+
+    field: str
+    asked: str
+    seen: str
+    agrees: bool
+
+
+def compare(checkout_id: str, total: Total, deposit: Deposit) -> tuple[Comparison, ...]:
+    """The comparisons that decide about the money: whose deposit it is, and the side of it that was asked for.
+
+    `Pay` fixed the customer's side (`inputAmount`), `Receive` the shop's (`outputAmount`). An amount that the
+    service did not send as a JSON number arrives as None and agrees with nothing.
+    """
+    if isinstance(total, Pay):
+        side, currency, amount = "input", deposit.input_currency, deposit.input_amount
+    else:
+        side, currency, amount = "output", deposit.output_currency, deposit.output_amount
+    return (
+        _same("depositId", checkout_id, deposit.deposit_id),
+        _same(f"{side}Currency", total.currency, currency),
+        Comparison(
+            f"{side}Amount",
+            f"{total.amount:f}",
+            _shown(amount),
+            isinstance(amount, Decimal) and amount == total.amount,
+        ),
+    )
+
+
+def order_disagreement(asked: Total, now: Total | None) -> str | None:
+    """Why the order no longer wants this payment: `order_not_payable`, `order_changed`, or None when it does."""
+    if now is None:
+        return "order_not_payable"
+    return None if now == asked else "order_changed"
+
+
+def _same(field: str, asked: str, seen: str | None) -> Comparison:
+    return Comparison(field, asked, _shown(seen), isinstance(seen, str) and seen == asked)
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is None else str(value)[:_SHOWN]

@@ -1,0 +1,47 @@
+"""The route that sends a customer to pay."""
+
+from __future__ import annotations
+
+import logging
+
+from flask import Response, abort, make_response, redirect, render_template
+from werkzeug.wrappers import Response as BaseResponse
+
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.errors import OrderNotPayable, OrderSettled, StartContended, UnsafeCheckoutUrl
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.tokens import PAY
+from flask_paycheckout.views.headers import nonce, require_same_site
+from flask_paycheckout.views.order_urls import pay_path, status_path
+
+__all__ = ["create_checkout"]
+
+_RETRY_AFTER = 10
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+def create_checkout(token: str) -> BaseResponse:
+    """Send the customer to the hosted page of this order."""
+    require_same_site()
+    order_id = runtime().tokens.read(PAY, token)
+    if order_id is None:
+        abort(404)
+    try:
+        checkout = runtime().start(order_id)
+    except OrderNotPayable:
+        abort(404)
+    except OrderSettled:
+        return redirect(status_path(order_id), 303)
+    except (PaymentsError, UnsafeCheckoutUrl, StartContended) as error:
+        _log.error("no checkout for order %s: %s", order_id, error)
+        return _unavailable(order_id, error)
+    return redirect(checkout.url, 303)
+
+
+def _unavailable(order_id: str, error: Exception) -> Response:
+    page = render_template("paycheckout/unavailable.html", action=pay_path(order_id), nonce=nonce())
+    response = make_response(page, 503)
+    wait = getattr(error, "retry_after", None) or _RETRY_AFTER
+    response.headers["Retry-After"] = str(min(max(int(wait), 1), 3600))
+    return response

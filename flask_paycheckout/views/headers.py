@@ -1,0 +1,70 @@
+"""Headers of every answer of ours, and who may post to us."""
+
+from __future__ import annotations
+
+import secrets
+from urllib.parse import urlsplit
+
+from flask import Response, abort, current_app, g, request
+
+from flask_paycheckout.origins import origin_of
+from flask_paycheckout.runtime import runtime
+
+__all__ = ["harden", "nonce", "require_same_site"]
+
+
+def nonce() -> str:
+    """This answer's nonce for scripts and styles."""
+    value: str = g.setdefault("paycheckout_nonce", secrets.token_urlsafe(16))
+    return value
+
+
+def harden(response: Response) -> Response:
+    """Nothing cached, nothing framed, nothing told to the next site, nothing run that is not ours."""
+    if request.endpoint == "paycheckout.static":
+        return response
+    headers = response.headers
+    headers["Cache-Control"] = "no-store"
+    headers["Referrer-Policy"] = "no-referrer"
+    headers["X-Content-Type-Options"] = "nosniff"
+    headers["X-Frame-Options"] = "DENY"
+    headers["Content-Security-Policy"] = (
+        f"default-src 'none'; script-src 'nonce-{nonce()}'; style-src 'self' 'nonce-{nonce()}'; img-src 'self' data:;"
+        f" connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self' {_payment_pages()}"
+    )
+    return response
+
+
+def require_same_site() -> None:
+    """Refuse a form that another site's page sent; 403.
+
+    Browsers say where a form came from in `Sec-Fetch-Site`, older ones in `Origin`; a browser that says neither is
+    refused. Tests and debugging clients often send neither, so there that is taken.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    if site in ("same-origin", "none"):
+        return
+    origin = request.headers.get("Origin")
+    if site in (None, "same-site"):
+        if origin in _own_origins():
+            return
+        if site is None and origin in (None, "null") and (current_app.testing or current_app.debug):
+            return
+    abort(403, "This form was sent from another site. Please start the payment from the shop's own page.")
+
+
+def _own_origins() -> set[str]:
+    """This shop's origins: the public one, and the one that this request came to."""
+    own = {f"{request.scheme}://{request.host}"}
+    public = runtime().settings.public_url
+    return own | {origin_of(public)} if public else own
+
+
+def _payment_pages() -> str:
+    """Browsers hold a form's redirects to `form-action` as well, so the service's page must be listed."""
+    allowed = runtime().settings.checkout_origins
+    if allowed:
+        return " ".join(allowed)
+    service = urlsplit(runtime().settings.base_url)
+    local = " http://127.0.0.1:* http://localhost:*" if service.scheme == "http" else ""
+    return f"https:{local}"

@@ -1,0 +1,42 @@
+"""The order's status page and its JSON: by signed link, from any device, without a session."""
+
+from __future__ import annotations
+
+from flask import Response, abort, jsonify, render_template, url_for
+
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.states import Status
+from flask_paycheckout.tokens import STATUS
+from flask_paycheckout.views.headers import nonce
+from flask_paycheckout.views.order_urls import pay_path
+
+__all__ = ["order_page", "order_status"]
+
+
+def order_page(token: str) -> str:
+    """Show how the order stands, with a way to pay while the shop wants a payment."""
+    order_id = _order_of(token)
+    standing = runtime().standing(order_id)
+    settled = standing.status in (Status.PAID, Status.HELD)
+    payable = not settled and runtime().ask_total(order_id) is not None
+    return render_template(
+        "paycheckout/order.html",
+        standing=standing,
+        action=pay_path(order_id) if payable else None,
+        status_path=url_for("paycheckout.order_status", token=token),
+        nonce=nonce(),
+    )
+
+
+def order_status(token: str) -> Response:
+    """The same for programs: never an amount or an id."""
+    standing = runtime().standing(_order_of(token))
+    return jsonify(status=standing.status, final=standing.final, pollAfter=standing.poll_after)
+
+
+def _order_of(token: str) -> str:
+    order_id = runtime().tokens.read(STATUS, token)
+    if order_id is None:
+        # One answer for a forged link, an expired one and an unknown order.
+        abort(404)
+    return order_id

@@ -1,0 +1,51 @@
+"""The webhook: bounded, parsed strictly, stored, and answered alike for every id."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+
+import msgspec
+from flask import Response, abort, jsonify, request
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.runtime import runtime
+
+__all__ = ["webhook"]
+
+_MAX_BODY = 64 * 1024
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+class _Notice(msgspec.Struct):
+    """All that is read of a webhook; whatever else it says is not evidence."""
+
+    order_id: str = msgspec.field(name="orderId")
+
+
+_decode = msgspec.json.Decoder(_Notice).decode
+
+
+def webhook(secret: str | None = None) -> Response:
+    """Take in a hint from the service."""
+    expected = runtime().settings.webhook_secret
+    if expected is not None and not hmac.compare_digest((secret or "").encode(), expected.encode()):
+        abort(404)
+    request.max_content_length = _MAX_BODY
+    try:
+        notice = _decode(request.get_data(cache=False))
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return _answer(400, error="send a JSON object with a string orderId")
+    try:
+        runtime().notices.receive(notice.order_id)
+    except SQLAlchemyError:
+        _log.exception("a webhook could not be stored")
+        return _answer(503, error="not stored, send it again")
+    return _answer(200, received=True)
+
+
+def _answer(status: int, **body: object) -> Response:
+    response = jsonify(body)
+    response.status_code = status
+    return response
