@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.envelope import Refusal, unworded
 from flask_paycheckout.sandbox.world import unknown, world
 
 # Compared against when a client id is unknown, so that it costs the same time as a known one.
-_NO_SECRET = "no such client"
+_NO_SECRET = "no such client"  # noqa: S105
 _TIMESTAMP_DIGITS = 12
 
 

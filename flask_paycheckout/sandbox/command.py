@@ -98,7 +98,8 @@ def _not_ready(environ: object, start_response: object) -> list[bytes]:
 
 
 def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
-    host = f"[{options.host}]" if ":" in options.host else options.host
+    host = "127.0.0.1" if options.host in {"0.0.0.0", "::", ""} else options.host  # noqa: S104 - everywhere is no address
+    host = f"[{host}]" if ":" in host else host
     return create_sandbox(
         database=options.database,
         webhook_url=options.webhook_url,

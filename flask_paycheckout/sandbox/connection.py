@@ -23,7 +23,7 @@ class SandboxApp(Flask):
     def handle_exception(self, e: Exception) -> Response:
         if isinstance(e, ConnectionDropped):
             raise e
-        return super().handle_exception(e)  # type: ignore[return-value]
+        return super().handle_exception(e)
 
 
 def drop_connection(why: str) -> None:

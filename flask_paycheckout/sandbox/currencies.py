@@ -45,4 +45,4 @@ def is_divisible(amount: Decimal, decimals: int) -> bool:
     """Whether an amount is a whole number of units with that many decimals."""
     # Fractions of integers, because a decimal context would round long amounts first.
     numerator, denominator = amount.as_integer_ratio()
-    return numerator * 10**decimals % denominator == 0
+    return bool(numerator * 10**decimals % denominator == 0)

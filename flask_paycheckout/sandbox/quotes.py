@@ -44,29 +44,30 @@ class Quote:
 
 def quote_paying(terms: Terms, amount: Decimal) -> Quote:
     """The customer pays exactly `amount`. A fee above it takes all of it: nothing is received, nothing is owed."""
-    fee = min(_fee_of(terms, amount), _rounded(amount, terms.input_currency))
+    fee = min(_fee_of(terms, amount), rounded(amount, terms.input_currency))
     received = _WIDE.multiply(_WIDE.subtract(amount, fee), terms.rate)
     return Quote(
-        _rounded(amount, terms.input_currency), fee, _rounded(received, terms.output_currency, rounding=ROUND_DOWN)
+        rounded(amount, terms.input_currency), fee, rounded(received, terms.output_currency, rounding=ROUND_DOWN)
     )
 
 
 def quote_receiving(terms: Terms, amount: Decimal) -> Quote:
     """Exactly `amount` is received; the customer pays whatever that takes."""
-    net = _rounded(_WIDE.divide(amount, terms.rate), terms.input_currency)
+    net = rounded(_WIDE.divide(amount, terms.rate), terms.input_currency)
     share_left = _WIDE.subtract(Decimal(1), _percentage(terms))
-    paid = _rounded(_WIDE.divide(_WIDE.add(net, terms.flat_fee), share_left), terms.input_currency)
-    return Quote(paid, _WIDE.subtract(paid, net), _rounded(amount, terms.output_currency))
+    paid = rounded(_WIDE.divide(_WIDE.add(net, terms.flat_fee), share_left), terms.input_currency)
+    return Quote(paid, _WIDE.subtract(paid, net), rounded(amount, terms.output_currency))
 
 
 def _fee_of(terms: Terms, amount: Decimal) -> Decimal:
     exact = _WIDE.add(terms.flat_fee, _WIDE.multiply(amount, _percentage(terms)))
-    return _rounded(exact, terms.input_currency)
+    return rounded(exact, terms.input_currency)
 
 
 def _percentage(terms: Terms) -> Decimal:
     return terms.percent_fee.scaleb(-2, _WIDE)
 
 
-def _rounded(amount: Decimal, currency: str, rounding: str = ROUND_UP) -> Decimal:
+def rounded(amount: Decimal, currency: str, rounding: str = ROUND_UP) -> Decimal:
+    """The amount in whole units of its currency, written with all of that currency's decimals."""
     return amount.quantize(unit_of(currency), rounding=rounding, context=_WIDE)

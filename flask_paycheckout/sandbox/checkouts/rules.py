@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.envelope import unworded
 from flask_paycheckout.sandbox.fields import optional_amount, optional_text, read_text
 from flask_paycheckout.sandbox.ids import new_id
 from flask_paycheckout.sandbox.payment_methods import PaymentMethod, enabled_methods, find_rate, quote, usable
-from flask_paycheckout.sandbox.quotes import Quote
+from flask_paycheckout.sandbox.quotes import Quote, rounded
 from flask_paycheckout.sandbox.world import unknown, world
 
 
@@ -33,22 +33,27 @@ def read_asked(body: dict[str, Any]) -> Asked:
     """The request's fields, checked one by one."""
     input_currency = read_text(body, "inputCurrency")
     output_currency = optional_text(body, "outputCurrency") or input_currency
-    asked = Asked(
-        input_currency, output_currency, optional_amount(body, "inputAmount"), optional_amount(body, "outputAmount")
-    )
-    if (asked.input_amount is None) == (asked.output_amount is None):
+    input_amount, output_amount = optional_amount(body, "inputAmount"), optional_amount(body, "outputAmount")
+    if (input_amount is None) == (output_amount is None):
         raise unworded(400, "Send exactly one of inputAmount and outputAmount.")
-    _check_divisible("inputCurrency", input_currency, "inputAmount", asked.input_amount)
-    _check_divisible("outputCurrency", output_currency, "outputAmount", asked.output_amount)
-    return asked
+    return Asked(
+        input_currency,
+        output_currency,
+        _in_currency("input", input_currency, input_amount),
+        _in_currency("output", output_currency, output_amount),
+    )
 
 
-def _check_divisible(currency_field: str, currency: str, amount_field: str, amount: Decimal | None) -> None:
+def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | None:
+    """The amount with its currency's decimals. One that has more is refused, because nothing is rounded silently."""
     decimals = decimals_of(currency)
     if decimals is None:
-        raise unworded(400, f"{currency_field} is no valid currency or token code.")
-    if amount is not None and not is_divisible(amount, decimals):
-        raise unworded(400, f"{amount_field} has more than the {decimals} decimals of {currency}.")
+        raise unworded(400, f"{side}Currency is no valid currency or token code.")
+    if amount is None:
+        return None
+    if not is_divisible(amount, decimals):
+        raise unworded(400, f"{side}Amount has more than the {decimals} decimals of {currency}.")
+    return rounded(amount, currency)
 
 
 def store_checkout(session: Session, user_id: str, asked: Asked) -> Checkout:

@@ -64,7 +64,7 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
 
 
 def _picked_before(session: Session, checkout_id: str, method_code: str | None) -> Deposit:
-    deposit = find_deposit(session, checkout_id)
+    deposit = session.get(Deposit, checkout_id)
     if deposit is None:
         raise NotPossible("the checkout's page expired 15 minutes after it was made")
     if method_code not in {None, deposit.method}:
@@ -115,7 +115,7 @@ def _expiry(checkout: Checkout, now: datetime) -> datetime:
 def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Deposit:
     """The customer's money arrives: the amount asked for, or another. Paying again is not possible."""
     now = world().clock.now()
-    deposit = find_deposit(session, deposit_id)
+    deposit = session.get(Deposit, deposit_id)
     if deposit is None:
         raise NotPossible("the customer has not picked a payment method")
     paid = _paid(session, deposit, amount)

@@ -1,0 +1,31 @@
+"""What the pages for people share: rendering, amounts as people write them, and headers that keep strangers out."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from flask import Response, g, make_response, render_template
+
+_NO_BREAK = "\N{NO-BREAK SPACE}"
+
+
+def page(template: str, status: int = 200, **context: object) -> Response:
+    """A rendered page under a strict Content-Security-Policy; scripts run by this answer's nonce only."""
+    response = make_response(render_template(template, nonce=g.nonce, money=money, **context), status)
+    response.headers.update(
+        {
+            "Content-Security-Policy": (
+                "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none';"
+                f" frame-ancestors 'none'; script-src 'nonce-{g.nonce}'"
+            ),
+            "Cache-Control": "no-store",
+            "Referrer-Policy": "same-origin",
+            "X-Content-Type-Options": "nosniff",
+        }
+    )
+    return response
+
+
+def money(amount: Decimal, currency: str) -> str:
+    """`1,250.00 USD`, never broken across lines."""
+    return f"{amount:,f}{_NO_BREAK}{currency}"
