@@ -1,1 +1,176 @@
-"""Pytest fixtures: the sandbox in process, and what was signalled."""
+"""Pytest fixtures for shops: the whole payments service in process, and what was signalled.
+
+Loaded by pytest as a plugin; a shop's test of a late payment needs no more than this:
+
+    def test_a_late_payment_is_accepted(app, paycheckout_sandbox, paycheckout_signals):
+        checkout = paycheckout.start("order-1")
+        paycheckout_sandbox.pick(checkout.checkout_id)
+        paycheckout_sandbox.advance(minutes=16)
+        paycheckout_sandbox.pay(checkout.checkout_id)
+        paycheckout.reconcile()
+        assert paycheckout_signals.names[-1] == "order_paid"
+
+The app is set up with `paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)` and
+`paycheckout_sandbox.config`. No socket is opened, and time moves by `advance` only as far as the test says.
+"""
+
+# Pytest imports this module in every test run of every project that has the package installed: it stays cheap.
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    import httpx
+    from flask import Flask
+    from flask.testing import FlaskClient
+
+__all__ = ["Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckout_signals"]
+
+_TOKEN = "in-process-control"  # noqa: S105 - guards a sandbox that no socket reaches
+_WEBHOOK_URL = "http://localhost/webhook"
+
+
+class Sandbox:
+    """The payments service in process.
+
+    :ivar base_url: for PAYCHECKOUT_BASE_URL.
+    :ivar transport: for `init_app(..., transport=...)` and `PaymentsClient(transport=...)`; it brings the sandbox's
+        clock along, so that `advance` moves the extension's time too.
+    :ivar app: the sandbox itself, a Flask app.
+    """
+
+    base_url = "http://127.0.0.1:8790"
+
+    def __init__(self, **options: Any) -> None:
+        from flask_paycheckout.client.transport import in_process
+        from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
+
+        self.app: Flask = create_sandbox(
+            control_token=_TOKEN,
+            base_url=self.base_url,
+            webhook_url=_WEBHOOK_URL,
+            send_webhook=self._send,
+            **options,
+        )
+        self.transport: httpx.BaseTransport = in_process(self.app, sandbox_clock(self.app))
+        self._control = self.app.test_client()
+        self._shop: Flask | None = None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Settings for the shop's app that fit this sandbox."""
+        return {
+            "PAYCHECKOUT_BASE_URL": self.base_url,
+            "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
+            "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",
+        }
+
+    def pick(self, checkout_id: str, payment_method: str | None = None) -> dict[str, Any]:
+        """The customer picks a payment method: the first enabled one when none is named."""
+        return self.control("POST", f"checkouts/{checkout_id}/pick", paymentMethod=payment_method)
+
+    def pay(self, checkout_id: str, amount: Any = None) -> dict[str, Any]:
+        """The customer pays, exactly what was asked when no amount is named; picks a method first if need be."""
+        return self.control("POST", f"checkouts/{checkout_id}/pay", amount=amount)
+
+    def advance(self, minutes: float = 16, *, seconds: float = 0) -> datetime:
+        """Move time on, the sandbox's and the extension's; what falls due in the sandbox happens."""
+        answer = self.control("POST", "clock", advanceSeconds=minutes * 60 + seconds)
+        return datetime.fromisoformat(answer["now"])
+
+    def fault(self, operation: str, kind: str, times: int = 1, **details: Any) -> None:
+        """Order a fault, for instance `fault("GET /v1/deposit/{id}", "error", statusCode=500)`."""
+        self.control("POST", "faults", operation=operation, kind=kind, times=times, **details)
+
+    @property
+    def webhooks(self) -> list[dict[str, Any]]:
+        """Every webhook with its delivery attempts."""
+        listed: list[dict[str, Any]] = self.control("GET", "webhooks")["webhooks"]
+        return listed
+
+    def deliver_to(self, client: FlaskClient) -> None:
+        """Send webhooks to this shop: those that reached nobody yet, and from now on every one as it happens."""
+        self._shop = client.application
+        for webhook in self.webhooks:
+            if not any(attempt["answer"] for attempt in webhook["attempts"]):
+                self.control("POST", f"webhooks/{webhook['id']}/redeliver")
+
+    def control(self, method: str, path: str, **body: Any) -> dict[str, Any]:
+        """A call of the control interface; fields that are None are left out.
+
+        :raises AssertionError: the sandbox refused it; the text says why.
+        """
+        answer = self._control.open(
+            f"{self.base_url}/_sandbox/{path}",
+            method=method,
+            headers={"X-Sandbox-Control": _TOKEN},
+            json={name: value for name, value in body.items() if value is not None} if method != "GET" else None,
+        )
+        if answer.status_code != 200:
+            raise AssertionError(f"{method} /_sandbox/{path}: {answer.status_code} {answer.text}")
+        read: dict[str, Any] = answer.get_json()
+        return read
+
+    def _send(self, url: str, headers: dict[str, str], body: bytes) -> int:
+        if self._shop is None:
+            raise ConnectionRefusedError("no shop listens yet; see deliver_to")
+        from flask_paycheckout.views.order_urls import webhook_url
+
+        with self._shop.test_request_context():
+            target = webhook_url()
+        return self._shop.test_client().post(target, data=body, headers=headers).status_code
+
+
+@dataclass(frozen=True)
+class Signalled:
+    """One signal as a receiver got it."""
+
+    name: str
+    order_id: str
+    checkout_id: str
+    event_id: str
+    #: What else it passed, such as the reason of `payment_held`.
+    extra: dict[str, Any]
+
+
+class Signals(list[Signalled]):
+    """What was signalled, in order."""
+
+    @property
+    def names(self) -> list[str]:
+        """The signals' names, in order."""
+        return [signalled.name for signalled in self]
+
+
+@pytest.fixture
+def paycheckout_sandbox() -> Iterator[Sandbox]:
+    """A fresh payments service in process."""
+    sandbox = Sandbox()
+    yield sandbox
+    sandbox.transport.close()
+
+
+@pytest.fixture
+def paycheckout_signals() -> Iterator[Signals]:
+    """What any app signalled during the test, in order."""
+    from flask_paycheckout.signals import BY_NAME
+
+    seen = Signals()
+
+    def recorder(name: str) -> Any:
+        def record(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
+            seen.append(Signalled(name, order_id, checkout.checkout_id, event_id, extra))
+
+        return record
+
+    with ExitStack() as connected:
+        for name, signal in BY_NAME.items():
+            connected.enter_context(signal.connected_to(recorder(name)))
+        yield seen
