@@ -18,7 +18,7 @@ __all__ = ["Ambiguous", "JsonObject", "Unreadable", "data_of"]
 JsonObject = dict[str, Any]
 
 
-class Unreadable(Exception):  # noqa: N818 - an answer is unreadable; no error of ours
+class Unreadable(Exception):
     """The body is not what the service would send; the text says why."""
 
 

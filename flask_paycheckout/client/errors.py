@@ -65,7 +65,7 @@ class PaymentsError(Exception):
         return f"{self.operation}: {self.message or 'failed'}"
 
 
-class TransportFailed(PaymentsError):  # noqa: N818 - the name says what happened
+class TransportFailed(PaymentsError):
     """No usable answer came: no connection, a timeout, an answer too large, encoded, or not the envelope.
 
     :ivar request_sent: False when the service certainly saw nothing of the request, True when it may have.
@@ -111,7 +111,7 @@ class OutcomeUnknown(TransportFailed):
         return f"{super().__str__()}; it may have been carried out: look it up{by} before sending it again"
 
 
-class RequestRefused(PaymentsError):  # noqa: N818 - the name says what happened
+class RequestRefused(PaymentsError):
     """The service answered with its error envelope.
 
     :ivar status_code: the body's `statusCode`.

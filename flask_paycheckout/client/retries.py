@@ -27,6 +27,8 @@ _log = logging.getLogger("flask_paycheckout.client")
 
 _FIRST_WAIT = 0.2
 _LONGEST_WAIT = 2.0
+# With less time than this an attempt would only replace the failure we know by a timeout.
+_SHORTEST_ATTEMPT = 0.05
 _WORTH_REPEATING = (TransportFailed, ServiceFault, RateLimited)
 
 
@@ -80,7 +82,7 @@ class Retries:
         """Sleeps before the next attempt, or raises `failure` when the budget has no room for one."""
         jitter = self.pace.chance() * min(_LONGEST_WAIT, _FIRST_WAIT * 2**number)
         wait = max(jitter, failure.retry_after or 0.0)
-        if wait >= until - self.pace.elapsed():
+        if wait + _SHORTEST_ATTEMPT > until - self.pace.elapsed():
             raise failure
         _log.info("%s; attempt %d follows in %.2f s", failure, number + 2, wait)
         self.pace.sleep(wait)

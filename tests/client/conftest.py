@@ -1,16 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.client.wire import RawServer
+from tests.client.wire import Answer, RawServer
 
-if TYPE_CHECKING:
-    import socket
-
-Serve = Callable[["Callable[[socket.socket, RawServer], None]"], RawServer]
+Serve = Callable[[Answer], RawServer]
 
 
 @pytest.fixture
@@ -18,7 +14,7 @@ def serve() -> Iterator[Serve]:
     """Starts raw socket servers and stops them after the test."""
     servers: list[RawServer] = []
 
-    def start(answer: Callable[[socket.socket, RawServer], None]) -> RawServer:
+    def start(answer: Answer) -> RawServer:
         servers.append(RawServer(answer))
         return servers[-1]
 

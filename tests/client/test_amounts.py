@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from flask_paycheckout.client.amounts import as_number, exact_number
 from flask_paycheckout.totals import Pay, Receive
-from tests.client.wire import DEPOSIT, Script, Shop, success
+from tests.client.wire import DEPOSIT, Script, Shop, steady, success
 
 MONEY = st.decimals(min_value=Decimal("1e-18"), max_value=Decimal("1e20"), places=18, allow_nan=False)
 
@@ -29,6 +29,7 @@ def test_amounts_are_sent_as_plain_numbers(amount: str, sent: bytes) -> None:
     assert msgspec.json.encode({"a": as_number(Decimal(amount))}) == b'{"a":' + sent + b"}"
 
 
+@steady
 @given(MONEY)
 def test_every_amount_arrives_as_it_was_sent(amount: Decimal) -> None:
     read = exact_number(bytes(as_number(amount)).decode())
@@ -36,6 +37,7 @@ def test_every_amount_arrives_as_it_was_sent(amount: Decimal) -> None:
     assert f"{read:f}" == f"{amount:f}"
 
 
+@steady
 @given(MONEY)
 def test_amounts_round_trip_through_whole_calls(amount: Decimal) -> None:
     script = Script(success({"id": "c", "url": "https://pay/c"}))
@@ -48,6 +50,7 @@ def test_amounts_round_trip_through_whole_calls(amount: Decimal) -> None:
         assert Shop(Script(body)).deposits.get("c").input_amount == amount
 
 
+@steady
 @given(st.text(alphabet="0123456789.eE+-", max_size=40))
 def test_any_text_is_a_bounded_number_or_none(text: str) -> None:
     number = exact_number(text)

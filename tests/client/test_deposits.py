@@ -23,7 +23,7 @@ from flask_paycheckout.client import (
     ServiceFault,
     TransportFailed,
 )
-from tests.client.wire import DEPOSIT, Script, Shop, refusal, success
+from tests.client.wire import DEPOSIT, Script, Shop, refusal, steady, success
 
 WHOLE = Deposit(
     deposit_id="chk_1",
@@ -97,6 +97,7 @@ JSON = st.recursive(
 )
 
 
+@steady
 @given(st.dictionaries(st.sampled_from(OPTIONAL), JSON))
 def test_no_set_of_odd_fields_hides_the_payment(odd: dict[str, Any]) -> None:
     deposit = read(**odd)

@@ -15,7 +15,7 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.retries import seconds_to_wait
-from tests.client.wire import DEPOSIT, Handler, Script, Shop, Watch, refusal, success
+from tests.client.wire import DEPOSIT, Handler, Script, Shop, Watch, refusal, steady, success
 
 NOW = 1767225600.0
 GOOD = success(DEPOSIT)
@@ -119,10 +119,11 @@ def test_attempts_share_one_budget() -> None:
     assert watch.passed == pytest.approx(sum(watch.sleeps) + 3 * 2.0)
 
 
+@steady
 @given(st.floats(0.01, 20), st.floats(0, 1), st.lists(st.integers(0, 30), min_size=1), st.integers(0, 9))
 def test_waits_never_pass_the_budget(budget: float, chance: float, waits: list[int], count: int) -> None:
     shop = Shop(Script(*(limited(str(w)) for w in waits)), watch=Watch(chance=chance), count=count, budget=budget)
-    with pytest.raises(RateLimited):
+    with pytest.raises((RateLimited, TransportFailed)):
         shop.deposits.get("chk_1")
     assert shop.watch.passed < budget
     assert len(shop.watch.sleeps) <= count
@@ -152,6 +153,7 @@ def test_what_retry_after_asks_for(header: str | None, seconds: float | None) ->
     assert seconds_to_wait(header, NOW) == seconds
 
 
+@steady
 @given(st.text(max_size=45))
 def test_any_retry_after_is_read_without_harm(header: str) -> None:
     wait = seconds_to_wait(header, NOW)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import httpx
+from hypothesis import settings
 
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.operations import Access
@@ -45,6 +46,10 @@ DEPOSIT: dict[str, Any] = {
 }
 
 Handler = Callable[[httpx.Request], httpx.Response]
+Answer = Callable[[socket.socket, bytes, "RawServer"], None]
+
+# Generated examples say nothing about speed: the machine may be busy with other tests.
+steady = settings(deadline=None)
 
 
 def success(data: object, status_code: int = 200) -> bytes:
@@ -110,9 +115,12 @@ class Shop:
 
 
 class RawServer:
-    """A server on a real socket that reads whole requests and answers with whatever bytes it is told."""
+    """A server on a real socket that reads whole requests and answers with whatever bytes it is told.
 
-    def __init__(self, answer: Callable[[socket.socket, RawServer], None]) -> None:
+    :ivar requests: the number of the connection with the raw request, in order of arrival.
+    """
+
+    def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.requests: list[tuple[int, bytes]] = []
         self.connections = 0
@@ -154,7 +162,7 @@ class RawServer:
         with connection, contextlib.suppress(OSError):
             while (request := _whole_request(connection)) and not self.closing.is_set():
                 self.requests.append((number, request))
-                self.answer(connection, self)
+                self.answer(connection, request, self)
 
 
 def _whole_request(connection: socket.socket) -> bytes:

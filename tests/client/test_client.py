@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import logging
+import pickle
+import subprocess
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+import flask_paycheckout.client as public
+from flask_paycheckout.client import BearerToken, PaymentsClient, PaymentsError
+from flask_paycheckout.totals import Pay
+from tests.client.wire import DEPOSIT, RawServer, Script, http, refusal, success
+
+if TYPE_CHECKING:
+    import socket
+
+    from tests.client.conftest import Serve
+
+SECRET = "canary-secret-5f1d"
+TOKEN = "canary-token-77aa"
+
+
+def make(**options: Any) -> PaymentsClient:
+    options = {"client_id": "shop-1", "client_secret": SECRET, "access_token": TOKEN, "retries": 0, **options}
+    return PaymentsClient("https://api.example.com", **options)
+
+
+def test_the_public_names() -> None:
+    assert public.__all__ == sorted(public.__all__)
+    for name in public.__all__:
+        assert getattr(public, name).__doc__
+
+
+def test_the_client_loads_no_flask_and_nothing_of_ours_but_totals() -> None:
+    script = (
+        "import sys, flask_paycheckout.client\n"
+        "names = [n for n in sys.modules if n.split('.')[0] in ('flask', 'sqlalchemy', 'flask_paycheckout')]\n"
+        "print([n for n in names if not n.startswith('flask_paycheckout.client')])"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "['flask_paycheckout', 'flask_paycheckout.totals']"
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "fault"),
+    [
+        ({"client_id": None}, ValueError, "client_id is missing"),
+        ({"client_secret": None}, ValueError, "client_secret is missing"),
+        ({"client_id": "a\nb"}, ValueError, "client_id may hold"),
+        ({"access_token": f"{TOKEN}\r\nX: 1"}, ValueError, "access_token may hold"),
+        ({"access_token": ""}, ValueError, "access_token is empty"),
+        ({"timeout": 0}, ValueError, "timeout must be"),
+        ({"timeout": -1.0}, ValueError, "timeout must be"),
+        ({"timeout": float("nan")}, ValueError, "timeout must be"),
+        ({"timeout": float("inf")}, ValueError, "timeout must be"),
+        ({"timeout": "15"}, TypeError, "timeout must be"),
+        ({"timeout": True}, TypeError, "timeout must be"),
+        ({"retries": -1}, ValueError, "retries must not"),
+        ({"retries": 1.5}, TypeError, "retries must be"),
+        ({"retries": True}, TypeError, "retries must be"),
+    ],
+)
+def test_wrong_arguments_are_named_and_secrets_not_shown(
+    options: dict[str, Any], kind: type[Exception], fault: str
+) -> None:
+    with pytest.raises(kind, match=fault) as caught:
+        make(**options)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_signer_of_ones_own_signs_alone() -> None:
+    script = Script(success(DEPOSIT))
+    make(signer=BearerToken("mine"), transport=httpx.MockTransport(script)).deposits.get("c")
+    assert script.requests[0].headers["authorization"] == "Bearer mine"
+    assert "x-signature" not in script.requests[0].headers
+
+
+def test_without_credentials_a_signed_call_says_what_it_needs() -> None:
+    client = PaymentsClient("https://api.example.com", transport=httpx.MockTransport(Script(success(DEPOSIT))))
+    with pytest.raises(ValueError, match=r"GET /v1/deposit/.* needs client_id and client_secret"):
+        client.deposits.get("c")
+
+
+class Counted(httpx.MockTransport):
+    closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_closed_client_says_so_and_leaves_a_given_transport_open() -> None:
+    transport = Counted(Script(success(DEPOSIT)))
+    with make(transport=transport) as client:
+        client.deposits.get("c")
+    client.close()
+    assert transport.closed == 0
+    with pytest.raises(RuntimeError, match="this PaymentsClient is closed"):
+        client.deposits.get("c")
+
+
+def test_it_shows_where_it_points_and_cannot_be_pickled() -> None:
+    client = make()
+    assert repr(client) == "<PaymentsClient https://api.example.com>"
+    with pytest.raises(TypeError, match="do not pickle"):
+        pickle.dumps(client)
+
+
+def everything_shown_of(value: object, depth: int = 0) -> str:
+    """The reprs of an object and of all that hangs on it in plain sight."""
+    names = list(getattr(value, "__dict__", {})) + list(getattr(type(value), "__slots__", ()))
+    inner = [getattr(value, name, None) for name in names if not name.startswith("__")]
+    return repr(value) + "".join(everything_shown_of(item, depth + 1) for item in inner if depth < 2)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.ConnectError("refused"),
+        httpx.ReadTimeout("late"),
+        httpx.LocalProtocolError(f"Illegal header value b'Bearer {TOKEN}'"),
+        b"<html>",
+        refusal(401, "Unauthorized", "Bad signature"),
+        refusal(500),
+        httpx.Response(302, headers={"Location": "https://evil"}),
+    ],
+    ids=["connect", "timeout", "protocol", "html", "401", "500", "redirect"],
+)
+def test_no_secret_in_errors_logs_or_tracebacks(
+    answer: bytes | httpx.Response | Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    client = make(transport=httpx.MockTransport(Script(answer)), timeout=0.01, retries=1)
+    shown = [repr(client), everything_shown_of(client.deposits)]
+    for call in (
+        lambda: client.deposits.get("c"),
+        lambda: client.deposits.sandbox_update("c", "completed"),
+        lambda: client.checkouts.create(Pay(1, "USD")),
+    ):
+        with pytest.raises(PaymentsError) as caught:
+            call()
+        told = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+        shown += [str(frame.locals) for frame in told.stack if "paycheckout/client" in frame.filename]
+        shown += [
+            *traceback.format_exception(caught.value),
+            repr(caught.value),
+            str(vars(caught.value)),
+            repr(pickle.dumps(caught.value)),
+        ]
+    assert "canary" not in "".join(shown) + caplog.text
+
+
+def test_no_secret_in_the_librarys_debug_log(serve: Serve, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        connection.sendall(http(refusal(503)))
+
+    with (
+        PaymentsClient(serve(answer).base_url, client_id="c", signer=None, client_secret=SECRET) as client,
+        pytest.raises(PaymentsError),
+    ):
+        client.deposits.get("c")
+    assert "httpcore" in caplog.text
+    assert "attempt 2 follows" in caplog.text
+    assert "canary" not in caplog.text
+
+
+FORKING = """
+import os, sys
+from flask_paycheckout.client import PaymentsClient
+client = PaymentsClient(sys.argv[1], client_id="c", client_secret="s", retries=0)
+client.deposits.get("before")
+child = os.fork()
+if child == 0:
+    code = 1
+    try:
+        client.deposits.get("child")
+        client.deposits.get("child")
+        client.close()
+        code = 0
+    finally:
+        os._exit(code)
+assert os.waitpid(child, 0)[1] == 0
+client.deposits.get("parent")
+client.close()
+"""
+
+
+def test_a_fork_gets_connections_of_its_own(serve: Serve) -> None:
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        connection.sendall(http(success(DEPOSIT)))
+
+    server = serve(answer)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", FORKING, server.base_url], capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    spoken = [(number, request.split(b" ")[1].rsplit(b"/", 1)[1].decode()) for number, request in server.requests]
+    assert spoken == [(1, "before"), (2, "child"), (2, "child"), (1, "parent")]

@@ -1,0 +1,276 @@
+"""Answers that only a real connection can give: endless, dripping, broken, or none."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from flask_paycheckout.client import OutcomeUnknown, PaymentsClient, ServiceFault, TransportFailed
+from flask_paycheckout.totals import Pay
+from tests.client.wire import DEPOSIT, Answer, RawServer, http, refusal, success
+
+if TYPE_CHECKING:
+    from tests.client.conftest import Serve
+
+GOOD = http(success(DEPOSIT))
+BUDGET = 0.4
+# What a loaded machine may add to a budget.
+GRACE = 2.0
+
+
+def client_of(base_url: str, *, timeout: float = 10.0, retries: int = 0) -> PaymentsClient:
+    return PaymentsClient(base_url, client_id="c", client_secret="s", timeout=timeout, retries=retries)
+
+
+def says(*parts: bytes) -> Answer:
+    """Sends these bytes and keeps the connection."""
+
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        for part in parts:
+            connection.sendall(part)
+
+    return answer
+
+
+def hangs_up_after(part: bytes) -> Answer:
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        connection.sendall(part)
+        connection.shutdown(socket.SHUT_RDWR)
+
+    return answer
+
+
+def drips(start: bytes, drop: bytes) -> Answer:
+    """Never lets one read wait for long, and never comes to an end."""
+
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        connection.sendall(start)
+        while not server.closing.wait(0.02):
+            connection.sendall(drop)
+
+    return answer
+
+
+def pours(start: bytes, drop: bytes, poured: list[int]) -> Answer:
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        connection.sendall(start)
+        while not server.closing.is_set():
+            poured.append(connection.send(drop))
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("start", "drop"),
+    [
+        pytest.param(b"", b"", id="silence"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a", id="header"),
+        pytest.param(b"", b"HTTP/1.1 100 Continue\r\n\r\n", id="continue"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b" ", id="body"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n", id="chunks"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", b" ", id="until-close"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: ", b"a", id="trailer"),
+    ],
+)
+@pytest.mark.parametrize("retries", [0, 2])
+def test_a_dripping_answer_ends_with_the_budget(serve: Serve, start: bytes, drop: bytes, retries: int) -> None:
+    server = serve(drips(start, drop))
+    begun = time.monotonic()
+    with client_of(server.base_url, timeout=BUDGET, retries=retries) as client, pytest.raises(TransportFailed):
+        client.deposits.get("chk_1")
+    assert BUDGET * 0.9 <= time.monotonic() - begun < BUDGET + GRACE
+
+
+@pytest.mark.parametrize(
+    ("start", "drop"),
+    [
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", b" " * 65536, id="until-close"),
+        pytest.param(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"10000\r\n%b\r\n" % (b" " * 65536), id="chunks"
+        ),
+        pytest.param(b"HTTP/1.1 200 OK\r\nX: ", b"a" * 65536, id="header"),
+    ],
+)
+def test_an_endless_answer_is_cut_off_in_flat_memory(serve: Serve, start: bytes, drop: bytes) -> None:
+    poured: list[int] = []
+    server = serve(pours(start, drop, poured))
+    with client_of(server.base_url) as client:
+        tracemalloc.start()
+        try:
+            with pytest.raises(TransportFailed):
+                client.deposits.get("chk_1")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 8 * 1024 * 1024
+    assert sum(poured) < 32 * 1024 * 1024
+
+
+BOMB = b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(hangs_up_after(b""), id="nothing"),
+        pytest.param(hangs_up_after(b"HTTP/1.1 200 OK\r\nContent-"), id="half-a-head"),
+        pytest.param(hangs_up_after(GOOD[:-10]), id="half-a-body"),
+        pytest.param(hangs_up_after(b"HTTP/1.1 200 OK\r\n\r\n" + success(DEPOSIT)[:-5]), id="cut-json"),
+        pytest.param(hangs_up_after(b"\x16\x03\x01\x00\x02\x02\x28"), id="tls"),
+        pytest.param(hangs_up_after(b"SSH-2.0-OpenSSH_9.9\r\n"), id="ssh"),
+        pytest.param(says(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), id="101"),
+        pytest.param(says(b"HTTP/1.1 204 No Content\r\n\r\n"), id="204"),
+        pytest.param(says(http(b"<html>", "502 Bad Gateway")), id="bad-gateway"),
+        pytest.param(says(http(b"", "302 Found", "Location: http://127.0.0.1:9/")), id="redirect"),
+        pytest.param(says(http(BOMB)), id="deep-lists"),
+        pytest.param(says(http(b'{"statusCode":200,"data":' + b'{"a":' * 100_000)), id="deep-objects"),
+        pytest.param(says(http(gzip.compress(success(DEPOSIT)), "200 OK", "Content-Encoding: gzip")), id="gzip"),
+        pytest.param(says(http(b"", "200 OK", "X: " + "a" * 200_000)), id="huge-header"),
+        pytest.param(says(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"), id="announced-too-large"),
+        pytest.param(says(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), id="two-lengths"),
+        pytest.param(says(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), id="broken-chunk"),
+    ],
+)
+def test_a_broken_answer_is_an_error_at_once(serve: Serve, answer: Answer) -> None:
+    server = serve(answer)
+    begun = time.monotonic()
+    with client_of(server.base_url) as client:
+        with pytest.raises(TransportFailed):
+            client.deposits.get("chk_1")
+        with pytest.raises(OutcomeUnknown):
+            client.deposits.sandbox_update("chk_1", "completed")
+    assert len(server.requests) == 2
+    assert time.monotonic() - begun < 5.0
+
+
+def test_a_small_bomb_stays_packed(serve: Serve) -> None:
+    packed = gzip.compress(b" " * 50_000_000)
+    server = serve(says(http(packed, "200 OK", "Content-Encoding: gzip")))
+    with client_of(server.base_url) as client:
+        tracemalloc.start()
+        try:
+            with pytest.raises(TransportFailed, match="encoded"):
+                client.deposits.get("chk_1")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 4 * 1024 * 1024
+
+
+def test_a_half_closed_connection_still_gives_its_answer(serve: Serve) -> None:
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + success(DEPOSIT))
+        connection.shutdown(socket.SHUT_WR)
+
+    with client_of(serve(answer).base_url) as client:
+        assert client.deposits.get("chk_1").deposit_id == "chk_1"
+
+
+def test_the_body_decides_over_sockets_too(serve: Serve) -> None:
+    server = serve(says(http(refusal(500))))
+    with client_of(server.base_url) as client, pytest.raises(ServiceFault):
+        client.deposits.get("chk_1")
+    server = serve(says(http(success(DEPOSIT), "500 Internal Server Error")))
+    with client_of(server.base_url) as client:
+        assert client.deposits.get("chk_1").status == "completed"
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with (
+        client_of(f"http://127.0.0.1:{port}") as client,
+        pytest.raises(TransportFailed, match="no connection") as caught,
+    ):
+        client.deposits.sandbox_update("chk_1", "completed")
+    assert not caught.value.request_sent
+
+
+def test_a_name_that_is_none() -> None:
+    with client_of("http://nobody.invalid") as client, pytest.raises(TransportFailed, match="no connection"):
+        client.deposits.get("chk_1")
+
+
+def test_a_handshake_that_never_ends_is_bounded(serve: Serve) -> None:
+    server = serve(drips(b"", b""))
+    begun = time.monotonic()
+    with (
+        client_of(server.base_url.replace("http:", "https:"), timeout=BUDGET) as client,
+        pytest.raises(TransportFailed, match="in time"),
+    ):
+        client.deposits.get("chk_1")
+    # The first client of a process also loads the certificates.
+    assert time.monotonic() - begun < BUDGET + GRACE
+
+
+def test_calls_share_one_connection_and_send_what_was_signed(serve: Serve) -> None:
+    server = serve(says(GOOD))
+    with client_of(f"{server.base_url}/pay") as client:
+        for _ in range(5):
+            client.deposits.get("a/../b")
+    assert server.connections == 1
+    assert {request.split(b"\r\n")[0] for _, request in server.requests} == {b"GET /pay/v1/deposit/a%2F..%2Fb HTTP/1.1"}
+
+
+def test_a_connection_that_broke_is_not_used_again(serve: Serve) -> None:
+    turns = iter([drips(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", b""), says(GOOD)])
+    server = serve(lambda *call: next(turns)(*call))
+    with client_of(server.base_url, timeout=BUDGET) as client:
+        with pytest.raises(TransportFailed):
+            client.deposits.get("chk_1")
+        assert client.deposits.get("chk_1").deposit_id == "chk_1"
+    assert [number for number, _ in server.requests] == [1, 2]
+
+
+def test_a_lost_create_is_sent_again_with_the_same_body(serve: Serve) -> None:
+    turns = iter([hangs_up_after(b""), says(http(success({"id": "chk_9", "url": "https://pay/9"})))])
+    server = serve(lambda *call: next(turns)(*call))
+    with client_of(server.base_url, retries=2) as client:
+        assert client.checkouts.create(Pay("12.50", "USD")).id == "chk_9"
+    bodies = [json.loads(request.partition(b"\r\n\r\n")[2]) for _, request in server.requests]
+    assert bodies == [{"inputCurrency": "USD", "inputAmount": 12.5}] * 2
+
+
+def test_one_client_serves_many_threads_each_its_own_answer(serve: Serve) -> None:
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        asked = request.split(b" ")[1].rsplit(b"/")[-1].decode()
+        connection.sendall(http(success({"depositId": asked, "status": "pending"})))
+
+    server = serve(answer)
+    with client_of(server.base_url) as client, ThreadPoolExecutor(8) as threads:
+        wanted = [f"chk_{number}" for number in range(160)]
+        got = list(threads.map(lambda name: client.deposits.get(name).deposit_id, wanted))
+    assert got == wanted
+    assert len(server.requests) == 160
+    assert server.connections <= 8
+
+
+def test_a_proxy_of_the_environment_is_not_used(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with client_of(serve(says(GOOD)).base_url) as client:
+        assert client.deposits.get("chk_1").deposit_id == "chk_1"
+
+
+def test_every_address_of_a_name_is_tried(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve(says(GOOD))
+    port = int(server.base_url.rsplit(":", 1)[1])
+    real = socket.getaddrinfo
+
+    def two(host: str, *args: object, **options: object) -> list[object]:
+        if host != "two.test":
+            return list(real(host, *args, **options))  # type: ignore[arg-type]
+        # Nobody listens on the first.
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in ("127.0.0.2", "127.0.0.1")]
+
+    monkeypatch.setattr(socket, "getaddrinfo", two)
+    with client_of(f"http://two.test:{port}") as client:
+        assert client.deposits.get("chk_1").deposit_id == "chk_1"
+    assert server.connections == 1

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import BearerToken, PaymentsClient, TransportFailed
+from flask_paycheckout.client.operations import Access, Operation
+from flask_paycheckout.client.transport import Transport
+from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Shop, Watch, success
+
+OPEN = Operation("GET", "/v1/reference/currencies", access=Access.OPEN)
+
+
+def send(handler: Any, operation: Operation = OPEN, body: bytes = b"", **signers: Any) -> Any:
+    known = {Access[name]: signer for name, signer in signers.items()}
+    transport = Transport("https://api.example.com", known, httpx.MockTransport(handler))
+    return transport.send(operation, operation.path, body, 5.0, 1767225600.9)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "fault"),
+    [
+        ("", "must begin with"),
+        ("api.example.com", "must begin with"),
+        ("ftp://api.example.com", "must begin with"),
+        ("//api.example.com", "must begin with"),
+        ("https://", "has no host"),
+        ("https:///v1", "has no host"),
+        ("https://:80", "has no host"),
+        ("https://a:0", "port 0"),
+        ("https://a:99999", "cannot be read"),
+        ("https://a:b", "cannot be read"),
+        ("https://[::1", "cannot be read"),
+        ("https://a..b", "cannot be read"),
+        ("https://" + "a" * 64 + ".com", "cannot be read"),
+        ("https://user@a", "user name or password"),
+        ("https://canary:canary@a", "user name or password"),
+        ("https://@a", "user name or password"),
+        ("https://a?b=c", "query or fragment"),
+        ("https://a?", "query or fragment"),
+        ("https://a#b", "query or fragment"),
+        ("https://a/b//c", "empty or dotted"),
+        ("https://a/../c", "empty or dotted"),
+        ("https://a/./c", "empty or dotted"),
+        ("https://a\r\nX: y", "cannot have"),
+        (" https://a", "cannot have"),
+        ("https://a\\@b", "cannot have"),
+        ("https://ä.example", "cannot have"),
+        ("https://a/\0", "cannot have"),
+    ],
+)
+def test_a_useless_base_url_is_refused_with_its_fault(base_url: str, fault: str) -> None:
+    with pytest.raises(ValueError, match=fault) as caught:
+        PaymentsClient(base_url)
+    assert "canary" not in str(caught.value)
+
+
+def test_a_base_url_is_a_string() -> None:
+    with pytest.raises(TypeError, match="base_url must be a string"):
+        PaymentsClient(b"https://a")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("base_url", "url"),
+    [
+        ("https://api.example.com", "https://api.example.com/v1/deposit/c"),
+        ("https://api.example.com/", "https://api.example.com/v1/deposit/c"),
+        ("https://api.example.com/pay//", "https://api.example.com/pay/v1/deposit/c"),
+        ("https://api.example.com:8443/a/b", "https://api.example.com:8443/a/b/v1/deposit/c"),
+        ("http://[::1]:8790", "http://[::1]:8790/v1/deposit/c"),
+    ],
+)
+def test_calls_go_below_the_base_url(base_url: str, url: str) -> None:
+    script = Script(success(DEPOSIT))
+    with PaymentsClient(base_url, client_id="c", client_secret="s", transport=httpx.MockTransport(script)) as client:
+        client.deposits.get("c")
+    assert str(script.requests[0].url) == url
+
+
+@pytest.mark.parametrize("prefix", ["", "/pay"])
+@pytest.mark.parametrize("given_id", ["chk_1", "a/b", "a?b%2F é"])
+def test_what_is_signed_is_what_is_sent(prefix: str, given_id: str) -> None:
+    script = Script(success(DEPOSIT))
+    transport = httpx.MockTransport(script)
+    base_url = f"https://api.example.com{prefix}"
+    client = PaymentsClient(base_url, client_id=CLIENT_ID, client_secret=CLIENT_SECRET, transport=transport)
+    client.deposits.sandbox_update(given_id, "completed")
+    (request,) = script.requests
+    assert request.url.raw_path.startswith(prefix.encode() + b"/v1/deposit/")
+    content = hashlib.sha256(request.content).hexdigest()
+    text = f"PATCH\n{request.url.raw_path.decode()}\n{request.headers['x-timestamp']}\n{content}"
+    expected = hmac.new(CLIENT_SECRET.encode(), text.encode(), hashlib.sha256).hexdigest()
+    assert request.headers["x-signature"] == expected
+    assert request.headers["x-client-id"] == CLIENT_ID
+
+
+def test_every_attempt_is_signed_anew() -> None:
+    script, watch = Script(b"<html>", success(DEPOSIT)), Watch(wall=1000.0)
+    watch.pace = type(watch.pace)(watch.pace.wall, watch.pace.elapsed, lambda _: watch.sleep(7.0), watch.pace.chance)
+    Shop(script, watch=watch).deposits.get("c")
+    assert [request.headers["x-timestamp"] for request in script.requests] == ["1000", "1007"]
+    assert script.requests[0].headers["x-signature"] != script.requests[1].headers["x-signature"]
+
+
+def test_plain_bytes_are_asked_for_and_nothing_is_kept() -> None:
+    cookie = httpx.Response(200, headers={"Set-Cookie": "a=b; Path=/"}, content=success(DEPOSIT))
+    script = Script(cookie, success(DEPOSIT))
+    shop = Shop(script)
+    shop.deposits.get("c")
+    shop.deposits.get("c")
+    for request in script.requests:
+        assert request.headers["accept-encoding"] == "identity"
+        assert request.headers["accept"] == "application/json"
+        assert "cookie" not in request.headers
+        assert "content-type" not in request.headers
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(httpx.Response(301, headers={"Location": "https://evil"}, content=success({})), id="redirect"),
+        pytest.param(httpx.Response(304), id="not-modified"),
+        pytest.param(httpx.Response(200, headers={"Content-Length": "1048577"}), id="announced-too-large"),
+        pytest.param(httpx.Response(200, content=b" " * (1024 * 1024 + 1)), id="too-large"),
+    ],
+)
+def test_what_is_never_read(answer: httpx.Response) -> None:
+    with pytest.raises(TransportFailed, match=r"GET /v1/reference/currencies: (a redirect|the body is larger)"):
+        send(Script(answer))
+
+
+class Canned(httpx.SyncByteStream):
+    """A body that httpx itself does not look into."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self.chunks = chunks
+        self.taken = 0
+        self.closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self.chunks:
+            self.taken += 1
+            yield chunk
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "GZIP", "identity, gzip", "x"])
+def test_an_encoded_body_is_not_touched(encoding: str) -> None:
+    body = Canned(b"\x1f\x8b")
+    with pytest.raises(TransportFailed, match="encoded"):
+        send(lambda _: httpx.Response(200, headers={"Content-Encoding": encoding}, stream=body))
+    assert (body.taken, body.closed) == (0, True)
+
+
+@pytest.mark.parametrize("encoding", ["identity", "Identity ", ""])
+def test_identity_is_no_encoding(encoding: str) -> None:
+    answer = send(lambda _: httpx.Response(200, headers={"Content-Encoding": encoding}, stream=Canned(b"a", b"b")))
+    assert answer.body == b"ab"
+
+
+def test_reading_stops_at_the_cap() -> None:
+    body = Canned(*[b"x" * 10] * 100)
+    with pytest.raises(TransportFailed, match="larger than 25 bytes"):
+        send(lambda _: httpx.Response(200, stream=body), Operation("GET", "/x", access=Access.OPEN, max_bytes=25))
+    assert (body.taken, body.closed) == (3, True)
+
+
+def test_a_body_as_large_as_the_cap_is_read() -> None:
+    operation = Operation("GET", "/x", access=Access.OPEN, max_bytes=25)
+    assert len(send(lambda _: httpx.Response(200, stream=Canned(b"x" * 25)), operation).body) == 25
+
+
+def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
+    body = Canned(*[b"x"] * 9)
+    transport = Transport("https://a", {}, httpx.MockTransport(lambda _: httpx.Response(200, stream=body)))
+    with pytest.raises(TransportFailed, match="in time"):
+        transport.send(OPEN, "/", b"", 0.0, 0.0)
+    assert (body.taken, body.closed) == (1, True)
+
+
+@pytest.mark.parametrize("length", ["²", "٣", "-1", "x", "", "9" * 30])
+def test_a_strange_length_alone_does_no_harm(length: str) -> None:
+    headers = [(b"content-length", length.encode())]
+    assert send(lambda _: httpx.Response(200, headers=headers, stream=Canned(b"a"))).body == b"a"
+
+
+def test_each_access_has_its_credentials() -> None:
+    script = Script(b"")
+    send(script)
+    send(script, Operation("GET", "/x", access=Access.BEARER), BEARER=BearerToken("t0ken"))
+    assert "authorization" not in script.requests[0].headers
+    assert "x-signature" not in script.requests[0].headers
+    assert script.requests[1].headers["authorization"] == "Bearer t0ken"
+
+
+@pytest.mark.parametrize(("access", "named"), [(Access.SIGNED, "client_secret"), (Access.BEARER, "access_token")])
+def test_a_call_without_its_credentials_names_them_and_is_not_sent(access: Access, named: str) -> None:
+    script = Script(b"")
+    with pytest.raises(ValueError, match=f"GET /x needs .*{named}"):
+        send(script, Operation("GET", "/x", access=access))
+    assert script.requests == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "sent", "words"),
+    [
+        (httpx.ConnectError("[Errno 111] refused"), False, "no connection (ConnectError: [Errno 111] refused)"),
+        (httpx.ConnectTimeout("x"), False, "no whole answer in time (ConnectTimeout)"),
+        (httpx.ReadTimeout("x"), True, "no whole answer in time (ReadTimeout)"),
+        (
+            httpx.LocalProtocolError("b'canary'"),
+            True,
+            "the exchange broke off (LocalProtocolError)",
+        ),
+        (BrokenPipeError(32, "pipe"), True, "no connection (BrokenPipeError: [Errno 32] pipe)"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_failures_are_told_without_what_was_sent(fault: Exception, sent: bool, words: str) -> None:
+    with pytest.raises(TransportFailed) as caught:
+        send(Script(fault))
+    assert (caught.value.message, caught.value.request_sent) == (words, sent)
+    # Nothing of the library's own exception travels along.
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
