@@ -108,8 +108,9 @@ class Transport:
     def close(self) -> None:
         """Closes the connections; a transport that was given stays open."""
         self._closed = True
-        while self._pools:
-            _, pool = self._pools.popitem()
+        self._forget_other_processes()
+        pool = self._pools.pop(os.getpid(), None)
+        if pool is not None:
             pool.close()
 
     def _request(self, operation: Operation, path: str, body: bytes, left: float, wall: float) -> httpx.Request:
@@ -153,11 +154,16 @@ class Transport:
         pid = os.getpid()
         pool = self._pools.get(pid)
         if pool is None:
+            self._forget_other_processes()
             # setdefault and not a lock: a lock may be held by another thread at the moment of a fork.
             pool = self._pools.setdefault(pid, _Pool(secure=self.base_url.startswith("https:")))
-            for other in [key for key in self._pools if key != pid]:
-                self._pools.pop(other).forget()
         return pool
+
+    def _forget_other_processes(self) -> None:
+        """Drops what a fork copied here from its parent."""
+        for pid in list(self._pools):
+            if pid != os.getpid() and (pool := self._pools.pop(pid, None)) is not None:
+                pool.forget()
 
 
 def _check_head(response: httpx.Response, max_bytes: int) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx
@@ -10,7 +11,7 @@ import pytest
 
 from flask_paycheckout.client import BearerToken, PaymentsClient, TransportFailed
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.transport import Transport
+from flask_paycheckout.client.transport import Transport, in_process
 from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Shop, Watch, success
 
 OPEN = Operation("GET", "/v1/reference/currencies", access=Access.OPEN)
@@ -230,3 +231,17 @@ def test_failures_are_told_without_what_was_sent(fault: Exception, sent: bool, w
     # Nothing of the library's own exception travels along.
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+def test_an_app_in_this_process_is_called_without_a_socket() -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [success({**DEPOSIT, "depositId": environ["PATH_INFO"]})]
+
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
+
+    transport = in_process(app, clock)
+    assert getattr(transport, "clock", None) is clock
+    client = PaymentsClient("http://sandbox.test", client_id="c", client_secret="s", transport=transport)
+    assert client.deposits.get("a b").deposit_id == "/v1/deposit/a b"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -120,8 +121,9 @@ class RawServer:
     :ivar requests: the number of the connection with the raw request, in order of arrival.
     """
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, tls: ssl.SSLContext | None = None) -> None:
         self.answer = answer
+        self.tls = tls
         self.requests: list[tuple[int, bytes]] = []
         self.connections = 0
         self.closing = threading.Event()
@@ -132,7 +134,7 @@ class RawServer:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def close(self) -> None:
         self.closing.set()
@@ -159,10 +161,19 @@ class RawServer:
             thread.start()
 
     def _serve(self, connection: socket.socket, number: int) -> None:
-        with connection, contextlib.suppress(OSError):
-            while (request := _whole_request(connection)) and not self.closing.is_set():
+        with contextlib.suppress(OSError), self._secured(connection) as stream:
+            while (request := _whole_request(stream)) and not self.closing.is_set():
                 self.requests.append((number, request))
-                self.answer(connection, request, self)
+                self.answer(stream, request, self)
+
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        if self.tls is None:
+            return connection
+        try:
+            return self.tls.wrap_socket(connection, server_side=True)
+        except OSError:
+            connection.close()
+            raise
 
 
 def _whole_request(connection: socket.socket) -> bytes:

@@ -1,0 +1,66 @@
+"""The pool over TLS. `localhost.pem` is a self-signed certificate with its key, good for these tests only."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import PaymentsClient, TransportFailed
+from tests.client.wire import DEPOSIT, RawServer, http, success
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Iterator
+
+CERTIFICATE = Path(__file__).with_name("localhost.pem")
+BUDGET = 0.4
+
+
+@pytest.fixture
+def secure_server() -> Iterator[RawServer]:
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        if b"slow" not in request:
+            connection.sendall(http(success(DEPOSIT)))
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    server = RawServer(answer, context)
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(httpx, "create_ssl_context", lambda **_: ssl.create_default_context(cafile=str(CERTIFICATE)))
+
+
+def client_of(server: RawServer, timeout: float = 10.0) -> PaymentsClient:
+    return PaymentsClient(server.base_url, client_id="c", client_secret="s", retries=0, timeout=timeout)
+
+
+def test_a_certificate_that_nobody_vouches_for_is_refused(secure_server: RawServer) -> None:
+    with (
+        client_of(secure_server) as client,
+        pytest.raises(TransportFailed, match="CERTIFICATE_VERIFY_FAILED") as caught,
+    ):
+        client.deposits.get("chk_1")
+    assert not caught.value.request_sent
+    assert secure_server.requests == []
+
+
+@pytest.mark.usefixtures("trusted")
+def test_calls_go_over_one_secure_connection(secure_server: RawServer) -> None:
+    with client_of(secure_server) as client:
+        for _ in range(3):
+            assert client.deposits.get("chk_1").deposit_id == "chk_1"
+    assert [number for number, _ in secure_server.requests] == [1, 1, 1]
+
+
+@pytest.mark.usefixtures("trusted")
+def test_the_deadline_holds_over_tls(secure_server: RawServer) -> None:
+    with client_of(secure_server, BUDGET) as client, pytest.raises(TransportFailed, match="ReadTimeout"):
+        client.deposits.get("slow")
