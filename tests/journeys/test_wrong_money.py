@@ -1,0 +1,101 @@
+"""Money that is not what was asked: held for a person, never taken for the order's, never swallowed."""
+
+from __future__ import annotations
+
+import pytest
+
+from flask_paycheckout import Pay
+from flask_paycheckout.testing import Sandbox, Signals
+from tests.journeys.conftest import Shop, Shopper
+
+
+@pytest.mark.parametrize("paid", ["12.49", "12.51", "0.01", "100.00"])
+def test_another_amount_is_held(
+    paid: str, shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
+) -> None:
+    checkout_id = shopper.starts_to_pay()
+    paycheckout_sandbox.pay(checkout_id, amount=float(paid))
+    (attempt,) = shop.attempts("o-1")
+    assert (attempt.status, attempt.reason) == ("held", "amount_mismatch")
+    assert signals.names == ["checkout_created", "payment_held"]
+    assert f"inputAmount: asked 12.50, found {paid.rstrip('0').rstrip('.')}" in shop.explains("o-1")
+
+
+def test_an_order_changed_while_paying_is_held(
+    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
+) -> None:
+    checkout_id = shopper.starts_to_pay()
+    shop.prices("o-1", Pay("99.00", "USD"))
+    paycheckout_sandbox.pay(checkout_id)
+    (attempt,) = shop.attempts("o-1")
+    assert (attempt.status, attempt.reason) == ("held", "order_changed")
+    assert signals[-1].extra == {"reason": "order_changed"}
+
+
+def test_a_changed_total_makes_a_new_attempt_and_keeps_the_old_one_known(
+    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox
+) -> None:
+    first = shopper.starts_to_pay()
+    shop.prices("o-1", Pay("15.00", "USD"))
+    second = shopper.starts_to_pay()
+    assert [attempt.checkout_id for attempt in shop.attempts("o-1")] == [first, second]
+    paycheckout_sandbox.pay(second)
+    assert shopper.sees_status() == "paid"
+
+
+def test_a_second_payment_of_an_order_is_noticed_with_both_ids(
+    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
+) -> None:
+    first = shopper.starts_to_pay()
+    shop.prices("o-1", Pay("13.00", "USD"))
+    second = shopper.starts_to_pay()
+    shop.prices("o-1", Pay("12.50", "USD"))
+    paycheckout_sandbox.pay(first)
+    shop.prices("o-1", Pay("13.00", "USD"))
+    paycheckout_sandbox.pay(second)
+    assert [(a.status, a.reason) for a in shop.attempts("o-1")] == [("paid", None), ("held", "duplicate")]
+    assert [(s.name, s.checkout_id) for s in signals[-2:]] == [("order_paid", first), ("payment_held", second)]
+    assert shopper.sees_status() == "paid"
+
+
+def test_a_held_payment_is_decided_by_a_person(
+    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
+) -> None:
+    checkout_id = shopper.starts_to_pay()
+    paycheckout_sandbox.pay(checkout_id, amount=12)
+    assert shopper.sees_status() == "held"
+    with shop.app.app_context():
+        decided = shop.paycheckout.resolve(checkout_id, True, by="Ada", why="50 cents of bank fees")
+    assert decided.status == "paid"
+    assert signals.names == ["checkout_created", "payment_held", "order_paid"]
+    assert "Ada accepted the held payment: 50 cents of bank fees" in shop.explains("o-1")
+
+
+def test_an_accepted_duplicate_pays_the_order_no_second_time(
+    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
+) -> None:
+    first = shopper.starts_to_pay()
+    paycheckout_sandbox.advance(minutes=15.2)
+    second = shopper.starts_to_pay()
+    paycheckout_sandbox.pay(second)
+    with shop.app.app_context():
+        engine = shop.db.engine
+        table = shop.paycheckout.Checkout.__table__
+        with engine.begin() as connection:
+            connection.execute(
+                table.update().where(table.c.checkout_id == first).values(status="held", reason="duplicate")
+            )
+        shop.paycheckout.resolve(first, True, by="Ada", why="the customer wants it as credit")
+    assert [attempt.status for attempt in shop.attempts("o-1")] == ["paid", "paid"]
+    assert signals.names.count("order_paid") == 1
+
+
+def test_a_held_order_is_not_offered_for_payment_again(
+    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox
+) -> None:
+    checkout_id = shopper.starts_to_pay()
+    paycheckout_sandbox.pay(checkout_id, amount=1)
+    response = shopper.presses_pay()
+    assert response.status_code == 303
+    assert "/paycheckout/orders/" in response.location
+    assert "<button" not in shopper.opens_the_status_page().text
