@@ -1,0 +1,54 @@
+"""The demo over real sockets, and the system's Chromium looking at it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from example_shop.serving import Demo
+from tests.optional_parts import chromium
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path,
+            args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"],
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Makes pages of browsers that know nothing of each other: another device each."""
+    with ExitStack() as contexts:
+
+        def make(**options: Any) -> Page:
+            context = browser.new_context(**options)
+            contexts.callback(context.close)
+            context.set_default_timeout(15_000)
+            return context.new_page()
+
+        yield make
+
+
+@pytest.fixture
+def page(new_page: Callable[..., Page]) -> Page:
+    return new_page()
+
+
+@pytest.fixture
+def make_demo() -> Iterator[Callable[..., Demo]]:
+    with ExitStack() as demos:
+
+        def make(**options: Any) -> Demo:
+            return demos.enter_context(Demo(**options))
+
+        yield make
