@@ -211,7 +211,6 @@ def refuse_state(wrong: NotPossible) -> Response:
     return refuse(Forbidden(409, "checkout", str(wrong), "Make a new checkout with POST /v1/checkout."))
 
 
-@control.errorhandler(HTTPException)
 def refuse_http(error: HTTPException) -> Response:
     return refuse(
         Forbidden(error.code or 500, "request", error.description or error.name, "See the calls in the documentation.")

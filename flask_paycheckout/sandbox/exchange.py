@@ -12,6 +12,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox.connection import drop_connection
+from flask_paycheckout.sandbox.control import refuse_http
 from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.envelope import Refusal, failure, refusal_of, unworded
 from flask_paycheckout.sandbox.faults import GARBAGE, MOST_SECONDS_OF_DELAY, Fault, take_fault
@@ -92,4 +93,6 @@ def _end(response: Response) -> Response:
 
 
 def _in_our_words(error: HTTPException) -> ResponseReturnValue:
+    if request.path.startswith("/_sandbox/"):
+        return refuse_http(error)
     return failure(refusal_of(error)) if request.path.startswith(_VERSIONS) else error

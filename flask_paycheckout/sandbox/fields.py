@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 from flask import request
 
 #: Digits before and after the point that an amount may have; more is a mistake or an attack, and costs time.
-MAX_DIGITS = 30
-_MAX_TEXT = 200
+MOST_DIGITS = 30
+_MOST_TEXT = 200
 
 
 class FieldError(ValueError):
@@ -40,18 +40,18 @@ def read_object(empty: dict[str, Any] | None = None) -> dict[str, Any]:
     return body
 
 
-def read_text(body: dict[str, Any], name: str) -> str:
+def read_text(body: dict[str, Any], name: str, most: int = _MOST_TEXT) -> str:
     """A required, non-empty string."""
-    value = optional_text(body, name)
+    value = optional_text(body, name, most)
     return _refuse(name, "is required") if value is None else value
 
 
-def optional_text(body: dict[str, Any], name: str) -> str | None:
+def optional_text(body: dict[str, Any], name: str, most: int = _MOST_TEXT) -> str | None:
     value = body.get(name)
     if value is None:
         return None
-    if not isinstance(value, str) or not value.strip() or len(value) > _MAX_TEXT or not value.isprintable():
-        _refuse(name, f"must be a non-empty string of at most {_MAX_TEXT} printable characters")
+    if not isinstance(value, str) or not value.strip() or len(value) > most or not value.isprintable():
+        _refuse(name, f"must be a non-empty string of at most {most} printable characters")
     return value
 
 
@@ -70,7 +70,7 @@ def optional_number(body: dict[str, Any], name: str) -> Decimal | None:
     if not isinstance(value, Decimal):
         _refuse(name, "must be a number")
     if not _is_reasonable(value):
-        _refuse(name, f"must have at most {MAX_DIGITS} digits before and after the decimal point")
+        _refuse(name, f"must have at most {MOST_DIGITS} digits before and after the decimal point")
     return value
 
 
@@ -83,7 +83,7 @@ def optional_flag(body: dict[str, Any], name: str) -> bool | None:
 
 def _is_reasonable(value: Decimal) -> bool:
     exponent = value.as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= -MAX_DIGITS and value.adjusted() < MAX_DIGITS
+    return isinstance(exponent, int) and exponent >= -MOST_DIGITS and value.adjusted() < MOST_DIGITS
 
 
 def _refuse(name: str, fault: str) -> NoReturn:

@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.deposits.rules import (
     force_status,
     may_be_forced_to,
 )
-from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.deposits.tables import MOST_STATUS, Deposit
 from flask_paycheckout.sandbox.envelope import Refusal, success, unworded
 from flask_paycheckout.sandbox.fields import read_object, read_text
 from flask_paycheckout.sandbox.webhooks import deliver_due
@@ -40,7 +40,7 @@ def update_deposit(deposit_id: str) -> Response:
     """Force a status, which only a sandbox allows."""
     with transaction() as session:
         check_signature(session)
-        status = read_text(read_object(), "status")
+        status = read_text(read_object(), "status", MOST_STATUS)
         if not may_be_forced_to(status):
             raise unworded(400, "status is none that the service knows.")
         record = represent(session, _forced(session, deposit_id, status))

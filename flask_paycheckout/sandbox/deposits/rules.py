@@ -11,10 +11,12 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.rules import find_checkout, offers
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
+from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.database import rows_changed
 from flask_paycheckout.sandbox.deposits.instructions import instructions
 from flask_paycheckout.sandbox.deposits.representation import represent
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, DepositActivity
+from flask_paycheckout.sandbox.fields import FieldError
 from flask_paycheckout.sandbox.payment_methods import PaymentMethod, terms_of
 from flask_paycheckout.sandbox.quotes import Quote, quote_paying
 from flask_paycheckout.sandbox.webhooks import enqueue
@@ -142,6 +144,8 @@ def _paid(session: Session, deposit: Deposit, amount: Decimal | None) -> Quote:
     """What the deposit comes to. Another amount than asked is charged by the same terms, whatever the limits say."""
     if amount is None or amount == deposit.input_amount:
         return Quote(deposit.input_amount, deposit.fee_amount, deposit.output_amount)
+    if not is_divisible(amount, decimals_of(deposit.input_currency) or 0):
+        raise FieldError(f"amount has more decimals than {deposit.input_currency}.")
     method = session.execute(select(PaymentMethod).where(PaymentMethod.code == deposit.method)).scalar_one()
     return quote_paying(terms_of(method, deposit.output_currency, deposit.rate), amount)
 

@@ -1,0 +1,154 @@
+"""`POST /v1/checkout`: fields, limits, conversions and errors of the interface."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+import pytest
+
+from flask_paycheckout.sandbox import sandbox_clock
+from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.conftest import MakeSandbox
+
+
+def test_a_checkout_has_an_id_and_an_address_that_ends_with_it(merchant: Merchant) -> None:
+    answer = merchant.asks_checkout(inputCurrency="USD", inputAmount=12.5)
+    assert (answer.http_status, answer.code) == (200, 200)
+    assert set(answer.body) == {"statusCode", "message", "data"}
+    assert set(answer.data) == {"id", "url"}
+    assert answer.data["url"] == f"http://127.0.0.1:8790/checkout/{answer.data['id']}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":12.5,"outputAmount":12}', id="both-amounts"),
+        pytest.param(b'{"inputCurrency":"USD"}', id="no-amount"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":null}', id="null-amount"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":0}', id="zero"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":-5}', id="negative"),
+        pytest.param(b'{"inputCurrency":"USD","outputAmount":-0.0}', id="minus-zero"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":"12.5"}', id="text"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":true}', id="bool"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":[12]}', id="list"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":NaN}', id="nan"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":Infinity}', id="infinity"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":1e400}', id="huge"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":1e-400}', id="tiny"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":' + b"9" * 6000 + b"}", id="endless-digits"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":12.505}', id="half-a-cent"),
+        pytest.param(b'{"inputCurrency":"JPY","inputAmount":500.5}', id="half-a-yen"),
+        pytest.param(b'{"inputAmount":12.5}', id="no-currency"),
+        pytest.param(b'{"inputCurrency":"","inputAmount":12.5}', id="empty-currency"),
+        pytest.param(b'{"inputCurrency":840,"inputAmount":12.5}', id="numeric-currency"),
+        pytest.param(b'{"inputCurrency":"usd","inputAmount":12.5}', id="lower-case"),
+        pytest.param(b'{"inputCurrency":"ABC","inputAmount":12.5}', id="no-such-currency"),
+        pytest.param(b'{"inputCurrency":"XAU","inputAmount":1}', id="gold"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":12.5,"outputCurrency":"doge-moon"}', id="no-such-token"),
+        pytest.param(b'{"inputCurrency":"USD","inputAmount":12.5,"outputCurrency":5}', id="numeric-output-currency"),
+        pytest.param(b'[{"inputCurrency":"USD","inputAmount":12.5}]', id="a-list"),
+        pytest.param(b"", id="empty"),
+        pytest.param(b"{", id="broken"),
+        pytest.param(b"\xff\xfe{}", id="not-utf8"),
+        pytest.param(b'{"a":' * 100_000, id="deep"),
+    ],
+)
+def test_what_is_no_checkout_is_refused_with_the_error_envelope(merchant: Merchant, body: bytes) -> None:
+    refused = merchant.asks_checkout_raw(body)
+    assert (refused.http_status, refused.code, refused.body["error"]) == (400, 400, "Bad Request")
+    assert set(refused.body) == {"statusCode", "error", "message"}
+
+
+def test_unknown_fields_are_ignored(merchant: Merchant) -> None:
+    assert merchant.asks_checkout(inputCurrency="USD", inputAmount=5, returnUrl="https://x").code == 200
+
+
+@pytest.mark.parametrize(
+    ("amount", "code"),
+    [
+        pytest.param("0.99", 400, id="below-every-minimum"),
+        pytest.param("1", 200, id="the-least"),
+        pytest.param("100000", 200, id="the-most"),
+        pytest.param("100000.01", 400, id="above-every-maximum"),
+    ],
+)
+def test_some_enabled_method_must_take_the_amount(merchant: Merchant, amount: str, code: int) -> None:
+    body = f'{{"inputCurrency":"USD","inputAmount":{amount}}}'.encode()
+    assert merchant.asks_checkout_raw(body).code == code
+
+
+def test_a_disabled_method_does_not_count(merchant: Merchant, tester: Tester) -> None:
+    body = {"inputCurrency": "USD", "inputAmount": 90_000}
+    assert merchant.asks_checkout(**body).code == 200
+    tester.does("POST", "account", {"paymentMethods": [{"code": "us_usdc_polygon", "enabled": False}]})
+    assert merchant.asks_checkout(**body).code == 400
+
+
+def test_the_limits_are_those_of_what_the_customer_pays(merchant: Merchant) -> None:
+    # Receiving 99,600 costs 99,600 + 0.05 + 0.4 %, just above the 100,000 that the widest method takes.
+    assert merchant.asks_checkout(inputCurrency="USD", outputAmount=99_599).code == 200
+    assert merchant.asks_checkout(inputCurrency="USD", outputAmount=99_601).code == 400
+
+
+def test_a_currency_nobody_pays_in_is_refused(merchant: Merchant) -> None:
+    assert merchant.asks_checkout(inputCurrency="CHF", inputAmount=20).code == 400
+
+
+def test_an_account_without_checkout_is_told_so(merchant: Merchant, tester: Tester) -> None:
+    tester.does("POST", "account", {"checkoutEnabled": False})
+    refused = merchant.asks_checkout(inputCurrency="USD", inputAmount=5)
+    assert refused.body == {"statusCode": 400, "error": "Bad Request", "message": "Checkout is not enabled"}
+
+
+@pytest.mark.parametrize("output", ["eth-ethereum", "usdt-tron", "GBP"])
+def test_a_pair_without_conversion_is_refused(merchant: Merchant, output: str) -> None:
+    assert merchant.asks_checkout(inputCurrency="USD", inputAmount=50, outputCurrency=output).code == 400
+
+
+def test_a_conversion_can_be_enabled(merchant: Merchant, tester: Tester) -> None:
+    pair = {"inputCurrency": "USD", "outputCurrency": "eth-ethereum"}
+    tester.does("POST", "account", {"conversions": [pair | {"enabled": True}]})
+    assert merchant.asks_checkout(**pair, inputAmount=50).code == 200
+
+
+def test_the_output_currency_defaults_to_the_input_currency(merchant: Merchant, tester: Tester) -> None:
+    deposit = tester.picks(merchant.makes_checkout(20, "EUR"))
+    assert deposit["outputCurrency"] == "EUR"
+
+
+def test_a_body_above_one_mebibyte_is_refused(merchant: Merchant) -> None:
+    assert merchant.asks_checkout_raw(b" " * (1024 * 1024 + 1)).code == 413
+
+
+def test_each_checkout_has_its_own_id(merchant: Merchant) -> None:
+    assert len({merchant.makes_checkout() for _ in range(20)}) == 20
+
+
+def test_unknown_conversion_refused(make_sandbox: MakeSandbox) -> None:
+    merchant = Merchant(make_sandbox(conversion_refused="422"))
+    assert merchant.asks_checkout(inputCurrency="USD", inputAmount=5, outputCurrency="GBP").code == 422
+
+
+def test_unknown_checkout_status_code(make_sandbox: MakeSandbox) -> None:
+    answer = Merchant(make_sandbox(checkout_status_code="201")).asks_checkout(inputCurrency="USD", inputAmount=5)
+    assert (answer.http_status, answer.code) == (201, 201)
+
+
+def test_ids_follow_from_the_seed(make_sandbox: MakeSandbox) -> None:
+    first, second = ([Merchant(make_sandbox()).makes_checkout() for _ in range(1)] for _ in range(2))
+    assert first == second
+    assert re.fullmatch("[0-9a-f]{24}", first[0])
+
+
+def test_the_virtual_clock_is_public(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox()
+    before = sandbox_clock(app)()
+    Tester(app).advances(hours=1)
+    assert 3600 <= (sandbox_clock(app)() - before).total_seconds() < 3660
+    assert before.utcoffset() is not None
+
+
+def test_amounts_stay_exact(merchant: Merchant, tester: Tester) -> None:
+    answer = merchant.asks_checkout_raw(b'{"inputCurrency":"eth-ethereum","inputAmount":1.000000000000000001}')
+    assert tester.picks(answer.data["id"])["inputAmount"] == Decimal("1.000000000000000001")

@@ -1,0 +1,219 @@
+"""`GET` and `PATCH /v1/deposit/...`: when a deposit exists, what it holds, and how it moves."""
+
+from __future__ import annotations
+
+import itertools
+from decimal import Decimal
+
+import pytest
+
+from tests.sandbox.actors import Merchant, Receiver, Tester
+from tests.sandbox.conftest import MakeSandbox
+
+FIELDS = {
+    "depositId",
+    "depositType",
+    "userId",
+    "inputCurrency",
+    "outputCurrency",
+    "inputAmount",
+    "outputAmount",
+    "fee",
+    "paymentFiat",
+    "status",
+    "activityHistory",
+    "exchangeInfo",
+    "createdAt",
+    "updatedAt",
+    "expiredAt",
+}
+
+
+def test_before_a_method_is_picked_there_is_no_deposit(merchant: Merchant) -> None:
+    refused = merchant.reads_deposit(merchant.makes_checkout())
+    assert refused.body == {"statusCode": 404, "error": "Not Found", "message": "Deposit not found"}
+    assert refused.http_status == 404
+
+
+def test_an_id_that_never_was_reads_the_same(merchant: Merchant) -> None:
+    unpicked = merchant.reads_deposit(merchant.makes_checkout())
+    assert merchant.reads_deposit("0" * 24).body == unpicked.body
+
+
+def test_picking_a_method_makes_a_pending_deposit_with_the_checkouts_id(merchant: Merchant, tester: Tester) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    deposit = merchant.reads_deposit(checkout).data
+    assert set(deposit) == FIELDS
+    assert (deposit["depositId"], deposit["status"]) == (checkout, "pending")
+    assert [(entry["activity"], entry["status"]) for entry in deposit["activityHistory"]] == [
+        ("Payment method picked", "pending")
+    ]
+
+
+def test_paying_completes_the_deposit(merchant: Merchant, tester: Tester) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    tester.pays(checkout)
+    deposit = merchant.reads_deposit(checkout).data
+    assert deposit["status"] == "completed"
+    assert [entry["status"] for entry in deposit["activityHistory"]] == ["pending", "completed"]
+
+
+def test_a_deposit_is_read_by_its_reference_too(merchant: Merchant, tester: Tester) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout, reference="invoice-7")
+    assert merchant.reads_deposit("invoice-7").data["depositId"] == checkout
+
+
+def test_an_id_goes_before_a_reference_of_the_same_text(merchant: Merchant, tester: Tester) -> None:
+    one, other = merchant.makes_checkout(), merchant.makes_checkout()
+    tester.picks(other, reference=one)
+    assert merchant.reads_deposit(one).data["depositId"] == other
+    tester.picks(one)
+    assert merchant.reads_deposit(one).data["depositId"] == one
+
+
+@pytest.mark.parametrize(
+    ("paid", "received"),
+    [("USD", "USD"), ("USD", "usdc-polygon"), ("EUR", "USD"), ("JPY", "USD"), ("KWD", "KWD"), ("IDR", "usdc-polygon")],
+)
+def test_the_side_that_was_asked_for_is_exact_whichever_method_is_picked(
+    merchant: Merchant, tester: Tester, paid: str, received: str
+) -> None:
+    methods = [m for m in tester.does("GET", "account")["paymentMethods"] if m["currency"] == paid and m["enabled"]]
+    amounts = {"JPY": 12_345, "IDR": 250_000}
+    for method, side in itertools.product(methods, ("inputAmount", "outputAmount")):
+        asked = {"inputAmount": amounts.get(paid, 77), "outputAmount": 123}[side]
+        if side == "outputAmount" and received == "KWD":
+            asked = 12
+        answer = merchant.asks_checkout(inputCurrency=paid, outputCurrency=received, **{side: asked})
+        deposit = tester.picks(answer.data["id"], method["code"])
+        assert (deposit["inputCurrency"], deposit["outputCurrency"]) == (paid, received)
+        assert deposit[side] == asked
+        assert tester.pays(answer.data["id"])[side] == asked
+
+
+def test_a_payment_of_another_amount_shows_what_was_really_paid(merchant: Merchant, tester: Tester) -> None:
+    checkout = merchant.makes_checkout(100)
+    tester.picks(checkout, "us_bank_transfer")
+    deposit = tester.pays(checkout, 90)
+    assert deposit["status"] == "completed"
+    assert (deposit["inputAmount"], deposit["fee"]["amount"], deposit["outputAmount"]) == (
+        90,
+        Decimal("1.22"),
+        Decimal("88.78"),
+    )
+
+
+def test_bank_qr_and_crypto_each_say_where_to_pay(merchant: Merchant, tester: Tester) -> None:
+    bank = tester.picks(merchant.makes_checkout(), "us_bank_transfer")
+    qr = tester.picks(merchant.makes_checkout(), "us_qr")
+    crypto = tester.picks(merchant.makes_checkout(), "us_usdc_polygon")
+    assert set(bank["paymentFiat"]) == {"bankCode", "bankName", "qrData"}
+    assert qr["depositId"] in qr["paymentFiat"]["qrData"]
+    assert crypto["paymentCrypto"]["network"] == "polygon"
+    assert "paymentFiat" not in crypto
+
+
+def test_a_sandbox_update_forces_the_status_and_sends_the_webhook(
+    merchant: Merchant, tester: Tester, receiver: Receiver
+) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    answer = merchant.forces_status(checkout, "completed")
+    assert (answer.code, answer.data["status"], answer.data["depositId"]) == (200, "completed", checkout)
+    assert receiver.order_ids == [checkout]
+
+
+def test_a_sandbox_update_before_a_method_is_picked_is_a_400(merchant: Merchant, receiver: Receiver) -> None:
+    refused = merchant.forces_status(merchant.makes_checkout())
+    assert refused.code == 400
+    assert receiver.received == []
+
+
+@pytest.mark.parametrize("status", ["", None, 5, True, "x" * 201, "a\nb"])
+def test_a_sandbox_update_needs_a_status(merchant: Merchant, tester: Tester, status: object) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    assert merchant.forces_status(checkout, status).code == 400
+    assert merchant.reads_deposit(checkout).data["status"] == "pending"
+
+
+def test_a_status_longer_than_the_column_is_refused(merchant: Merchant, tester: Tester) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    assert merchant.forces_status(checkout, "s" * 41).code == 400
+
+
+@pytest.mark.parametrize("call", ["reads_deposit", "forces_status"])
+def test_deposit_calls_are_signed(make_sandbox: MakeSandbox, call: str) -> None:
+    assert getattr(Merchant(make_sandbox(), secret="guessed"), call)("x").code == 401
+
+
+def test_a_method_picked_in_minute_14_stays_payable_long_after_the_page(merchant: Merchant, tester: Tester) -> None:
+    checkout = merchant.makes_checkout()
+    tester.advances(minutes=14)
+    tester.picks(checkout)
+    tester.advances(hours=30)
+    assert merchant.reads_deposit(checkout).data["status"] == "pending"
+    assert tester.pays(checkout)["status"] == "completed"
+
+
+@pytest.mark.parametrize("status", ["expired", "failed", "cancelled"])
+def test_unknown_deposit_after_expiry(make_sandbox: MakeSandbox, receiver: Receiver, status: str) -> None:
+    app = make_sandbox(deposit_after_expiry=status)
+    merchant, tester = Merchant(app), Tester(app)
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    tester.advances(hours=25)
+    assert merchant.reads_deposit(checkout).data["status"] == status
+    assert receiver.received == []
+    assert tester.pays(checkout)["status"] == "completed"
+
+
+def test_unknown_late_payment_refused(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(late_payment="refused")
+    merchant, tester = Merchant(app), Tester(app)
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    tester.advances(hours=25)
+    assert tester.asks("POST", f"checkouts/{checkout}/pay").http_status == 409
+
+
+@pytest.mark.parametrize(("lifetime", "seconds"), [("24h", 86_400), ("15m", 900), ("checkout_end", 300)])
+def test_unknown_deposit_lifetime(make_sandbox: MakeSandbox, lifetime: str, seconds: int) -> None:
+    app = make_sandbox(deposit_lifetime=lifetime, deposit_after_expiry="expired")
+    merchant, tester = Merchant(app), Tester(app)
+    checkout = merchant.makes_checkout()
+    tester.advances(minutes=10)
+    tester.picks(checkout)
+    tester.advances(seconds=seconds - 30)
+    assert merchant.reads_deposit(checkout).data["status"] == "pending"
+    tester.advances(seconds=40)
+    assert merchant.reads_deposit(checkout).data["status"] == "expired"
+
+
+def test_unknown_forced_status_known(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(forced_status="known")
+    merchant, tester = Merchant(app), Tester(app)
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    assert merchant.forces_status(checkout, "in review").code == 400
+    assert merchant.forces_status(checkout, "failed").code == 200
+
+
+def test_unknown_forced_update_of_completed(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
+    for value, code in (("accepted", 200), ("refused", 400)):
+        app = make_sandbox(forced_update_of_completed=value)
+        merchant, tester = Merchant(app), Tester(app)
+        checkout = merchant.makes_checkout()
+        tester.pays(checkout)
+        assert merchant.forces_status(checkout, "failed").code == code
+
+
+def test_unknown_absent_fields_null(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(absent_fields="null")
+    deposit = Tester(app).picks(Merchant(app).makes_checkout(), "us_bank_transfer")
+    assert set(deposit) == FIELDS | {"paymentCrypto"}
+    assert deposit["paymentCrypto"] is None

@@ -1,0 +1,197 @@
+"""The deposit webhook: when it is sent, what it holds, its record, retries, and the faults that befall it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.conftest import MakeSandbox
+
+
+def paid(merchant: Merchant, tester: Tester) -> str:
+    checkout = merchant.makes_checkout()
+    tester.pays(checkout)
+    return checkout
+
+
+def test_a_completed_deposit_is_told_once(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    assert receiver.received == []
+    tester.pays(checkout)
+    assert receiver.received == [{"orderId": checkout}]
+
+
+def test_no_pick_no_webhook(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    merchant.makes_checkout()
+    tester.advances(hours=48)
+    assert receiver.received == []
+    assert tester.webhooks() == []
+
+
+def test_unknown_webhook_payload_full(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
+    app = make_sandbox(webhook_payload="full")
+    checkout = paid(Merchant(app), Tester(app))
+    (payload,) = receiver.received
+    assert (payload["orderId"], payload["status"], payload["inputAmount"]) == (checkout, "completed", 12.5)
+
+
+def test_the_receiver_may_read_the_deposit_while_the_webhook_is_sent(
+    merchant: Merchant, tester: Tester, receiver: Receiver
+) -> None:
+    seen: list[str] = []
+    receiver.reacts = lambda payload: seen.append(merchant.reads_deposit(payload["orderId"]).data["status"])
+    paid(merchant, tester)
+    assert seen == ["completed"]
+
+
+def test_every_attempt_is_recorded_with_request_answer_and_time(
+    merchant: Merchant, tester: Tester, receiver: Receiver
+) -> None:
+    receiver.answers = [503, ConnectionRefusedError("nobody there"), 204]
+    checkout = paid(merchant, tester)
+    tester.advances(hours=1)
+    (webhook,) = tester.webhooks()
+    assert (webhook["orderId"], webhook["state"]) == (checkout, "delivered")
+    first, second, third = webhook["attempts"]
+    assert first["answer"] == {"status": 503}
+    assert second["answer"] is None
+    assert "nobody there" in second["error"]
+    assert third["answer"] == {"status": 204}
+    assert first["request"]["url"] == ENDPOINT
+    assert first["request"]["body"] == f'{{"orderId":"{checkout}"}}'
+    assert first["at"] < second["at"]
+
+
+def test_retries_wait_for_the_virtual_clock(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    receiver.answers = [500, 500]
+    paid(merchant, tester)
+    tester.advances(seconds=50)
+    assert len(receiver.received) == 1
+    tester.advances(seconds=15)
+    assert len(receiver.received) == 2
+    tester.advances(minutes=5)
+    assert len(receiver.received) == 3
+    assert tester.webhooks()[0]["state"] == "delivered"
+
+
+def test_a_webhook_that_nobody_takes_has_failed_in_the_end(
+    merchant: Merchant, tester: Tester, receiver: Receiver
+) -> None:
+    receiver.answers = [500] * 50
+    paid(merchant, tester)
+    tester.advances(hours=240)
+    assert len(receiver.received) == 6
+    assert tester.webhooks()[0]["state"] == "failed"
+
+
+def test_redirects_are_no_success(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    receiver.answers = [302]
+    paid(merchant, tester)
+    assert tester.webhooks()[0]["state"] == "waiting"
+
+
+def test_unknown_webhook_retries_off(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
+    app = make_sandbox(webhook_retries="off")
+    receiver.answers = [500]
+    paid(Merchant(app), Tester(app))
+    Tester(app).advances(hours=240)
+    assert len(receiver.received) == 1
+
+
+def test_without_an_endpoint_it_is_only_recorded_and_can_be_sent_later(
+    merchant: Merchant, tester: Tester, receiver: Receiver
+) -> None:
+    tester.does("PUT", "webhook-endpoint", {"url": None})
+    paid(merchant, tester)
+    (webhook,) = tester.webhooks()
+    assert (webhook["state"], webhook["attempts"]) == ("no_endpoint", [])
+    tester.does("PUT", "webhook-endpoint", {"url": ENDPOINT})
+    assert tester.does("POST", f"webhooks/{webhook['id']}/redeliver")["state"] == "delivered"
+    assert len(receiver.received) == 1
+
+
+def test_a_delivered_webhook_can_be_sent_again(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    checkout = paid(merchant, tester)
+    again = tester.does("POST", f"webhooks/{tester.webhooks()[0]['id']}/redeliver")
+    assert len(again["attempts"]) == 2
+    assert receiver.order_ids == [checkout, checkout]
+
+
+def test_an_unknown_webhook_cannot_be_sent_again(tester: Tester) -> None:
+    assert tester.asks("POST", "webhooks/nothing/redeliver").http_status == 404
+
+
+def test_fault_drop(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    tester.orders_fault("webhook", "drop")
+    paid(merchant, tester)
+    tester.advances(hours=240)
+    assert receiver.received == []
+    assert tester.webhooks()[0]["state"] == "dropped"
+    other = paid(merchant, tester)
+    assert receiver.order_ids == [other]
+
+
+def test_fault_duplicate(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    tester.orders_fault("webhook", "duplicate")
+    checkout = paid(merchant, tester)
+    assert receiver.order_ids == [checkout, checkout]
+    assert len(tester.webhooks()[0]["attempts"]) == 2
+
+
+def test_fault_delay_waits_for_the_virtual_clock(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    tester.orders_fault("webhook", "delay", seconds=600)
+    paid(merchant, tester)
+    tester.advances(seconds=590)
+    assert receiver.received == []
+    tester.advances(seconds=15)
+    assert len(receiver.received) == 1
+
+
+def test_fault_reorder_lets_the_next_one_overtake(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    tester.orders_fault("webhook", "reorder")
+    first = paid(merchant, tester)
+    assert receiver.received == []
+    second = paid(merchant, tester)
+    assert receiver.order_ids == [second, first]
+
+
+def test_fault_reorder_does_not_hold_back_for_ever(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
+    tester.orders_fault("webhook", "reorder")
+    checkout = paid(merchant, tester)
+    tester.advances(seconds=301)
+    assert receiver.order_ids == [checkout]
+
+
+def test_fault_before_response_tells_of_a_payment_before_the_checkout_is_answered(
+    merchant: Merchant, tester: Tester, receiver: Receiver
+) -> None:
+    tester.orders_fault("webhook", "before_response")
+    checkout = merchant.makes_checkout()
+    assert receiver.order_ids == [checkout]
+    assert merchant.reads_deposit(checkout).data["status"] == "completed"
+    assert merchant.makes_checkout() not in receiver.order_ids
+
+
+def test_a_receiver_that_pays_more_in_the_webhook_does_not_lock_up(
+    sandbox: Flask, merchant: Merchant, tester: Tester, receiver: Receiver
+) -> None:
+    other = merchant.makes_checkout()
+
+    def pays_the_other(payload: dict[str, Any]) -> None:
+        if payload["orderId"] != other:
+            tester.pays(other)
+
+    receiver.reacts = pays_the_other
+    first = paid(merchant, tester)
+    assert receiver.order_ids == [first, other]
+
+
+@pytest.mark.parametrize("answer", [199, 300, 404, 500])
+def test_only_2xx_counts_as_delivered(merchant: Merchant, tester: Tester, receiver: Receiver, answer: int) -> None:
+    receiver.answers = [answer]
+    paid(merchant, tester)
+    assert tester.webhooks()[0]["state"] == "waiting"

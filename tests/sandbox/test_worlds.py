@@ -1,0 +1,172 @@
+"""Worlds: side by side, on a file, shared by processes, and under many hands at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+import sqlalchemy as sa
+from flask import Flask
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
+from flask_paycheckout.sandbox.database import db
+from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+
+THREADS = 8
+POSTGRES = os.environ.get("SANDBOX_TEST_POSTGRES", "")
+
+
+def world_on(database: str, receiver: Receiver | None = None, seed: int | None = 3) -> Flask:
+    return create_sandbox(
+        database=database,
+        control_token=CONTROL_TOKEN,
+        webhook_url=ENDPOINT,
+        send_webhook=receiver or Receiver(),
+        seed=seed,
+    )
+
+
+@pytest.fixture(params=["memory", "file", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Each kind of database; PostgreSQL where SANDBOX_TEST_POSTGRES names an empty one."""
+    if request.param == "memory":
+        yield "sqlite://"
+    elif request.param == "file":
+        yield f"sqlite:///{tmp_path / 'world.db'}"
+    elif not POSTGRES:
+        pytest.skip("SANDBOX_TEST_POSTGRES names no database")
+    else:
+        yield POSTGRES
+        engine = sa.create_engine(POSTGRES.replace("postgresql://", "postgresql+psycopg://"))
+        db.metadata.drop_all(engine)
+        engine.dispose()
+
+
+def test_two_sandboxes_know_nothing_of_each_other() -> None:
+    one, other = world_on("sqlite://"), world_on("sqlite://")
+    checkout = Merchant(one).makes_checkout()
+    Tester(one).pays(checkout)
+    Tester(one).advances(hours=1)
+    assert Merchant(other).reads_deposit(checkout).code == 404
+    assert Tester(other).webhooks() == []
+    assert Tester(other).does("GET", "clock")["offsetSeconds"] == 0
+
+
+def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
+    def ids(seed: int | None) -> list[str]:
+        app = world_on("sqlite://", seed=seed)
+        merchant, tester = Merchant(app), Tester(app)
+        made = [merchant.makes_checkout() for _ in range(3)]
+        tester.pays(made[0])
+        return [*made, tester.webhooks()[0]["id"], tester.picks(made[1], "us_usdc_polygon")["paymentCrypto"]["address"]]
+
+    assert ids(1) == ids(1)
+    assert ids(1) != ids(2)
+    assert ids(None) != ids(None)
+
+
+def test_a_payment_goes_through_on_every_database(database: str) -> None:
+    receiver = Receiver()
+    app = world_on(database, receiver)
+    merchant, tester = Merchant(app), Tester(app)
+    receiver.answers = [500]
+    checkout = merchant.makes_checkout()
+    tester.pays(checkout)
+    tester.advances(minutes=2)
+    assert merchant.reads_deposit(checkout).data["status"] == "completed"
+    assert receiver.order_ids == [checkout, checkout]
+    assert [attempt["answer"] for attempt in tester.webhooks()[0]["attempts"]] == [{"status": 500}, {"status": 200}]
+    tester.does("POST", "reset")
+    assert merchant.reads_deposit(checkout).code == 404
+
+
+def test_a_file_outlives_its_process(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'world.db'}"
+    first = world_on(url)
+    paid, unpaid = Merchant(first).makes_checkout(), Merchant(first).makes_checkout()
+    Tester(first).pays(paid)
+    Tester(first).advances(hours=2)
+    again = world_on(url)
+    assert Merchant(again).reads_deposit(paid).data["status"] == "completed"
+    assert Merchant(again).reads_deposit(unpaid).code == 404
+    assert Tester(again).does("GET", "clock")["offsetSeconds"] == 7200
+    assert Merchant(again).makes_checkout() not in {paid, unpaid}
+
+
+def test_a_relative_file_lies_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    world_on("sqlite:///here.db")
+    assert (tmp_path / "here.db").exists()
+
+
+def test_processes_on_one_database_share_one_world(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'world.db'}"
+    one, other = world_on(url), world_on(url)
+    Tester(one).advances(minutes=20)
+    Tester(one).orders_fault("POST /v1/checkout", "error")
+    assert Merchant(other).asks_checkout(inputCurrency="USD", inputAmount=5).code == 500
+    assert (sandbox_clock(other)() - sandbox_clock(one)()).total_seconds() < 5
+    assert Tester(other).pays(Merchant(one).makes_checkout())["status"] == "completed"
+
+
+def at_once(*jobs: object) -> None:
+    """All of them in threads that start together."""
+    barrier = Barrier(len(jobs))
+
+    def run(job: object) -> None:
+        assert callable(job)
+        barrier.wait()
+        job()
+
+    threads = [Thread(target=run, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_many_payments_at_once_complete_it_once(database: str) -> None:
+    receiver = Receiver()
+    app = world_on(database, receiver)
+    checkout = Merchant(app).makes_checkout()
+    Tester(app).picks(checkout)
+    statuses: list[int] = []
+
+    def pays() -> None:
+        statuses.append(Tester(app).asks("POST", f"checkouts/{checkout}/pay").http_status)
+
+    at_once(*[pays] * THREADS)
+    assert sorted(statuses) == [200] + [409] * (THREADS - 1)
+    assert receiver.order_ids == [checkout]
+    activities = Merchant(app).reads_deposit(checkout).data["activityHistory"]
+    assert [entry["status"] for entry in activities] == ["pending", "completed"]
+
+
+def test_many_picks_at_once_make_one_deposit(database: str) -> None:
+    app = world_on(database)
+    checkout = Merchant(app).makes_checkout()
+    statuses: list[int] = []
+
+    def picks(method: str) -> None:
+        body = {"paymentMethod": method}
+        statuses.append(Tester(app).asks("POST", f"checkouts/{checkout}/pick", body).http_status)
+
+    at_once(*[lambda: picks("us_qr"), lambda: picks("us_bank_transfer")] * (THREADS // 2))
+    assert sorted(statuses) == [200] * (THREADS // 2) + [409] * (THREADS // 2)
+
+
+def test_a_fault_ordered_once_strikes_once_whoever_comes(database: str) -> None:
+    app = world_on(database)
+    Tester(app).orders_fault("POST /v1/checkout", "error")
+    codes: list[int] = []
+    at_once(*[lambda: codes.append(Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5).code)] * THREADS)
+    assert sorted(codes) == [200] * (THREADS - 1) + [500]
+
+
+def test_a_database_that_cannot_be_opened_is_an_error_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(SQLAlchemyError):
+        world_on(f"sqlite:///{tmp_path}/no/such/folder/world.db")
