@@ -1,0 +1,63 @@
+"""`python -m example_shop`: start the whole demo, print where everything is, stop on Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import threading
+
+from example_shop.serving import Demo, PortTakenError
+
+_WELCOME = """
+  Fair & Foul, weather by the jar
+
+  Shop        {demo.shop_url}/
+  Owner       {demo.shop_url}/owner/    password  {demo.owner_password}
+  Warehouse   {demo.warehouse_url}/
+  Payments    {demo.sandbox_url}/    the sandbox's inspector
+              control token  {demo.control_token}
+
+  The story of an order, from another terminal:
+    SHOP_SETTINGS={demo.settings_file} flask --app example_shop paycheckout show ORDER
+
+  Ctrl-C stops everything{forgets}.
+"""
+
+
+def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m example_shop", description="A small shop that takes payments.")
+    parser.add_argument("--port", type=int, default=5000, help="the shop's (default 5000; 0 is any free one)")
+    parser.add_argument("--sandbox-port", type=int, default=8790, help="the payments sandbox's (default 8790)")
+    parser.add_argument("--warehouse-port", type=int, default=5001, help="the warehouse's (default 5001)")
+    parser.add_argument("--database", metavar="URL", help="the shop's; a new SQLite file when left out")
+    parser.add_argument("--no-webhooks", action="store_true", help="the service tells nobody of payments")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = read_arguments(arguments)
+    enough = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: enough.set())
+    try:
+        demo = Demo(
+            port=options.port,
+            sandbox_port=options.sandbox_port,
+            warehouse_port=options.warehouse_port,
+            database=options.database,
+            webhooks=not options.no_webhooks,
+        )
+    except PortTakenError as taken:
+        print(taken, file=sys.stderr)
+        return 2
+    with demo:
+        forgets = "" if options.database else " and forgets everything"
+        print(_WELCOME.format(demo=demo, forgets=forgets), flush=True)
+        enough.wait()
+        print("  Stopping.", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

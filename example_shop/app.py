@@ -1,0 +1,74 @@
+"""The factory: one line for each thing the shop can do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flask import Flask, redirect, render_template, url_for
+
+from example_shop import basket, catalogue, csrf, database, fulfilment, money, orders, owner, payments
+from example_shop.clock import remember_clock, utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    import httpx
+    from werkzeug.exceptions import HTTPException
+    from werkzeug.wrappers import Response
+
+
+def create_app(
+    config: Mapping[str, object] | None = None,
+    *,
+    transport: httpx.BaseTransport | None = None,
+    clock: Callable[[], datetime] | None = None,
+) -> Flask:
+    """A shop of its own: several may live in one process.
+
+    :param config: settings that win over every other source.
+    :param transport: carries the calls to the payments service; tests give one that needs no socket.
+    :param clock: the only source of time, for the shop and for its payments; the machine's when left out.
+    """
+    app = Flask(__name__)
+    configure(app, config or {})
+    remember_clock(app, clock or utc_now)
+    database.init_app(app)
+    money.init_app(app)
+    csrf.init_app(app)
+    payments.init_app(app, transport=transport, clock=clock)
+    catalogue.init_app(app)
+    basket.init_app(app)
+    orders.init_app(app)
+    fulfilment.init_app(app)
+    owner.init_app(app)
+    database.create_tables(app)
+    for code in (400, 404, 409):
+        app.register_error_handler(code, show_fault)
+    app.add_url_rule("/favicon.ico", view_func=favicon)
+    return app
+
+
+def configure(app: Flask, config: Mapping[str, object]) -> None:
+    """Settings: these defaults, then the file that SHOP_SETTINGS names, then what the caller gives."""
+    app.config.from_mapping(
+        SQLALCHEMY_DATABASE_URI=f"sqlite:///{Path(app.instance_path) / 'shop.sqlite'}",
+        OWNER_PASSWORD=None,  # nobody may log in as the owner until it is set
+        WAREHOUSE_URL=None,  # parcels are not ordered until it is set
+        WAREHOUSE_TIMEOUT=5.0,  # seconds
+        # Lax: a customer who comes back from the hosted payment page still has the basket.
+        SESSION_COOKIE_SAMESITE="Lax",
+    )
+    if "SHOP_SETTINGS" in os.environ:
+        app.config.from_envvar("SHOP_SETTINGS")
+    app.config.from_mapping(config)
+
+
+def show_fault(fault: HTTPException) -> tuple[str, int]:
+    return render_template("fault.html", fault=fault), fault.code or 500
+
+
+def favicon() -> Response:
+    return redirect(url_for("static", filename="favicon.svg"), 301)

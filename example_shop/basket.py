@@ -1,0 +1,88 @@
+"""The basket: what a visitor means to buy, kept in the session as `{slug: quantity}` and priced when looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from flask import Blueprint, abort, flash, redirect, render_template, request, session, url_for
+
+from example_shop.products import Product, find
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from werkzeug.datastructures import MultiDict
+    from werkzeug.wrappers import Response
+
+blueprint = Blueprint("basket", __name__, url_prefix="/basket")
+
+#: Of one jar in one order; more is a matter for a letter to the shop.
+MOST = 20
+
+
+@dataclass(frozen=True)
+class Entry:
+    """So many of one jar."""
+
+    product: Product
+    quantity: int
+
+    @property
+    def total(self) -> Decimal:
+        return self.product.price * self.quantity
+
+
+def contents() -> list[Entry]:
+    """What lies in the basket, at today's prices; a jar that is no longer sold has fallen out."""
+    basket: dict[str, int] = session.get("basket", {})
+    return [Entry(product, quantity) for slug, quantity in basket.items() if (product := find(slug))]
+
+
+def total(entries: list[Entry]) -> Decimal:
+    return sum((entry.total for entry in entries), Decimal(0))
+
+
+def quantity_in(form: MultiDict[str, str], name: str) -> int:
+    """The number in a form's field, within what the shop sells; 400 when it is not a number."""
+    text = form.get(name, "").strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= 4):
+        abort(400, "A quantity is a whole number.")
+    return min(int(text), MOST)
+
+
+def empty() -> None:
+    session.pop("basket", None)
+
+
+@blueprint.get("/")
+def show() -> str:
+    entries = contents()
+    return render_template("basket.html", entries=entries, total=total(entries), most=MOST)
+
+
+@blueprint.post("/add")
+def add() -> Response:
+    product = find(request.form.get("slug", "")) or abort(404)
+    basket = dict(session.get("basket", {}))
+    basket[product.slug] = min(basket.get(product.slug, 0) + max(quantity_in(request.form, "quantity"), 1), MOST)
+    session["basket"] = basket
+    flash(f"{product.name} is in your basket.")
+    return redirect(url_for("basket.show"), 303)
+
+
+@blueprint.post("/change")
+def change() -> Response:
+    """Set every quantity; nought takes the jar out. Then on to the order form, if that is what was asked for."""
+    quantities = {entry.product.slug: quantity_in(request.form, entry.product.slug) for entry in contents()}
+    session["basket"] = {slug: quantity for slug, quantity in quantities.items() if quantity}
+    return redirect(url_for("orders.order_form" if "order" in request.form else "basket.show"), 303)
+
+
+def jars_in_basket() -> int:
+    return sum(entry.quantity for entry in contents())
+
+
+def init_app(app: Flask) -> None:
+    app.register_blueprint(blueprint)
+    app.add_template_global(jars_in_basket)

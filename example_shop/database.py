@@ -1,0 +1,88 @@
+"""The shop's own database: how it is opened, and how money and moments are kept in it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import Dialect, String, event
+from sqlalchemy.orm import DeclarativeBase
+from sqlalchemy.types import TypeDecorator
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from sqlalchemy import Connection, Engine
+
+
+class Base(DeclarativeBase):
+    """What every table of the shop has in common: the shop's metadata."""
+
+
+db = SQLAlchemy(model_class=Base)
+
+if TYPE_CHECKING:
+    # db.Model is made at run time; for a type checker a model is what its base class says.
+    Model = Base
+else:
+    Model = db.Model
+
+
+class Money(TypeDecorator[Decimal]):
+    """An amount as exact text: SQLite would turn NUMERIC into a float."""
+
+    impl = String(40)
+    cache_ok = True
+
+    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> str | None:
+        return None if value is None else format(value, "f")
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Decimal | None:
+        return None if value is None else Decimal(value)
+
+
+class Moment(TypeDecorator[datetime]):
+    """An aware UTC time as ISO 8601 text of one width, so that it sorts: SQLite would forget the time zone."""
+
+    impl = String(32)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
+        return None if value is None else value.astimezone(UTC).isoformat(timespec="microseconds")
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        return None if value is None else datetime.fromisoformat(value)
+
+
+def init_app(app: Flask) -> None:
+    db.init_app(app)
+    with app.app_context():
+        if db.engine.dialect.name == "sqlite":
+            prepare_sqlite(db.engine)
+
+
+def create_tables(app: Flask) -> None:
+    """Last of all, when every model is known, those of flask_paycheckout included."""
+    with app.app_context():
+        path = db.engine.url.database
+        if db.engine.dialect.name == "sqlite" and path and path != ":memory:":
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        db.create_all()
+
+
+def prepare_sqlite(engine: Engine) -> None:
+    """Readers and one writer side by side, and writers that queue instead of failing."""
+
+    @event.listens_for(engine, "connect")
+    def open_connection(connection: Any, record: object) -> None:
+        connection.isolation_level = None  # the driver must not begin transactions by itself: see begin
+        connection.execute("PRAGMA busy_timeout = 30000")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA foreign_keys = ON")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        # A transaction that reads first and writes later would fail when another has written in between.
+        connection.exec_driver_sql("BEGIN IMMEDIATE")

@@ -1,0 +1,90 @@
+"""What the shop remembers: orders, their lines, their parcel, and a diary of what was heard about them."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column, relationship
+
+from example_shop.database import Model, Moment, Money
+
+# No 0 and O, no 1 and I: people read these aloud.
+_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+
+
+def new_order_id() -> str:
+    """Such as `K7QM-2XHB-9TRE`: 60 random bits, because who knows the id may see the order."""
+    letters = "".join(secrets.choice(_ALPHABET) for _ in range(12))
+    return "-".join((letters[:4], letters[4:8], letters[8:]))
+
+
+class Order(Model):
+    """Somebody wants these jars. `state` is the shop's own word: open, paid or cancelled."""
+
+    __tablename__ = "orders"
+
+    id: Mapped[str] = mapped_column(String(14), primary_key=True, default=new_order_id)
+    name: Mapped[str] = mapped_column(String(100))
+    email: Mapped[str] = mapped_column(String(200))
+    state: Mapped[str] = mapped_column(String(10), default="open")
+    placed_at: Mapped[datetime] = mapped_column(Moment)
+    lines: Mapped[list[Line]] = relationship(
+        back_populates="order", cascade="all, delete-orphan", order_by="Line.id", lazy="selectin"
+    )
+    parcel: Mapped[Parcel | None] = relationship(back_populates="order", lazy="selectin")
+    diary: Mapped[list[Entry]] = relationship(back_populates="order", order_by="Entry.id", lazy="selectin")
+
+    @property
+    def total(self) -> Decimal:
+        return sum((line.total for line in self.lines), Decimal(0))
+
+    @property
+    def consigned(self) -> bool:
+        """Whether a consigned jar is among the lines, so that the price must arrive whole."""
+        return any(line.consigned for line in self.lines)
+
+
+class Line(Model):
+    """So many of one jar, at the price and under the name it had when the order was placed."""
+
+    __tablename__ = "lines"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    slug: Mapped[str] = mapped_column(String(40))
+    name: Mapped[str] = mapped_column(String(100))
+    price: Mapped[Decimal] = mapped_column(Money)
+    quantity: Mapped[int]
+    consigned: Mapped[bool]
+    order: Mapped[Order] = relationship(back_populates="lines")
+
+    @property
+    def total(self) -> Decimal:
+        return self.price * self.quantity
+
+
+class Parcel(Model):
+    """The warehouse has been told to send an order; one row each, whatever happens."""
+
+    __tablename__ = "parcels"
+
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
+    event_id: Mapped[str] = mapped_column(String(64), unique=True)
+    number: Mapped[str] = mapped_column(String(40))
+    order: Mapped[Order] = relationship(back_populates="parcel")
+
+
+class Entry(Model):
+    """A line of an order's diary: one for each thing the shop was told about its payment."""
+
+    __tablename__ = "diary"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
+    event_id: Mapped[str] = mapped_column(String(64), unique=True)
+    at: Mapped[datetime] = mapped_column(Moment)
+    text: Mapped[str] = mapped_column(String(300))
+    order: Mapped[Order] = relationship(back_populates="diary")

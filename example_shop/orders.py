@@ -1,0 +1,159 @@
+"""From basket to order: placing it, looking at it, changing it and calling it off."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+
+from example_shop import basket
+from example_shop.clock import now
+from example_shop.database import db
+from example_shop.models import Line, Order
+from example_shop.payments import paycheckout, payment_status
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from werkzeug.wrappers import Response
+
+blueprint = Blueprint("orders", __name__, url_prefix="/orders")
+
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+
+#: What the order page says, by the order's standing: a headline and a sentence.
+STANDINGS = {
+    "unpaid": ("Waiting for your payment", "Your jars are set aside. They are sent as soon as the order is paid."),
+    "created": (
+        "Waiting for your payment",
+        "A payment page is open. Finish there, or use the button below to come back to it.",
+    ),
+    "pending": (
+        "Your payment is on its way",
+        "You have chosen how to pay. We send your jars as soon as the money arrives.",
+    ),
+    "abandoned": ("Nothing was paid", "The payment page ran out. You can start again whenever you like."),
+    "held": (
+        "We are looking at your payment",
+        "Your money has arrived, but not quite as we expected. A person sees to it; you need not do anything.",
+    ),
+    "paid": ("Paid, thank you!", "Your jars are being wrapped in straw."),
+    "cancelled": ("This order is cancelled", "It is not to be paid any more, and nothing will be sent."),
+}
+
+
+def standing(order: Order) -> str:
+    """One word for where an order is: its own state where that is final, else how its payment stands."""
+    if order.state == "paid":
+        return "paid"
+    payment = payment_status(order.id)
+    if order.state == "cancelled" and payment not in ("paid", "held"):
+        return "cancelled"
+    return payment
+
+
+def may_change(order: Order) -> bool:
+    """Until money has arrived. A payment that is still on its way is then held for a person, never lost."""
+    return order.state == "open" and standing(order) not in ("paid", "held")
+
+
+def find_order(order_id: str) -> Order:
+    return db.session.get(Order, order_id) or abort(404)
+
+
+def find_open_order(order_id: str) -> Order:
+    order = find_order(order_id)
+    if not may_change(order):
+        abort(409, "This order can no longer be changed.")
+    return order
+
+
+def faults_of(name: str, email: str) -> dict[str, str]:
+    """What is wrong with an order form, by field."""
+    faults = {}
+    if not 0 < len(name) <= 100:
+        faults["name"] = "Please tell us your name, in at most 100 letters."
+    if not _EMAIL.fullmatch(email) or len(email) > 200:
+        faults["email"] = "Please give an e-mail address, such as ada@example.com."
+    return faults
+
+
+@blueprint.get("/new")
+def order_form() -> str | Response:
+    entries = basket.contents()
+    if not entries:
+        return redirect(url_for("basket.show"), 303)
+    return render_template("order_form.html", entries=entries, total=basket.total(entries), form={}, faults={})
+
+
+@blueprint.post("/")
+def place() -> str | tuple[str, int] | Response:
+    """Turn the basket into an order at today's prices, and empty it."""
+    entries = basket.contents()
+    if not entries:
+        return redirect(url_for("basket.show"), 303)
+    name, email = request.form.get("name", "").strip(), request.form.get("email", "").strip()
+    if faults := faults_of(name, email):
+        page = render_template(
+            "order_form.html", entries=entries, total=basket.total(entries), form=request.form, faults=faults
+        )
+        return page, 422
+    order = Order(name=name, email=email, placed_at=now(), lines=[line_of(entry) for entry in entries])
+    db.session.add(order)
+    db.session.commit()
+    basket.empty()
+    return redirect(url_for("orders.show", order_id=order.id), 303)
+
+
+def line_of(entry: basket.Entry) -> Line:
+    product = entry.product
+    return Line(
+        slug=product.slug,
+        name=product.name,
+        price=product.price,
+        quantity=entry.quantity,
+        consigned=product.consigned,
+    )
+
+
+@blueprint.get("/<order_id>")
+def show(order_id: str) -> str:
+    order = find_order(order_id)
+    where = standing(order)
+    return render_template(
+        "order.html",
+        order=order,
+        standing=where,
+        headline=STANDINGS[where][0],
+        sentence=STANDINGS[where][1],
+        may_change=may_change(order),
+        status_url=paycheckout.status_url(order.id),
+        most=basket.MOST,
+    )
+
+
+@blueprint.post("/<order_id>/change")
+def change(order_id: str) -> Response:
+    """Set the quantities anew, even while the customer is at the payment page: the new total counts from then on."""
+    order = find_open_order(order_id)
+    quantities = {line.id: basket.quantity_in(request.form, line.slug) for line in order.lines}
+    if not any(quantities.values()):
+        flash("An order needs at least one jar. To call it off, cancel it.")
+        return redirect(url_for("orders.show", order_id=order_id), 303)
+    for line in order.lines:
+        line.quantity = quantities[line.id]
+    order.lines = [line for line in order.lines if line.quantity]
+    db.session.commit()
+    flash("Your order is changed.")
+    return redirect(url_for("orders.show", order_id=order_id), 303)
+
+
+@blueprint.post("/<order_id>/cancel")
+def cancel(order_id: str) -> Response:
+    find_open_order(order_id).state = "cancelled"
+    db.session.commit()
+    return redirect(url_for("orders.show", order_id=order_id), 303)
+
+
+def init_app(app: Flask) -> None:
+    app.register_blueprint(blueprint)

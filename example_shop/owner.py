@@ -1,0 +1,80 @@
+"""The owner's desk, behind a password: every order, and the payments that wait for a decision."""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+
+from flask import Blueprint, abort, current_app, flash, redirect, render_template, request, session, url_for
+from sqlalchemy import select
+
+from example_shop.database import db
+from example_shop.models import Order
+from example_shop.payments import HELD_BECAUSE, paycheckout, payment_statuses
+from flask_paycheckout import TransitionRefused, UnknownCheckout
+
+if TYPE_CHECKING:
+    from flask import Flask
+    from werkzeug.wrappers import Response
+
+blueprint = Blueprint("owner", __name__, url_prefix="/owner")
+
+
+def is_owner(password: str) -> bool:
+    expected = current_app.config["OWNER_PASSWORD"]
+    return bool(expected) and hmac.compare_digest(password.encode(), expected.encode())
+
+
+@blueprint.before_request
+def ask_for_password() -> Response | None:
+    if session.get("owner") or request.endpoint == "owner.login":
+        return None
+    return redirect(url_for("owner.login"), 303)
+
+
+@blueprint.route("/login", methods=["GET", "POST"])
+def login() -> str | tuple[str, int] | Response:
+    if request.method == "GET":
+        return render_template("owner_login.html", fault=None)
+    if not is_owner(request.form.get("password", "")):
+        return render_template("owner_login.html", fault="That is not the password."), 403
+    session["owner"] = True
+    return redirect(url_for("owner.desk"), 303)
+
+
+@blueprint.post("/logout")
+def logout() -> Response:
+    session.pop("owner", None)
+    return redirect(url_for("catalogue.window"), 303)
+
+
+@blueprint.get("/")
+def desk() -> str:
+    orders = db.session.scalars(select(Order).order_by(Order.placed_at.desc())).all()
+    checkout = paycheckout.Checkout
+    return render_template(
+        "owner.html",
+        orders=orders,
+        payments=payment_statuses(order.id for order in orders),
+        held=db.session.scalars(select(checkout).where(checkout.status == "held")).all(),
+        held_because=HELD_BECAUSE,
+    )
+
+
+@blueprint.post("/held/<checkout_id>")
+def decide(checkout_id: str) -> Response:
+    """Accept held money as payment of its order, or reject it; the reason is kept with the decision."""
+    why = request.form.get("why", "").strip() or abort(400, "A decision needs a reason.")
+    accept = request.form.get("decision") == "accept"
+    try:
+        paycheckout.resolve(checkout_id, accept, by="the owner", why=why)
+    except UnknownCheckout:
+        abort(404)
+    except TransitionRefused:
+        abort(409, "This payment has been decided already.")
+    flash("The payment is accepted." if accept else "The payment is rejected. Pay the money back by hand.")
+    return redirect(url_for("owner.desk"), 303)
+
+
+def init_app(app: Flask) -> None:
+    app.register_blueprint(blueprint)

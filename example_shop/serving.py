@@ -1,0 +1,225 @@
+"""The whole of it in one process, over real sockets: payments service, shop, warehouse and reconciler."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Self
+
+import requests
+from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
+
+from example_shop.app import create_app
+from example_shop.database import db
+from example_shop.payments import paycheckout
+from example_shop.warehouse import create_warehouse
+from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from flask import Flask
+
+    from flask_paycheckout import ReconcileReport
+
+HOST = "127.0.0.1"
+
+_log = logging.getLogger(__name__)
+
+
+class PortTakenError(Exception):
+    """Somebody else listens on a port that the demo was to use."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__(f"Port {port} of {HOST} is taken. Choose another one, or 0 for any that is free.")
+        self.port = port
+
+
+def listen(port: int) -> socket.socket:
+    """A listening socket: bound before anything is built, because the parts must know one another's addresses."""
+    listener = socket.socket()
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+        listener.listen(64)
+    except OSError as error:
+        listener.close()
+        raise PortTakenError(port) from error
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    return f"http://{HOST}:{listener.getsockname()[1]}"
+
+
+class QuietHandler(WSGIRequestHandler):
+    """Leaves the terminal to the addresses; only what goes wrong is printed."""
+
+    # A browser opens connections ahead and sends nothing; they must not keep the server from stopping.
+    timeout = 2.0
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        pass
+
+    def log_error(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
+        pass
+
+
+class Server:
+    """Serves one app in threads of its own until it is stopped."""
+
+    def __init__(self, app: Flask, listener: socket.socket) -> None:
+        self._server = ThreadedWSGIServer(HOST, 0, app, QuietHandler, fd=listener.fileno())
+        listener.close()  # the server has a copy of its own
+        # Not daemons, so that closing the server waits for the requests it has begun.
+        self._server.daemon_threads = False
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name=f"serve {app.name}")
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+
+
+class Reconciler:
+    """Reconciles every few seconds, as `flask paycheckout reconcile --watch` does in production."""
+
+    def __init__(self, reconcile: Callable[[], object], every: float) -> None:
+        self._reconcile = reconcile
+        self._every = every
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="reconciler")
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._every):
+            try:
+                self._reconcile()
+            except Exception:
+                _log.exception("This round of reconciling failed; the next one comes in %s seconds.", self._every)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+
+class Demo:
+    """The running demo; a context manager that stops everything at its end.
+
+    :param port: the shop's; 0 is any free port, and so for the other two.
+    :param database: URL of the shop's database; a new SQLite file when left out.
+    :param webhooks: False: the service tells nobody, and only reading finds the payments.
+    :param reconciler: False: nothing is reconciled but by calling `reconcile()`.
+    :param reconcile_every: seconds between two rounds of the reconciler.
+    :raises PortTakenError: before anything was started.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        sandbox_port: int = 0,
+        warehouse_port: int = 0,
+        database: str | None = None,
+        webhooks: bool = True,
+        reconciler: bool = True,
+        reconcile_every: float = 2.0,
+    ) -> None:
+        self.control_token = secrets.token_urlsafe(16)
+        self.owner_password = secrets.token_urlsafe(9)
+        with ExitStack() as parts:
+            folder = Path(parts.enter_context(TemporaryDirectory(prefix="fair-and-foul-")))
+            shop, sandbox, warehouse = (
+                parts.enter_context(listen(number)) for number in (port, sandbox_port, warehouse_port)
+            )
+            self.shop_url, self.sandbox_url, self.warehouse_url = map(address_of, (shop, sandbox, warehouse))
+            settings = self._settings(database or f"sqlite:///{folder / 'shop.sqlite'}")
+            self.settings_file = write_settings(folder / "settings.cfg", settings)
+
+            self.app = create_app(settings, clock=self._now)
+            parts.callback(self._close_database)
+            self.sandbox = create_sandbox(
+                webhook_url=self._webhook_url() if webhooks else None,
+                control_token=self.control_token,
+                base_url=self.sandbox_url,
+            )
+            self._sandbox_now: Callable[[], datetime] = sandbox_clock(self.sandbox)
+            self.warehouse = create_warehouse()
+
+            for app, listener in ((self.warehouse, warehouse), (self.app, shop), (self.sandbox, sandbox)):
+                parts.callback(Server(app, listener).stop)
+            if reconciler:
+                parts.callback(Reconciler(self.reconcile, reconcile_every).stop)
+            self._parts = parts.pop_all()
+
+    def _settings(self, database: str) -> dict[str, object]:
+        return {
+            "SECRET_KEY": secrets.token_hex(32),
+            "SQLALCHEMY_DATABASE_URI": database,
+            "OWNER_PASSWORD": self.owner_password,
+            "WAREHOUSE_URL": self.warehouse_url,
+            # Browsers keep one jar of cookies for all ports of a host, and the sandbox is a neighbour.
+            "SESSION_COOKIE_NAME": "fair_and_foul",
+            "PAYCHECKOUT_BASE_URL": self.sandbox_url,
+            "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
+            "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+            "PAYCHECKOUT_PUBLIC_URL": self.shop_url,
+            "PAYCHECKOUT_WEBHOOK_SECRET": secrets.token_urlsafe(16),
+            "PAYCHECKOUT_ALLOW_SANDBOX": True,
+        }
+
+    def _now(self) -> datetime:
+        """The sandbox's time, so that advancing its clock moves the shop too."""
+        return self._sandbox_now()
+
+    def _webhook_url(self) -> str:
+        with self.app.app_context():
+            return paycheckout.webhook_url()
+
+    def _close_database(self) -> None:
+        with self.app.app_context():
+            db.engine.dispose()
+
+    def reconcile(self) -> ReconcileReport:
+        """Settle what is due and deliver what is undelivered, once."""
+        with self.app.app_context():
+            return paycheckout.reconcile()
+
+    def control(self, method: str, path: str, json: object = None) -> Any:
+        """Use the sandbox's control interface: `demo.control("POST", "/clock", {"advanceSeconds": 1020})`."""
+        answer = requests.request(
+            method,
+            f"{self.sandbox_url}/_sandbox{path}",
+            json=json,
+            headers={"X-Sandbox-Control": self.control_token},
+            timeout=10,
+        )
+        answer.raise_for_status()
+        return answer.json()
+
+    def advance(self, *, minutes: float) -> None:
+        """Let this much time pass, for the service and for the shop."""
+        self.control("POST", "/clock", {"advanceSeconds": round(minutes * 60)})
+
+    def stop(self) -> None:
+        """Stop everything: threads are joined, ports free, temporary files gone. Again is harmless."""
+        self._parts.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def write_settings(path: Path, settings: dict[str, object]) -> Path:
+    """The settings as a file for SHOP_SETTINGS, so that commands in another terminal work on the same shop."""
+    path.touch(mode=0o600)
+    path.write_text("".join(f"{key} = {value!r}\n" for key, value in settings.items()))
+    return path

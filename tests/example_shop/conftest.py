@@ -1,0 +1,182 @@
+"""A shop with the payments service in process, and small actors that use both as people do."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import responses
+from sqlalchemy import select
+
+from example_shop import create_app
+from example_shop.database import db
+from example_shop.models import Order
+from example_shop.payments import paycheckout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from flask import Flask
+    from flask.testing import FlaskClient
+    from werkzeug.test import TestResponse
+
+    from flask_paycheckout.testing import Sandbox
+
+PASSWORD = "a fair wind"
+WAREHOUSE = "http://warehouse.test"
+
+
+@dataclass
+class Visitor:
+    """Somebody with a browser: follows the pages' own forms, their hidden fields included."""
+
+    shop: Flask
+    browser: FlaskClient = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.browser = self.shop.test_client()
+
+    def sees(self, path: str) -> str:
+        """The page's text with its markup, as the browser gets it."""
+        answer = self.browser.get(path, follow_redirects=True)
+        assert answer.status_code == 200, answer.status
+        return unescape(answer.text)
+
+    def sends(self, path: str, **fields: object) -> TestResponse:
+        """Post a form of the shop, as a page of the shop would."""
+        self.browser.get("/basket/")
+        with self.browser.session_transaction() as session:
+            fields.setdefault("csrf", session.get("csrf") or self._token())
+        return self.browser.post(path, data=fields, headers={"Origin": "http://localhost"})
+
+    def _token(self) -> str:
+        self.browser.get("/jars/first-snow")
+        with self.browser.session_transaction() as session:
+            return str(session["csrf"])
+
+
+class Shopper(Visitor):
+    """A customer."""
+
+    def takes(self, **jars: int) -> None:
+        """Put jars into the basket; a slug's hyphens are written as underscores."""
+        for slug, quantity in jars.items():
+            self.sends("/basket/add", slug=slug.replace("_", "-"), quantity=quantity)
+
+    def orders(self, **jars: int) -> str:
+        """Order these jars; gives the order's id."""
+        self.takes(**jars)
+        answer = self.sends("/orders/", name="Ada Lovelace", email="ada@example.com")
+        assert answer.status_code == 303, answer.text
+        return answer.location.rsplit("/", 1)[1]
+
+    def starts_to_pay(self, order_id: str) -> str:
+        """Press the order page's pay button; gives the checkout's id."""
+        page = self.sees(f"/orders/{order_id}")
+        form = re.search(r'<form[^>]*action="([^"]*paycheckout/orders/[^"]+)"', page)
+        assert form, "the page has no pay button"
+        answer = self.browser.post(form[1], headers={"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"})
+        assert answer.status_code == 303, answer.text
+        return newest_checkout(self.shop, order_id)
+
+    def reads(self, order_id: str) -> str:
+        """The headline of the order's page."""
+        headline = re.search(r'<h2 id="standing">([^<]*)</h2>', self.sees(f"/orders/{order_id}"))
+        assert headline
+        return headline[1]
+
+    def changes(self, order_id: str, **jars: int) -> TestResponse:
+        fields = {slug.replace("_", "-"): quantity for slug, quantity in jars.items()}
+        return self.sends(f"/orders/{order_id}/change", **fields)
+
+    def cancels(self, order_id: str) -> TestResponse:
+        return self.sends(f"/orders/{order_id}/cancel")
+
+
+class Owner(Visitor):
+    """The shop's owner, who knows the password."""
+
+    def logs_in(self, password: str = PASSWORD) -> TestResponse:
+        return self.sends("/owner/login", password=password)
+
+    def decides(self, checkout_id: str, decision: str, why: str) -> TestResponse:
+        return self.sends(f"/owner/held/{checkout_id}", decision=decision, why=why)
+
+
+def newest_checkout(shop: Flask, order_id: str) -> str:
+    with shop.app_context():
+        checkout = paycheckout.Checkout
+        newest = select(checkout.checkout_id).where(checkout.order_id == order_id).order_by(checkout.created_at.desc())
+        return str(db.session.scalars(newest).first())
+
+
+def stored(shop: Flask, order_id: str) -> dict[str, Any]:
+    """What the shop's database says of an order."""
+    with shop.app_context():
+        order = db.session.get_one(Order, order_id)
+        return {
+            "state": order.state,
+            "total": order.total,
+            "parcel": order.parcel and order.parcel.number,
+            "diary": [entry.text for entry in order.diary],
+        }
+
+
+@pytest.fixture
+def make_shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[Callable[..., Flask]]:
+    """Makes shops, each with a database file of its own; settings as keywords."""
+    made: list[Flask] = []
+
+    def make(**settings: object) -> Flask:
+        config = {
+            "TESTING": True,
+            "SECRET_KEY": "a key for tests only",
+            "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path / f'shop-{len(made)}.sqlite'}",
+            "OWNER_PASSWORD": PASSWORD,
+            "PAYCHECKOUT_PUBLIC_URL": "http://localhost",
+            **paycheckout_sandbox.config,
+        }
+        made.append(create_app(config | settings, transport=paycheckout_sandbox.transport))
+        return made[-1]
+
+    yield make
+    for shop in made:
+        with shop.app_context():
+            db.engine.dispose()
+
+
+@pytest.fixture
+def shop(make_shop: Callable[..., Flask]) -> Flask:
+    return make_shop()
+
+
+@pytest.fixture
+def shopper(shop: Flask) -> Shopper:
+    return Shopper(shop)
+
+
+@pytest.fixture
+def owner(shop: Flask) -> Owner:
+    return Owner(shop)
+
+
+@pytest.fixture
+def reconcile(shop: Flask) -> Callable[[], Any]:
+    """Reconciles the shop once."""
+
+    def run() -> Any:
+        with shop.app_context():
+            return paycheckout.reconcile()
+
+    return run
+
+
+@pytest.fixture
+def warehouse() -> Iterator[responses.RequestsMock]:
+    """The warehouse's side of `requests`; a test says what it answers."""
+    with responses.RequestsMock() as answers:
+        yield answers

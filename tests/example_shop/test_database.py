@@ -1,0 +1,40 @@
+"""How the shop's own database is opened, and what it keeps."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from sqlalchemy import text
+
+from example_shop.database import db
+from example_shop.models import Line, Order
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+
+def test_sqlite_lets_readers_and_a_writer_work_side_by_side(shop: Flask) -> None:
+    with shop.app_context():
+        assert db.session.scalar(text("PRAGMA journal_mode")) == "wal"
+        assert db.session.scalar(text("PRAGMA busy_timeout")) == 30000
+        assert db.session.scalar(text("PRAGMA foreign_keys")) == 1
+
+
+def test_money_is_kept_as_exact_text(shop: Flask) -> None:
+    with shop.app_context():
+        line = Line(slug="x", name="X", price=Decimal("1E+2") + Decimal("0.10"), quantity=1, consigned=False)
+        db.session.add(Order(id="A", name="A", email="a@b.c", placed_at=datetime.now(UTC), lines=[line]))
+        db.session.commit()
+        assert db.session.execute(text("SELECT price, typeof(price) FROM lines")).one() == ("100.10", "text")
+        assert db.session.get_one(Order, "A").total == Decimal("100.10")
+
+
+def test_moments_come_back_aware_and_in_utc(shop: Flask) -> None:
+    moment = datetime(2026, 1, 1, 12, tzinfo=timezone(timedelta(hours=7)))
+    with shop.app_context():
+        db.session.add(Order(id="A", name="A", email="a@b.c", placed_at=moment))
+        db.session.commit()
+        db.session.expire_all()
+        assert db.session.get_one(Order, "A").placed_at.isoformat() == "2026-01-01T05:00:00+00:00"

@@ -1,0 +1,115 @@
+"""From basket to order; who may change and cancel one, and until when."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from example_shop.models import new_order_id
+from tests.example_shop.conftest import Shopper, stored
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+    from flask_paycheckout.testing import Sandbox
+
+
+def test_an_order_holds_the_basket_and_empties_it(shop: Flask, shopper: Shopper) -> None:
+    order_id = shopper.orders(first_snow=2, summer_drizzle=1)
+    page = shopper.sees(f"/orders/{order_id}")
+    assert stored(shop, order_id)["total"] == Decimal("57.90")
+    assert "Pay $57.90" in page
+    assert "Ada Lovelace" in page
+    assert "Nothing but air" in shopper.sees("/basket/")
+
+
+def test_an_order_keeps_its_prices(shop: Flask, shopper: Shopper, monkeypatch: pytest.MonkeyPatch) -> None:
+    order_id = shopper.orders(first_snow=1)
+    monkeypatch.setattr("example_shop.products._BY_SLUG", {})
+    assert stored(shop, order_id)["total"] == Decimal("24.00")
+    assert "First Snow" in shopper.sees(f"/orders/{order_id}")
+
+
+@pytest.mark.parametrize(
+    ("name", "email", "fault"),
+    [
+        pytest.param("", "ada@example.com", "tell us your name", id="no name"),
+        pytest.param("x" * 101, "ada@example.com", "tell us your name", id="long name"),
+        pytest.param("Ada", "", "give an e-mail address", id="no address"),
+        pytest.param("Ada", "ada@home", "give an e-mail address", id="no domain"),
+        pytest.param("Ada", "a b@example.com", "give an e-mail address", id="space"),
+        pytest.param("Ada", f"{'a' * 200}@example.com", "give an e-mail address", id="long address"),
+    ],
+)
+def test_a_faulty_order_form_says_what_is_wrong_and_keeps_the_rest(
+    shopper: Shopper, name: str, email: str, fault: str
+) -> None:
+    shopper.takes(first_snow=1)
+    answer = shopper.sends("/orders/", name=name, email=email)
+    assert answer.status_code == 422
+    assert fault in answer.text
+    assert f'value="{name or email}"' in answer.text
+    assert "First Snow" in shopper.sees("/basket/")
+
+
+def test_what_customers_write_is_never_markup(shopper: Shopper) -> None:
+    shopper.takes(first_snow=1)
+    answer = shopper.sends("/orders/", name="<script>alert(1)</script>", email="ada@example.com")
+    assert "<script>" not in shopper.browser.get(answer.location).text
+
+
+def test_order_ids_are_long_and_easy_to_read_aloud() -> None:
+    ids = {new_order_id() for _ in range(1000)}
+    assert len(ids) == 1000
+    assert all(re.fullmatch(r"([2-9A-HJ-NP-Z]{4}-){2}[2-9A-HJ-NP-Z]{4}", order_id) for order_id in ids)
+
+
+def test_an_unknown_order_is_not_found(shopper: Shopper) -> None:
+    assert shopper.browser.get("/orders/AAAA-BBBB-CCCC").status_code == 404
+    assert shopper.cancels("AAAA-BBBB-CCCC").status_code == 404
+
+
+def test_an_open_order_can_be_changed(shop: Flask, shopper: Shopper) -> None:
+    order_id = shopper.orders(first_snow=2, north_wind=1)
+    shopper.changes(order_id, first_snow=0, north_wind=3)
+    assert stored(shop, order_id)["total"] == Decimal("54.00")
+    assert "First Snow" not in shopper.sees(f"/orders/{order_id}")
+
+
+def test_an_order_keeps_at_least_one_jar(shop: Flask, shopper: Shopper) -> None:
+    order_id = shopper.orders(first_snow=2)
+    shopper.changes(order_id, first_snow=0)
+    assert "at least one jar" in shopper.sees(f"/orders/{order_id}")
+    assert stored(shop, order_id)["total"] == Decimal("48.00")
+
+
+def test_a_cancelled_order_stays_as_it_is(shop: Flask, shopper: Shopper) -> None:
+    order_id = shopper.orders(first_snow=2)
+    assert shopper.cancels(order_id).status_code == 303
+    assert shopper.reads(order_id) == "This order is cancelled"
+    assert shopper.changes(order_id, first_snow=1).status_code == 409
+    assert shopper.cancels(order_id).status_code == 409
+    assert stored(shop, order_id)["total"] == Decimal("48.00")
+    assert "Pay $" not in shopper.sees(f"/orders/{order_id}")
+
+
+def test_a_paid_order_stays_as_it_is(shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox) -> None:
+    order_id = shopper.orders(first_snow=2)
+    checkout_id = shopper.starts_to_pay(order_id)
+    paycheckout_sandbox.pick(checkout_id)
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    assert shopper.reads(order_id) == "Paid, thank you!"
+    assert shopper.changes(order_id, first_snow=1).status_code == 409
+    assert shopper.cancels(order_id).status_code == 409
+    assert stored(shop, order_id)["state"] == "paid"
+
+
+def test_changing_while_a_payment_is_under_way_comes_with_a_warning(shopper: Shopper) -> None:
+    order_id = shopper.orders(first_snow=2)
+    assert "A payment has begun" not in shopper.sees(f"/orders/{order_id}")
+    shopper.starts_to_pay(order_id)
+    assert "A payment has begun" in shopper.sees(f"/orders/{order_id}")

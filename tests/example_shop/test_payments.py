@@ -1,0 +1,134 @@
+"""What the shop says an order costs, and what it makes of what it hears."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from example_shop.payments import order_total, payment_status
+from flask_paycheckout import Pay, Receive
+from tests.example_shop.conftest import Shopper, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flask import Flask
+
+    from flask_paycheckout.testing import Sandbox
+
+
+def total_of(shop: Flask, order_id: str) -> Pay | Receive | None:
+    with shop.app_context():
+        return order_total(order_id)
+
+
+def test_an_order_is_priced_by_what_the_customer_pays(shop: Flask, shopper: Shopper) -> None:
+    assert total_of(shop, shopper.orders(small_rainbow=3)) == Pay(Decimal("115.20"), "USD")
+
+
+def test_an_order_with_a_consigned_jar_is_priced_by_what_the_shop_receives(shop: Flask, shopper: Shopper) -> None:
+    order_id = shopper.orders(small_rainbow=1, sea_breeze=1)
+    assert total_of(shop, order_id) == Receive(Decimal("50.75"), "USD", pay_in="USD")
+    assert "and the fee" in shopper.sees(f"/orders/{order_id}")
+    shopper.changes(order_id, small_rainbow=1, sea_breeze=0)
+    assert total_of(shop, order_id) == Pay(Decimal("38.40"), "USD")
+
+
+def test_only_open_orders_are_to_be_paid(shop: Flask, shopper: Shopper) -> None:
+    order_id = shopper.orders(small_rainbow=1)
+    shopper.cancels(order_id)
+    assert total_of(shop, order_id) is None
+    assert total_of(shop, "AAAA-BBBB-CCCC") is None
+
+
+def test_a_payment_is_followed_from_page_to_paid(
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+) -> None:
+    order_id = shopper.orders(first_snow=1)
+    checkout_id = shopper.starts_to_pay(order_id)
+    assert "A payment page is open" in shopper.sees(f"/orders/{order_id}")
+    paycheckout_sandbox.pick(checkout_id)
+    paycheckout_sandbox.advance(minutes=2)
+    reconcile()
+    assert shopper.reads(order_id) == "Your payment is on its way"
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.advance(minutes=10)
+    reconcile()
+    assert shopper.reads(order_id) == "Paid, thank you!"
+    assert stored(shop, order_id)["diary"] == [
+        "A payment page was opened.",
+        "The customer chose how to pay; the money is awaited.",
+        "The order is paid.",
+    ]
+
+
+def test_a_consigned_jar_is_paid_with_the_fee_on_top(
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox
+) -> None:
+    order_id = shopper.orders(full_moon=1)
+    checkout_id = shopper.starts_to_pay(order_id)
+    paycheckout_sandbox.pick(checkout_id)
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    assert stored(shop, order_id)["state"] == "paid"
+
+
+def test_an_abandoned_page_can_be_followed_by_another(
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+) -> None:
+    order_id = shopper.orders(first_snow=1)
+    first = shopper.starts_to_pay(order_id)
+    paycheckout_sandbox.advance(minutes=17)
+    reconcile()
+    paycheckout_sandbox.advance(minutes=2)
+    reconcile()
+    assert shopper.reads(order_id) == "Nothing was paid"
+    second = shopper.starts_to_pay(order_id)
+    assert second != first
+    paycheckout_sandbox.pick(second)
+    paycheckout_sandbox.pay(second)
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    assert shopper.reads(order_id) == "Paid, thank you!"
+
+
+def test_money_for_an_order_that_was_changed_meanwhile_is_held(
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox
+) -> None:
+    order_id = shopper.orders(first_snow=1)
+    checkout_id = shopper.starts_to_pay(order_id)
+    shopper.changes(order_id, first_snow=5)
+    paycheckout_sandbox.pick(checkout_id)
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    assert shopper.reads(order_id) == "We are looking at your payment"
+    assert shopper.changes(order_id, first_snow=1).status_code == 409
+    held = "Money arrived and is held: the order was changed after this payment began."
+    assert stored(shop, order_id)["diary"][-1] == held
+    assert stored(shop, order_id)["state"] == "open"
+
+
+def test_money_for_a_cancelled_order_is_held(shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox) -> None:
+    order_id = shopper.orders(first_snow=1)
+    checkout_id = shopper.starts_to_pay(order_id)
+    shopper.cancels(order_id)
+    paycheckout_sandbox.pick(checkout_id)
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    assert shopper.reads(order_id) == "We are looking at your payment"
+    with shop.app_context():
+        assert payment_status(order_id) == "held"
+
+
+def test_two_shops_in_one_process_hear_only_of_their_own_orders(
+    make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox
+) -> None:
+    here, there = make_shop(), make_shop()
+    shopper, neighbour = Shopper(here), Shopper(there)
+    order_id, other_id = shopper.orders(first_snow=1), neighbour.orders(first_snow=1)
+    neighbour.starts_to_pay(other_id)
+    checkout_id = shopper.starts_to_pay(order_id)
+    paycheckout_sandbox.pick(checkout_id)
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    assert stored(here, order_id)["state"] == "paid"
+    assert stored(there, other_id)["diary"] == ["A payment page was opened."]
