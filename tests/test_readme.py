@@ -1,0 +1,168 @@
+"""Everything that README.md shows is run as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+from werkzeug.serving import make_server
+
+from flask_paycheckout.sandbox import create_sandbox
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+TOKEN = "readme-control"
+BIN = Path(sys.executable).parent
+
+
+def snippet(name: str) -> str:
+    """The Python block below the comment that names it."""
+    found = re.search(rf"<!-- {re.escape(name)} -->\n```python\n(.*?)```", README, re.DOTALL)
+    assert found is not None, f"README has no snippet {name}"
+    return found.group(1)
+
+
+def commands() -> list[str]:
+    """Every line of the console blocks."""
+    blocks = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    return [line for block in blocks for line in block.splitlines() if line]
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def sandbox() -> Iterator[str]:
+    """A sandbox on a socket; gives its address."""
+    port = free_port()
+    base_url = f"http://127.0.0.1:{port}"
+    server = make_server("127.0.0.1", port, create_sandbox(base_url=base_url, control_token=TOKEN), threaded=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield base_url
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def run(folder: Path, *arguments: str, base_url: str = "", code: int = 0) -> str:
+    """A command in an empty folder of a new user's, with README's settings."""
+    env = os.environ | {
+        "FLASK_PAYCHECKOUT_BASE_URL": base_url,
+        "FLASK_PAYCHECKOUT_CLIENT_ID": "sandbox-client",
+        "FLASK_PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+        "FLASK_DEBUG": "1",
+        "PYTEST_ADDOPTS": "",
+    }
+    done = subprocess.run(
+        arguments,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_shop_of_at_most_thirty_lines_takes_a_payment(tmp_path: Path, sandbox: str) -> None:
+    source = snippet("shop.py")
+    assert len(source.splitlines()) <= 30
+    (tmp_path / "shop.py").write_text(source)
+    make_order = next(line for line in commands() if line.startswith("python -c ")).split('"')[1]
+    run(tmp_path, sys.executable, "-c", make_order, base_url=sandbox)
+
+    port = free_port()
+    env = os.environ | {
+        "FLASK_PAYCHECKOUT_BASE_URL": sandbox,
+        "FLASK_PAYCHECKOUT_CLIENT_ID": "sandbox-client",
+        "FLASK_PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+        "FLASK_DEBUG": "1",
+    }
+    shop = subprocess.Popen(
+        [BIN / "flask", "--app", "shop", "run", "--no-reload", "--port", str(port)],
+        cwd=tmp_path,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert shop.stdout is not None
+        assert any("Running on" in line for line in shop.stdout), "the shop did not start"
+        order = f"http://127.0.0.1:{port}/orders/1"
+        requests.put(
+            f"{sandbox}/_sandbox/webhook-endpoint",
+            json={"url": f"http://127.0.0.1:{port}/paycheckout/webhook"},
+            headers={"X-Sandbox-Control": TOKEN},
+            timeout=10,
+        ).raise_for_status()
+        action = re.search(r'action="([^"]+)"', requests.get(order, timeout=10).text)
+        assert action is not None
+        answer = requests.post(
+            f"http://127.0.0.1:{port}{action[1]}",
+            headers={"Origin": f"http://127.0.0.1:{port}"},
+            allow_redirects=False,
+            timeout=10,
+        )
+        assert answer.status_code == 303
+        checkout_id = answer.headers["Location"].rsplit("/", 1)[1]
+        requests.post(
+            f"{sandbox}/_sandbox/checkouts/{checkout_id}/pay",
+            json={},
+            headers={"X-Sandbox-Control": TOKEN},
+            timeout=20,
+        ).raise_for_status()
+        assert requests.get(order, timeout=10).text == "Paid"
+    finally:
+        shop.terminate()
+        shop.communicate(timeout=20)
+
+    told = run(tmp_path, str(BIN / "flask"), "--app", "shop", "paycheckout", "show", "1", base_url=sandbox)
+    assert "Order 1: paid" in told
+    run(tmp_path, str(BIN / "flask"), "--app", "shop", "paycheckout", "reconcile", base_url=sandbox)
+
+
+def test_the_shops_own_test_passes(tmp_path: Path) -> None:
+    (tmp_path / "test_shop.py").write_text(snippet("test_shop.py"))
+    assert "1 passed" in run(tmp_path, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shop.py")
+
+
+def test_the_client_speaks_to_the_sandbox(tmp_path: Path, sandbox: str) -> None:
+    source = snippet("client.py").replace("http://127.0.0.1:8790", sandbox)
+    assert run(tmp_path, sys.executable, "-c", source) == "nobody has picked a payment method yet\n"
+
+
+def test_the_unknowns_are_listed(tmp_path: Path) -> None:
+    assert "http_status" in run(tmp_path, sys.executable, "-m", "flask_paycheckout.sandbox", "--list-unknowns")
+
+
+def test_every_command_shown_is_one_that_a_test_runs() -> None:
+    """A new line in README wants a test: here, or where the demo and the sandbox are started as processes."""
+    run_elsewhere = {
+        "python3 -m venv .venv && .venv/bin/pip install -e '.[demo]' && .venv/bin/python -m example_shop",
+        "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest",
+        "flask paycheckout sandbox --webhook-url http://127.0.0.1:5000/paycheckout/webhook",
+        "flask --app shop paycheckout reconcile --watch",
+    }
+    run_here = {
+        "flask --app shop run",
+        "flask --app shop paycheckout show 1",
+        "python -m flask_paycheckout.sandbox --list-unknowns",
+    }
+    shown = {line for line in commands() if not line.startswith(("export ", "python -c "))}
+    assert shown == run_elsewhere | run_here
