@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from functools import cache
 
 __all__ = ["Pay", "Receive", "Total", "decimals_of"]
@@ -18,6 +18,8 @@ _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
 
 # No order is this dear; the bound keeps hostile numbers from becoming megabytes of digits.
 _MAX_DIGITS = 40
+# The caller's own decimal context may be too narrow for what is exact here.
+_EXACT = Context(prec=2 * _MAX_DIGITS)
 
 
 @cache
@@ -63,11 +65,11 @@ def _exact_amount(amount: Decimal | int | str, currency: str) -> Decimal:
     if not exact.is_finite():
         raise ValueError(f"amount {exact} in {currency} is not a finite number")
     if exact <= 0:
-        raise ValueError(f"amount {format(exact, 'f')[:40]} in {currency} is not positive")
-    if not -_MAX_DIGITS < exact.adjusted() < _MAX_DIGITS or len(exact.as_tuple().digits) > _MAX_DIGITS:
-        raise ValueError(f"amount in {currency} has more than {_MAX_DIGITS} digits")
+        raise ValueError(f"amount {str(exact)[:40]} in {currency} is not positive")
     exponent = exact.as_tuple().exponent
     assert isinstance(exponent, int)  # noqa: S101 - finite, shown above
+    if exact.adjusted() >= _MAX_DIGITS or exponent < -_MAX_DIGITS or len(exact.as_tuple().digits) > _MAX_DIGITS:
+        raise ValueError(f"amount in {currency} has more than {_MAX_DIGITS} digits")
     if places is None:
         return Decimal(format(exact, "f"))
     if -exponent > places:
@@ -76,7 +78,7 @@ def _exact_amount(amount: Decimal | int | str, currency: str) -> Decimal:
             f" round it where the order is priced, for instance with"
             f" amount.quantize(Decimal({str(Decimal(1).scaleb(-places))!r}))"
         )
-    return exact.quantize(Decimal(1).scaleb(-places))
+    return exact.quantize(Decimal(1).scaleb(-places), context=_EXACT)
 
 
 @dataclass(frozen=True, slots=True)

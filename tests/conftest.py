@@ -1,0 +1,63 @@
+"""Fixtures of the unit tests: a shop on a real SQLite file whose payments service follows a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import Pay, PayCheckout
+from flask_paycheckout.testing import Signals
+from tests.scripted import Clock, Service, Shop, make_app
+
+OpenShop = Callable[..., Shop]
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@pytest.fixture
+def open_shop(tmp_path: Path, service: Service, clock: Clock) -> Iterator[OpenShop]:
+    """Opens shops; each name has a database file of its own."""
+    opened: list[Shop] = []
+
+    def open_one(name: str = "shop", *, prepare: Callable[[SQLAlchemy], object] | None = None, **config: Any) -> Shop:
+        app = make_app(**{"SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path / name}.db"} | config)
+        db = SQLAlchemy(app)
+        if prepare is not None:
+            prepare(db)
+        paycheckout = PayCheckout()
+        paycheckout.init_app(app, db, transport=httpx.MockTransport(service), clock=clock)
+        shop = Shop(app, db, paycheckout, service, clock, {"o-1": Pay("12.50", "USD"), "o-2": Pay("12.50", "USD")})
+        paycheckout.order_total(shop.totals.get)
+        with app.app_context():
+            db.create_all()
+        opened.append(shop)
+        return shop
+
+    yield open_one
+    for shop in opened:
+        with shop.app.app_context():
+            for engine in shop.db.engines.values():
+                engine.dispose()
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Shop:
+    return open_shop()
+
+
+@pytest.fixture
+def signals(paycheckout_signals: Signals) -> Signals:
+    return paycheckout_signals

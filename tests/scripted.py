@@ -1,0 +1,200 @@
+"""What the unit tests stand on: a payments service that says what it is told to say, a clock, and a little shop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from json import loads
+from typing import Any
+
+import httpx
+import msgspec
+from flask import Flask
+from flask.testing import FlaskClient
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import Pay, PayCheckout, Receive
+from flask_paycheckout.reconcile import ReconcileReport
+from flask_paycheckout.runtime import KEY, Runtime
+
+BASE_URL = "https://api.example.com"
+CLIENT_SECRET = "canary-secret-77aa"
+SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
+# A wait that no call's time budget has room for: the client gives up at once instead of trying again.
+NO_RETRY = {"Retry-After": "3600"}
+
+Answer = bytes | httpx.Response | Exception
+
+
+class Clock:
+    """Time that moves only when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, **parts: float) -> None:
+        self.now += timedelta(**parts)
+
+
+def success(data: object, status_code: int = 200) -> bytes:
+    """The envelope of a call that went well."""
+    return msgspec.json.encode({"statusCode": status_code, "message": "ok", "data": data})
+
+
+def refusal(status_code: int, message: str = "No", *, http_status: int | None = None) -> httpx.Response:
+    """The envelope of a refused call, with a `Retry-After` that forbids another attempt."""
+    body = msgspec.json.encode({"statusCode": status_code, "error": "Refused", "message": message})
+    return httpx.Response(http_status or status_code, content=body, headers=NO_RETRY)
+
+
+def garbage(body: bytes = b"<html>502 Bad Gateway</html>", status: int = 502) -> httpx.Response:
+    """An answer that is not the envelope."""
+    return httpx.Response(status, content=body, headers=NO_RETRY)
+
+
+def number(text: str | Decimal) -> msgspec.Raw:
+    """A JSON number exactly as written."""
+    return msgspec.Raw(f"{text:f}".encode() if isinstance(text, Decimal) else text.encode())
+
+
+class Service:
+    """Answers creates with new checkouts, and reads with what `deposits` holds: else "Deposit not found"."""
+
+    def __init__(self) -> None:
+        self.created: list[dict[str, Any]] = []
+        self.reads: list[str] = []
+        self.deposits: dict[str, Answer] = {}
+        #: Given instead of the next created checkouts, one after the other.
+        self.instead_of_created: list[Answer] = []
+        self.page = "https://pay.example/checkout/{id}"
+        #: Called while a request is under way, before it is answered.
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        answer = self._create(request) if request.method == "POST" else self._read(request)
+        self.meanwhile()
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx.Response(200, content=answer) if isinstance(answer, bytes) else _fresh(answer)
+
+    def _create(self, request: httpx.Request) -> Answer:
+        self.created.append(loads(request.content, parse_float=Decimal))
+        if self.instead_of_created:
+            return self.instead_of_created.pop(0)
+        checkout_id = f"chk-{len(self.created)}"
+        return success({"id": checkout_id, "url": self.page.format(id=checkout_id)}, 201)
+
+    def _read(self, request: httpx.Request) -> Answer:
+        checkout_id = request.url.path.rsplit("/", 1)[1]
+        self.reads.append(checkout_id)
+        return self.deposits.get(checkout_id, refusal(404, "Deposit not found"))
+
+    def says(self, checkout_id: str, status: str = "pending", **fields: object) -> None:
+        """The deposit's next reads: by default 12.50 USD, the same as the shop's orders cost."""
+        shown = {
+            "depositId": checkout_id,
+            "status": status,
+            "inputCurrency": "USD",
+            "inputAmount": number("12.50"),
+            "outputCurrency": "USD",
+            "outputAmount": number("12.13"),
+        }
+        self.deposits[checkout_id] = success(shown | fields)
+
+    def fails(self, checkout_id: str, answer: Answer | None = None) -> None:
+        self.deposits[checkout_id] = answer or refusal(500, "Internal")
+
+
+def _fresh(answer: httpx.Response) -> httpx.Response:
+    """A response object answers one request; a script may give it many times."""
+    return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
+
+
+@dataclass
+class Shop:
+    """A merchant's app with the orders "o-1" and "o-2" for 12.50 USD each."""
+
+    app: Flask
+    db: SQLAlchemy
+    paycheckout: PayCheckout
+    service: Service
+    clock: Clock
+    totals: dict[str, Pay | Receive | None] = field(default_factory=dict)
+
+    @property
+    def runtime(self) -> Runtime:
+        runtime = self.app.extensions[KEY]
+        assert isinstance(runtime, Runtime)
+        return runtime
+
+    @property
+    def browser(self) -> FlaskClient:
+        return self.app.test_client()
+
+    def starts(self, order_id: str = "o-1") -> str:
+        """Starts a checkout and gives its id."""
+        with self.app.app_context():
+            return str(self.paycheckout.start(order_id).checkout_id)
+
+    def settles(self, checkout_id: str) -> Any:
+        with self.app.app_context():
+            return self.paycheckout.settle(checkout_id)
+
+    def reconciles(self, limit: int | None = None) -> ReconcileReport:
+        with self.app.app_context():
+            return self.paycheckout.reconcile(limit)
+
+    def resolves(self, checkout_id: str, accept: bool, by: str = "Ada", why: str = "seen on the statement") -> Any:
+        with self.app.app_context():
+            return self.paycheckout.resolve(checkout_id, accept, by, why)
+
+    def attempt(self, checkout_id: str) -> Any:
+        found = self.runtime.attempts.find(checkout_id)
+        assert found is not None
+        return found
+
+    def attempts(self, order_id: str = "o-1") -> list[Any]:
+        return list(self.runtime.attempts.of_order(order_id))
+
+    def events(self, name: str | None = None) -> list[Any]:
+        model = self.paycheckout.Event
+        with self.app.app_context():
+            found = self.db.session.scalars(self.db.select(model).order_by(model.id)).all()
+            self.db.session.expunge_all()
+        return [event for event in found if name in (None, event.name)]
+
+    def has_paid(self, order_id: str = "o-1") -> str:
+        """Starts and pays an order; gives the checkout's id."""
+        checkout_id = self.starts(order_id)
+        self.service.says(checkout_id, "completed")
+        assert self.settles(checkout_id).status == "paid"
+        return checkout_id
+
+    def has_held(self, order_id: str = "o-1") -> str:
+        """Starts an order and pays it with the wrong amount; gives the checkout's id."""
+        checkout_id = self.starts(order_id)
+        self.service.says(checkout_id, "completed", inputAmount=number("1"))
+        assert self.settles(checkout_id).status == "held"
+        return checkout_id
+
+
+SETTINGS: dict[str, Any] = {
+    "TESTING": True,
+    "SECRET_KEY": "unit-secret-key",
+    "PAYCHECKOUT_BASE_URL": BASE_URL,
+    "PAYCHECKOUT_CLIENT_ID": "shop-1",
+    "PAYCHECKOUT_CLIENT_SECRET": CLIENT_SECRET,
+}
+
+
+def make_app(**config: Any) -> Flask:
+    """An app with every setting that the extension needs; those given as None are left out."""
+    app = Flask("shop")
+    settings = {"SQLALCHEMY_DATABASE_URI": "sqlite://"} | SETTINGS | config
+    app.config.update({name: value for name, value in settings.items() if value is not None})
+    return app

@@ -1,0 +1,121 @@
+"""What an order may cost: exact, positive, no finer than its currency, never a float."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flask_paycheckout.totals import Pay, Receive, decimals_of
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "kept"),
+    [
+        pytest.param("12.5", "USD", "12.50", id="padded to cents"),
+        pytest.param(12, "USD", "12.00", id="whole number"),
+        pytest.param(Decimal("0.01"), "USD", "0.01", id="smallest cent"),
+        pytest.param("1.50E+1", "USD", "15.00", id="scientific"),
+        pytest.param("1500", "JPY", "1500", id="yen has no decimals"),
+        pytest.param("1500.0", "JPY", None, id="yen refuses even a zero decimal"),
+        pytest.param("1.234", "KWD", "1.234", id="dinar has three"),
+        pytest.param("0.000000000000000001", "usdc-polygon", "0.000000000000000001", id="token with 18 decimals"),
+        pytest.param("1E+3", "usdc-polygon", "1000", id="token, scientific"),
+        pytest.param("9" * 38 + ".99", "USD", "9" * 38 + ".99", id="forty digits"),
+    ],
+)
+def test_an_amount_is_kept_exactly(amount: Any, currency: str, kept: str | None) -> None:
+    if kept is None:
+        with pytest.raises(ValueError, match=currency):
+            Pay(amount, currency)
+    else:
+        assert f"{Pay(amount, currency).amount:f}" == kept
+        assert f"{Receive(amount, currency, pay_in='USD').amount:f}" == kept
+
+
+@pytest.mark.parametrize("amount", [12.5, True, None, b"1", [1], 1j], ids=lambda amount: type(amount).__name__)
+def test_an_amount_of_another_type_is_a_type_error_that_says_what_to_write(amount: Any) -> None:
+    with pytest.raises(TypeError, match=r"Decimal\('12\.50'\) for an amount in USD"):
+        Pay(amount, "USD")
+    with pytest.raises(TypeError, match="EUR"):
+        Receive(amount, "EUR", pay_in="USD")
+
+
+@pytest.mark.parametrize(
+    "amount",
+    ["0", "0.00", "-1", "-1E+999999999", "0E+999999999", "NaN", "sNaN", "Infinity", "-Infinity", "twelve", "", "1e41"],
+)
+def test_an_amount_that_is_no_price_is_a_value_error_that_names_the_currency(amount: str) -> None:
+    with pytest.raises(ValueError, match="USD") as refused:
+        Pay(amount, "USD")
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "remedy"),
+    [("0.001", "USD", r"Decimal\('0\.01'\)"), ("1.5", "JPY", r"Decimal\('1'\)"), ("1.0001", "KWD", "0.001")],
+)
+def test_more_decimals_than_the_currency_has_are_refused_with_the_way_to_round(
+    amount: str, currency: str, remedy: str
+) -> None:
+    with pytest.raises(ValueError, match=rf"{currency} has \(.*{remedy}"):
+        Pay(amount, currency)
+
+
+@pytest.mark.parametrize("amount", ["1." + "0" * 41 + "1", "0." + "0" * 41 + "1", "0." + "0" * 30 + "1" * 30])
+def test_more_digits_than_can_be_stored_are_refused(amount: str) -> None:
+    with pytest.raises(ValueError, match="digits"):
+        Pay(amount, "usdc-polygon")
+
+
+@given(units=st.integers(1, 10**39), decimals=st.integers(0, 39))
+@settings(max_examples=300, deadline=None)
+def test_what_is_accepted_fits_its_column(units: int, decimals: int) -> None:
+    """`total_amount` holds 64 characters; PostgreSQL refuses more."""
+    assert len(f"{Pay(Decimal(units).scaleb(-decimals), 'usdc-polygon').amount:f}") <= 64
+
+
+def test_the_callers_decimal_context_changes_no_amount() -> None:
+    with localcontext() as context:
+        context.prec = 4
+        assert Pay("123456.78", "USD").amount == Decimal("123456.78")
+
+
+@pytest.mark.parametrize("currency", ["usd", "", "US", "DOLLARS", "usdc_polygon", "a" * 25 + "-polygon", "U\nD"])
+def test_an_unknown_currency_is_refused(currency: str) -> None:
+    with pytest.raises(ValueError, match="currency"):
+        Pay("1", currency)
+    with pytest.raises(ValueError, match="currency"):
+        Pay("1", "USD", receive_in=currency)
+    with pytest.raises(ValueError, match="currency"):
+        Receive("1", "USD", pay_in=currency)
+
+
+def test_a_currency_that_is_no_string_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="currency"):
+        Pay("1", 840)  # type: ignore[arg-type]  # what it refuses
+
+
+@pytest.mark.parametrize(("currency", "decimals"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("usdc-polygon", None)])
+def test_decimals_follow_the_standard(currency: str, decimals: int | None) -> None:
+    assert decimals_of(currency) == decimals
+
+
+def test_a_total_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        Pay("1", "USD").amount = Decimal(2)  # type: ignore[misc]  # what it refuses
+
+
+def test_totals_are_equal_when_they_ask_for_the_same() -> None:
+    assert Pay("12.5", "USD") == Pay("12.50", "USD")
+    assert Pay("12.50", "USD") != Pay("12.51", "USD")
+    assert Pay("12.50", "USD") != Pay("12.50", "USD", receive_in="usdc-polygon")
+    assert Receive("12.50", "USD", pay_in="USD") not in [Pay("12.50", "USD")]
+
+
+def test_a_total_reads_as_people_write_it() -> None:
+    assert str(Pay("12.5", "USD")) == "12.50 USD"
+    assert str(Receive("1E+3", "usdc-polygon", pay_in="EUR")) == "1000 usdc-polygon net, paid in EUR"
