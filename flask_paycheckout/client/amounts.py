@@ -19,6 +19,7 @@ def as_number(amount: Decimal) -> msgspec.Raw:
 
 def exact_number(text: str) -> Decimal | None:
     """The number that stands in a JSON text, exactly; None for one with more than 100 digits on either side."""
+    # Before parsing: a megabyte of digits is not worth the work.
     if len(text) > _MAX_DIGITS + 20:
         return None
     try:

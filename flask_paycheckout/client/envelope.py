@@ -51,8 +51,8 @@ def data_of(operation: str, body: bytes, retry_after: float | None = None) -> Js
     """
     envelope = _envelope(body)
     status_code = envelope.get("statusCode")
-    # bool is an int to isinstance, and no status code.
-    if type(status_code) is not int or not (200 <= status_code < 300 or 400 <= status_code < 600):
+    # A bool is an int here, but 0 or 1: no status code either.
+    if not isinstance(status_code, int) or not (200 <= status_code < 300 or 400 <= status_code < 600):
         raise Unreadable("the body has no usable statusCode")
     if status_code >= 400:
         error, message = _words(envelope.get("error")), _words(envelope.get("message"))

@@ -93,6 +93,7 @@ def test_a_key_named_twice_deeper_down_marks_only_that_object() -> None:
         ("1E-999999999", None),
         ("1E999999999999999999999999", None),
         ("0E999999999", None),
+        ("1e" + "0" * 200 + "1", None),
         ("9" * 100_000, None),
         ("0." + "9" * 100_000, None),
     ],

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+
 import httpx
 import pytest
 from hypothesis import given
@@ -151,6 +154,20 @@ def test_waits_never_pass_the_budget(budget: float, chance: float, waits: list[i
 )
 def test_what_retry_after_asks_for(header: str | None, seconds: float | None) -> None:
     assert seconds_to_wait(header, NOW) == seconds
+
+
+@pytest.fixture
+def far_from_greenwich(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "XYZ+7")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("far_from_greenwich")
+def test_a_date_without_a_zone_is_universal_time() -> None:
+    assert seconds_to_wait("Thu, 01 Jan 2026 00:01:00 -0000", NOW) == 60.0
 
 
 @steady

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import sys
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -259,18 +261,41 @@ def test_a_proxy_of_the_environment_is_not_used(serve: Serve, monkeypatch: pytes
         assert client.deposits.get("chk_1").deposit_id == "chk_1"
 
 
-def test_every_address_of_a_name_is_tried(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = serve(says(GOOD))
-    port = int(server.base_url.rsplit(":", 1)[1])
+@pytest.fixture
+def two_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`two.test` has two addresses, the second of them the server's."""
     real = socket.getaddrinfo
 
-    def two(host: str, *args: object, **options: object) -> list[object]:
+    def look_up(host: str, port: int, *kinds: Any, **options: Any) -> list[Any]:
         if host != "two.test":
-            return list(real(host, *args, **options))  # type: ignore[arg-type]
-        # Nobody listens on the first.
+            return real(host, port, *kinds, **options)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in ("127.0.0.2", "127.0.0.1")]
 
-    monkeypatch.setattr(socket, "getaddrinfo", two)
-    with client_of(f"http://two.test:{port}") as client:
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+
+
+@pytest.mark.usefixtures("two_addresses")
+def test_every_address_of_a_name_is_tried(serve: Serve) -> None:
+    server = serve(says(GOOD))
+    with client_of(server.base_url.replace("127.0.0.1", "two.test")) as client:
         assert client.deposits.get("chk_1").deposit_id == "chk_1"
     assert server.connections == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a listener that leaves new connections unanswered")
+@pytest.mark.usefixtures("two_addresses")
+def test_an_address_that_never_answers_leaves_time_for_the_next(serve: Serve) -> None:
+    server = serve(says(GOOD))
+    port = int(server.base_url.rsplit(":", 1)[1])
+    with ExitStack() as stack:
+        deaf = stack.enter_context(socket.socket())
+        deaf.bind(("127.0.0.2", port))
+        deaf.listen(0)
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(("127.0.0.2", port))
+        begun = time.monotonic()
+        with client_of(server.base_url.replace("127.0.0.1", "two.test"), timeout=1.0) as client:
+            assert client.deposits.get("chk_1").deposit_id == "chk_1"
+        assert 0.45 < time.monotonic() - begun < 1.0
