@@ -40,7 +40,12 @@ class Tokens:
         self._max_age = max_age
 
     def sign(self, purpose: str, order_id: str) -> str:
-        """A token for this order and purpose, safe inside a URL path."""
+        """A token for this order and purpose, safe inside a URL path.
+
+        :raises TypeError: the order id is not a string; its token would be one that no page accepts.
+        """
+        if not isinstance(order_id, str):
+            raise TypeError(f"order_id must be a string, not {type(order_id).__name__}; write str(order.id)")
         return str(self._serializer(purpose).dumps(order_id))
 
     def read(self, purpose: str, token: str) -> str | None:
