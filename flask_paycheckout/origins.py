@@ -38,7 +38,9 @@ def origin_of(url: str) -> str:
         raise ValueError("is not an absolute http or https URL")
     if not parts.hostname or "@" in parts.netloc or "%" in parts.netloc:
         raise ValueError("has no plain host")
-    port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    port = _DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
+    if port == 0:
+        raise ValueError("names port 0, where nothing listens")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port == _DEFAULT_PORTS[parts.scheme] else f":{port}")
 
