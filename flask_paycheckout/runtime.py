@@ -134,15 +134,7 @@ def build_runtime(
         listed = [*(app.config.get("SECRET_KEY_FALLBACKS") or []), app.secret_key or ""]
         return [key.encode() if isinstance(key, str) else key for key in listed]
 
-    client = PaymentsClient(
-        settings.base_url,
-        client_id=settings.client_id,
-        client_secret=settings.client_secret,
-        access_token=settings.access_token,
-        signer=settings.signer,
-        timeout=settings.timeout,
-        transport=transport,
-    )
+    client = _client(settings, transport)
     attempts = Attempts(engine, models)
     outbox = Outbox(engine, models, clock, scope, app)
     settlement = Settlement(
@@ -173,6 +165,22 @@ def build_runtime(
         standings=Standings(attempts, settlement, clock),
         reconciler=Reconciler(attempts, settlement, outbox, clock),
     )
+
+
+def _client(settings: Settings, transport: Any) -> PaymentsClient:
+    try:
+        return PaymentsClient(
+            settings.base_url,
+            client_id=settings.client_id,
+            client_secret=settings.client_secret,
+            access_token=settings.access_token,
+            signer=settings.signer,
+            timeout=settings.timeout,
+            transport=transport,
+        )
+    except ValueError as fault:
+        # The client is stricter about addresses than the settings are; it never quotes them.
+        raise ConfigurationError(f"PAYCHECKOUT_BASE_URL cannot be used: {fault}") from None
 
 
 def _nothing(checkout_id: str) -> None:

@@ -1,0 +1,200 @@
+"""Every setting: what it takes, and a refusal that names the key, the fault and the remedy, never a secret."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import ConfigurationError, PayCheckout
+from flask_paycheckout.config import _CHECKS, Settings, load_settings
+from tests.scripted import CLIENT_SECRET, SETTINGS, make_app
+
+CANARY = "canary-5d1f"
+
+
+class Signer:
+    def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
+        return {}
+
+
+def load(*, relaxed: bool = True, **changed: Any) -> Settings:
+    """The settings of a complete configuration with these keys changed; None takes one out."""
+    config = SETTINGS | changed
+    return load_settings({name: value for name, value in config.items() if value is not None}, relaxed=relaxed)
+
+
+def test_every_setting_has_its_check() -> None:
+    assert set(_CHECKS) == {field.name for field in fields(Settings)}
+
+
+def test_the_defaults_are_those_that_are_promised() -> None:
+    settings = load()
+    assert settings.timeout == 15
+    assert settings.url_prefix == "/paycheckout"
+    assert settings.checkout_origins == ()
+    assert settings.webhook_cooldown == timedelta(seconds=5)
+    assert settings.closed_deposit_statuses == {"failed", "expired", "cancelled", "rejected"}
+    assert settings.pending_for == timedelta(hours=24)
+    assert settings.watch_for == timedelta(days=7)
+    assert (settings.public_url, settings.webhook_secret, settings.access_token, settings.signer) == (None,) * 4
+    assert (settings.defer_webhooks, settings.allow_sandbox) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kept"),
+    [
+        ("BASE_URL", "https://api.example.com/v/", "https://api.example.com/v"),
+        ("TIMEOUT", "2.5", 2.5),
+        ("TIMEOUT", 3, 3.0),
+        ("CHECKOUT_ORIGINS", "https://a.example, https://B.example:443", ("https://a.example", "https://b.example")),
+        ("CHECKOUT_ORIGINS", ["https://a.example:8443/"], ("https://a.example:8443",)),
+        ("CHECKOUT_ORIGINS", ("http://127.0.0.1:8790",), ("http://127.0.0.1:8790",)),
+        ("URL_PREFIX", "/pay/here/", "/pay/here"),
+        ("PUBLIC_URL", "https://shop.example/sub/", "https://shop.example/sub"),
+        ("WEBHOOK_SECRET", "aZ0-_.~", "aZ0-_.~"),
+        ("WEBHOOK_COOLDOWN", 0, timedelta(0)),
+        ("PENDING_FOR", timedelta(minutes=5), timedelta(minutes=5)),
+        ("WATCH_FOR", "86400", timedelta(days=1)),
+        ("TOKEN_MAX_AGE", 60.5, timedelta(seconds=60.5)),
+        ("CLOSED_DEPOSIT_STATUSES", "Failed, VOID", frozenset({"failed", "void"})),
+        ("CLOSED_DEPOSIT_STATUSES", [], frozenset()),
+        ("DEFER_WEBHOOKS", "yes", True),
+        ("DEFER_WEBHOOKS", "OFF", False),
+        ("DEFER_WEBHOOKS", 1, True),
+        ("ALLOW_SANDBOX", True, True),
+        ("ACCESS_TOKEN", "token", "token"),
+        ("WEBHOOK_SECRET", "", None),
+        ("TIMEOUT", "", 15.0),
+    ],
+)
+def test_taken(key: str, value: object, kept: object) -> None:
+    assert getattr(load(**{f"PAYCHECKOUT_{key}": value}), key.lower()) == kept
+
+
+WRONG = [
+    ("BASE_URL", 7, "string", "quotes"),
+    ("BASE_URL", f"api.example.com/{CANARY}", "absolute", "https://host"),
+    ("BASE_URL", f"https://user:{CANARY}@api.example.com", "host", "https://host"),
+    ("BASE_URL", f"https://api.example.com/?key={CANARY}", "query", "https://host"),
+    ("BASE_URL", "https://api.example.com#", "fragment", "https://host"),
+    ("BASE_URL", "https://api.example.com/\r\nx", "control characters", "Copy it again"),
+    ("BASE_URL", "https://api.example.com:99999", "[Pp]ort", "https://host"),
+    ("BASE_URL", "https://api.example.com:0", "port 0", "https://host"),
+    ("BASE_URL", "https://api.example.com//v1", "path", "https://"),
+    ("BASE_URL", "https://api.example.com/a/../b", "path", "https://"),
+    ("BASE_URL", "https://api.example.com/{v}", "character", "https://"),
+    ("BASE_URL", "https://api..example.com", "host", "https://"),
+    ("CLIENT_ID", b"shop", "string", "quotes"),
+    ("CLIENT_ID", f"{CANARY}é", "ASCII", "dashboard"),
+    ("CLIENT_ID", f"{CANARY}\nX: y", "control characters", "Copy it again"),
+    ("CLIENT_SECRET", f" {CANARY}", "spaces", "Copy it again"),
+    ("CLIENT_SECRET", f"{CANARY}\n", "control characters", "Copy it again"),
+    ("CLIENT_SECRET", [CANARY], "string", "quotes"),
+    ("ACCESS_TOKEN", f"{CANARY}\t", "control characters", "Copy it again"),
+    ("ACCESS_TOKEN", f"{CANARY}ß", "ASCII", "dashboard"),
+    ("SIGNER", object(), "sign", "Give an object"),
+    ("TIMEOUT", 0, "0", "15"),
+    ("TIMEOUT", -1, "positive", "15"),
+    ("TIMEOUT", "soon", "number", "15"),
+    ("TIMEOUT", True, "boolean", "15"),
+    ("TIMEOUT", float("nan"), "positive", "15"),
+    ("TIMEOUT", float("inf"), "positive", "15"),
+    ("TIMEOUT", [], "number", "15"),
+    ("CHECKOUT_ORIGINS", 7, "list", r"\["),
+    ("CHECKOUT_ORIGINS", [7], "string", "quotes"),
+    ("CHECKOUT_ORIGINS", ["pay.example"], "absolute", "https://host"),
+    ("CHECKOUT_ORIGINS", ["https://pay.example/checkout"], "path", "https://pay.example"),
+    ("CHECKOUT_ORIGINS", ["*"], "absolute", "https://host"),
+    ("URL_PREFIX", "pay", "path", "/paycheckout"),
+    ("URL_PREFIX", "//pay", "path", "/paycheckout"),
+    ("URL_PREFIX", "/pay?x", "path", "/paycheckout"),
+    ("URL_PREFIX", "/<token>", "path", "/paycheckout"),
+    ("PUBLIC_URL", "shop.example", "absolute", "https://host"),
+    ("PUBLIC_URL", "https://shop.example/?a", "query", "https://host"),
+    ("WEBHOOK_SECRET", f"{CANARY}/x", "letters", "token_urlsafe"),
+    ("WEBHOOK_SECRET", "..", "letters", "token_urlsafe"),
+    ("WEBHOOK_SECRET", f"{CANARY}é", "letters", "token_urlsafe"),
+    ("WEBHOOK_SECRET", 1234, "string", "quotes"),
+    ("WEBHOOK_COOLDOWN", -5, "positive", "15"),
+    ("WEBHOOK_COOLDOWN", timedelta(seconds=-1), "number", "15"),
+    ("PENDING_FOR", "a day", "number", "15"),
+    ("WATCH_FOR", 1e12, "positive", "15"),
+    ("TOKEN_MAX_AGE", False, "boolean", "15"),
+    ("CLOSED_DEPOSIT_STATUSES", 7, "list", "failed"),
+    ("CLOSED_DEPOSIT_STATUSES", ["failed", 7], "list", "failed"),
+    ("CLOSED_DEPOSIT_STATUSES", ["failed", "Completed"], "paid", "Take it out"),
+    ("DEFER_WEBHOOKS", "maybe", "neither", "True or False"),
+    ("ALLOW_SANDBOX", 2, "neither", "True or False"),
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "fault", "remedy"), [pytest.param(*row, id=f"{row[0]}-{row[1]!r:.30}") for row in WRONG]
+)
+def test_refused_at_init_app_by_key_fault_and_remedy(key: str, value: Any, fault: str, remedy: str) -> None:
+    app = make_app(**{f"PAYCHECKOUT_{key}": value})
+    with pytest.raises(ConfigurationError, match=rf"^PAYCHECKOUT_{key} .*{fault}.*{remedy}") as refused:
+        PayCheckout(app, SQLAlchemy(app))
+    assert CANARY not in str(refused.value)
+    assert CLIENT_SECRET not in str(refused.value)
+
+
+def test_every_setting_has_a_wrong_value_here() -> None:
+    assert {row[0].lower() for row in WRONG} == set(_CHECKS)
+
+
+@pytest.mark.parametrize("empty", [None, ""], ids=["missing", "empty"])
+@pytest.mark.parametrize("key", ["BASE_URL", "CLIENT_ID", "CLIENT_SECRET"])
+def test_what_is_required_is_missed_by_name(key: str, empty: object) -> None:
+    with pytest.raises(ConfigurationError, match=rf"^PAYCHECKOUT_{key} is not set\. .*flask paycheckout sandbox"):
+        load_settings(SETTINGS | {f"PAYCHECKOUT_{key}": empty}, relaxed=True)
+
+
+def test_a_signer_replaces_id_and_secret() -> None:
+    signer = Signer()
+    assert load(PAYCHECKOUT_SIGNER=signer, PAYCHECKOUT_CLIENT_ID=None, PAYCHECKOUT_CLIENT_SECRET=None).signer is signer
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8790", "http://localhost:8790", "https://[::1]:1"])
+def test_a_sandbox_is_refused_in_production_unless_allowed(url: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_BASE_URL .*PAYCHECKOUT_ALLOW_SANDBOX"):
+        load(relaxed=False, PAYCHECKOUT_BASE_URL=url, SERVER_NAME="shop.example")
+    assert load(relaxed=True, PAYCHECKOUT_BASE_URL=url).base_url == url
+    allowed = load(relaxed=False, PAYCHECKOUT_BASE_URL=url, PAYCHECKOUT_ALLOW_SANDBOX=True, SERVER_NAME="shop.example")
+    assert allowed.base_url == url
+
+
+def test_plain_http_to_another_machine_is_refused_in_production() -> None:
+    with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_BASE_URL is not https"):
+        load(relaxed=False, PAYCHECKOUT_BASE_URL="http://api.example.com", SERVER_NAME="shop.example")
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}, {"SERVER_NAME": "shop.example"}, {"TRUSTED_HOSTS": ["a.b"]}],
+    ids=["PUBLIC_URL", "SERVER_NAME", "TRUSTED_HOSTS"],
+)
+def test_a_production_app_must_know_its_address(known: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_PUBLIC_URL is not set\. .*Host header"):
+        load(relaxed=False)
+    load(relaxed=False, **known)
+
+
+def test_a_missing_secret_key_is_named_with_the_command_that_makes_one() -> None:
+    app = make_app(SECRET_KEY=None)
+    with pytest.raises(ConfigurationError, match=r"^SECRET_KEY is not set.*secrets\.token_hex"):
+        PayCheckout(app, SQLAlchemy(app))
+
+
+def test_no_repr_shows_a_secret() -> None:
+    settings = load(
+        PAYCHECKOUT_CLIENT_SECRET=f"{CANARY}-1",
+        PAYCHECKOUT_ACCESS_TOKEN=f"{CANARY}-2",
+        PAYCHECKOUT_WEBHOOK_SECRET=f"{CANARY}-3",
+    )
+    assert CANARY not in repr(settings)
+    assert CANARY not in str(settings)
