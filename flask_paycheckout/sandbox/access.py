@@ -37,9 +37,19 @@ def sent_target() -> str:
     sent = request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI")
     if isinstance(sent, str) and sent.startswith("/"):
         return sent
-    path = quote(request.environ["PATH_INFO"].encode("latin-1"), safe="/:@!$&'()*+,;=-._~")
+    path = quote(_path_bytes(request.environ["PATH_INFO"]), safe="/:@!$&'()*+,;=-._~")
     query = request.environ.get("QUERY_STRING", "")
     return f"{path}?{query}" if query else path
+
+
+def _path_bytes(path: str) -> bytes:
+    """The bytes of a path: WSGI hands them over as Latin-1, some in-process transports as plain text."""
+    try:
+        sent = path.encode("latin-1")
+        sent.decode()
+    except UnicodeError:
+        return path.encode()
+    return sent
 
 
 def check_signature(session: Session) -> Account:

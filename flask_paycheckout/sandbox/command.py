@@ -98,24 +98,28 @@ def _not_ready(environ: object, start_response: object) -> list[bytes]:
 
 
 def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
-    host = "127.0.0.1" if options.host in {"0.0.0.0", "::", ""} else options.host  # noqa: S104 - everywhere is no address
-    host = f"[{host}]" if ":" in host else host
     return create_sandbox(
         database=options.database,
         webhook_url=options.webhook_url,
         control_token=options.control_token,
         seed=options.seed,
         unknowns=dict(options.unknown),
-        base_url=options.base_url or f"http://{host}:{server.server_port}",
+        base_url=options.base_url or address_of(options.host, server.server_port),
         allow_hosts=options.allow_host,
         allow_remote_control=options.allow_remote_control,
         allow_remote_webhooks=options.allow_remote_webhooks,
     )
 
 
+def address_of(host: str, port: int) -> str:
+    """Where a server listening on `host` can be called; everywhere is no address."""
+    name = "127.0.0.1" if host in {"0.0.0.0", "::", ""} else host  # noqa: S104
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
 def _run(server: BaseWSGIServer, app: Flask) -> None:
     stop = Event()
-    ticker = Thread(target=_tick, args=(app, stop), name="sandbox-ticker", daemon=True)
+    ticker = Thread(target=run_ticker, args=(app, stop), name="sandbox-ticker", daemon=True)
     ticker.start()
     try:
         server.serve_forever()
@@ -124,7 +128,7 @@ def _run(server: BaseWSGIServer, app: Flask) -> None:
         ticker.join()
 
 
-def _tick(app: Flask, stop: Event) -> None:
+def run_ticker(app: Flask, stop: Event) -> None:
     """Run what falls due while nobody asks for anything."""
     while not stop.wait(TICK):
         try:

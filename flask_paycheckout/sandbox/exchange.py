@@ -9,7 +9,7 @@ import secrets
 
 from flask import Flask, Response, g, request
 from flask.typing import ResponseReturnValue
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, NotFound
 
 from flask_paycheckout.sandbox.connection import drop_connection
 from flask_paycheckout.sandbox.control import refuse_http
@@ -44,6 +44,9 @@ def _is_observed() -> bool:
 
 def _begin() -> ResponseReturnValue | None:
     check_host()
+    if "\0" in request.path:
+        # No name holds one, and PostgreSQL cannot even look for it.
+        raise NotFound
     g.nonce = secrets.token_urlsafe(16)
     if not _is_observed():
         _follow_clock()

@@ -29,12 +29,12 @@ class Forbidden(Exception):
 
 def allowed_hosts(base_url: str, *more: str) -> frozenset[str]:
     """The names a sandbox answers to: this machine's, the base address's, and any given ones."""
-    return _OWN_HOSTS | {urlsplit(base_url).hostname or "localhost", *(host.lower() for host in more)}
+    return _OWN_HOSTS | {_host_of(base_url), *(host.lower() for host in more)}
 
 
 def check_host() -> None:
     """Refuse names we were not told about: a hostile page may have pointed its own name at this machine."""
-    name = urlsplit(f"//{request.host}").hostname or ""
+    name = _host_of(f"//{request.headers.get('Host', '')}")
     if name not in world().hosts and not name.endswith(".localhost"):
         raise Forbidden(
             400, "Host", f"is {name[:100]!r}, which this sandbox does not answer to", "Use localhost, or --allow-host."
@@ -65,11 +65,18 @@ def check_form() -> None:
     """Accept a form only from the inspector's own page."""
     fetched_from = request.headers.get("Sec-Fetch-Site", "same-origin")
     origin = request.headers.get("Origin")
-    foreign = fetched_from != "same-origin" or (origin is not None and urlsplit(origin).netloc != request.host)
+    foreign = fetched_from != "same-origin" or origin not in {None, request.host_url.rstrip("/")}
     if foreign or not hmac.compare_digest(request.form.get("token", "").encode(), form_token().encode()):
         raise Forbidden(
             403, "form", "was not sent from the inspector's own page", "Reload the inspector and try again."
         )
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def _is_loopback(address: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ipaddress import ip_address
-from threading import Timer
+from threading import Event, Timer
 from urllib.parse import SplitResult, urlsplit
 
 #: Seconds that one delivery may take, from connecting to the status line.
@@ -49,20 +49,26 @@ def make_sender(*, loopback_only: bool, budget: float = TIME_BUDGET) -> Callable
 
 
 def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], body: bytes, budget: float) -> int:
-    # The socket's own timeout starts anew with every byte that drips in; this one does not.
     line.connect()
-    alarm = Timer(budget, _shut, [line.sock])
+    # The socket's own timeout starts anew with every byte that drips in; this one does not.
+    expired = Event()
+    alarm = Timer(budget, _shut, [line.sock, expired])
     alarm.start()
     try:
         line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
-        return line.getresponse().status
+        status = line.getresponse().status
     except HTTPException as broken:
         raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
     finally:
         alarm.cancel()
+    if expired.is_set():
+        # Cut off in the middle of its headers, an answer looks whole.
+        raise TimeoutError(f"no whole answer within {budget:g} seconds")
+    return status
 
 
-def _shut(line: socket.socket) -> None:
+def _shut(line: socket.socket, expired: Event) -> None:
+    expired.set()
     try:
         line.shutdown(socket.SHUT_RDWR)
     except OSError:

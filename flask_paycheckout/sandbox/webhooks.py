@@ -37,6 +37,8 @@ HEADERS = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1
 _LEASE = timedelta(seconds=60)
 # More than that at one go is an endless loop between the sandbox and its receiver.
 _MOST_AT_ONCE = 1000
+# Enough to find one that no other sender has claimed in the meantime.
+_MOST_LOOKED_AT = 50
 _MOST_ERROR_TEXT = 300
 
 
@@ -154,9 +156,8 @@ def _claim_next() -> Parcel | None:
         if url is None:
             rows_changed(session, update(Webhook).where(*due).values(state=NO_ENDPOINT))
             return None
-        for webhook in session.execute(
-            select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.created_at)
-        ).scalars():
+        oldest = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.created_at).limit(_MOST_LOOKED_AT)
+        for webhook in session.execute(oldest).scalars():
             claim = update(Webhook).where(Webhook.id == webhook.id, *due).values(claimed_until=real + _LEASE)
             if rows_changed(session, claim):
                 return Parcel(webhook.id, url, webhook.payload.encode(), webhook.copies)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
+from threading import Event
 
 import pytest
+from flask import Flask
 
-from flask_paycheckout.sandbox.command import main
+from flask_paycheckout.sandbox.command import address_of, main, run_ticker
+from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.unknowns import UNKNOWNS
+from flask_paycheckout.sandbox.webhooks import redeliver
+from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
 
 
 def test_list_unknowns_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,3 +52,48 @@ def test_an_unknown_without_a_value_is_refused(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         main(["--unknown", "signature"])
     assert "NAME=VALUE" in capsys.readouterr().err
+
+
+class Ticks(Event):
+    """Lets the ticker run a few times without waiting."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = times
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+def test_the_ticker_runs_what_fell_due_by_time_alone(sandbox: Flask, receiver: Receiver) -> None:
+    merchant, tester = Merchant(sandbox), Tester(sandbox)
+    receiver.answers = [500]
+    tester.pays(merchant.makes_checkout())
+    sandbox.extensions["paycheckout_sandbox"].clock.offset += timedelta(seconds=61)
+    run_ticker(sandbox, Ticks(1))
+    assert len(receiver.received) == 2
+
+
+def test_the_ticker_outlives_a_bad_moment(sandbox: Flask, receiver: Receiver) -> None:
+    def fails(payload: object) -> None:
+        raise ValueError(payload)
+
+    sandbox.logger.disabled = True
+    tester = Tester(sandbox)
+    tester.does("PUT", "webhook-endpoint", {"url": None})
+    tester.pays(Merchant(sandbox).makes_checkout())
+    tester.does("PUT", "webhook-endpoint", {"url": ENDPOINT})
+    receiver.reacts = fails
+    with sandbox.app_context(), transaction() as session:
+        redeliver(session, tester.webhooks()[0]["id"])
+    run_ticker(sandbox, Ticks(3))
+    assert len(receiver.received) == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "base"),
+    [("127.0.0.1", "http://127.0.0.1:"), ("::", "http://127.0.0.1:"), ("::1", "http://[::1]:")],
+)
+def test_the_base_address_is_one_that_can_be_called(host: str, base: str) -> None:
+    assert address_of(host, 8790) == f"{base}8790"

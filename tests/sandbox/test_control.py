@@ -40,6 +40,8 @@ def test_other_machines_are_refused_unless_allowed(tester: Tester) -> None:
         ("sandbox.test", 200),
         ("evil.example", 400),
         ("localhost.evil.example", 400),
+        ("[::1", 400),
+        ("", 400),
     ],
 )
 def test_only_known_host_names_are_answered(host: str, status: int) -> None:

@@ -75,6 +75,8 @@ def test_its_levers_work(merchant: Merchant, tester: Tester, receiver: Receiver,
         pytest.param({"Sec-Fetch-Site": "same-site"}, id="same-site"),
         pytest.param({"Origin": "https://evil.example"}, id="foreign-origin"),
         pytest.param({"Origin": "null"}, id="null-origin"),
+        pytest.param({"Origin": "http://[::1"}, id="broken-origin"),
+        pytest.param({"Origin": "http://localhost:1"}, id="other-port"),
     ],
 )
 def test_a_form_of_another_page_is_refused(tester: Tester, developer: Developer, headers: dict[str, str]) -> None:
@@ -85,6 +87,12 @@ def test_a_form_of_another_page_is_refused(tester: Tester, developer: Developer,
 @pytest.mark.parametrize("token", ["", "wrong", CONTROL_TOKEN])
 def test_a_form_without_the_pages_token_is_refused(sandbox: Flask, token: str) -> None:
     assert sandbox.test_client().post("/inspector/reset", data={"token": token}).status_code == 403
+
+
+def test_a_form_of_the_same_origin_is_taken(tester: Tester, developer: Developer) -> None:
+    headers = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+    assert developer.presses("clock", headers, seconds="960").status_code == 303
+    assert tester.does("GET", "clock")["offsetSeconds"] == 960
 
 
 def test_other_machines_are_refused(sandbox: Flask) -> None:

@@ -146,6 +146,11 @@ def test_a_status_longer_than_the_column_is_refused(merchant: Merchant, tester: 
     assert merchant.forces_status(checkout, "s" * 41).code == 400
 
 
+@pytest.mark.parametrize("path", ["%00", "a%00b", "%ff", "x" * 3000, "%F0%9F%8D%B0", "..%2f.."])
+def test_an_id_that_cannot_be_is_just_not_found(merchant: Merchant, path: str) -> None:
+    assert merchant.reads_deposit(path).code == 404
+
+
 @pytest.mark.parametrize("call", ["reads_deposit", "forces_status"])
 def test_deposit_calls_are_signed(make_sandbox: MakeSandbox, call: str) -> None:
     assert getattr(Merchant(make_sandbox(), secret="guessed"), call)("x").code == 401

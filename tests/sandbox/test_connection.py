@@ -1,0 +1,55 @@
+"""In process through httpx, as a client under test reaches the sandbox."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox import ConnectionDropped
+from tests.sandbox.actors import Merchant, Receiver, Tester, machine_seconds, signature
+
+
+def reads(app: Flask, target: str) -> int:
+    now = machine_seconds()
+    headers = {
+        "X-Client-ID": "sandbox-client",
+        "X-Timestamp": now,
+        "X-Signature": signature("GET", target, now, b""),
+    }
+    with httpx.Client(transport=httpx.WSGITransport(app=app), base_url="http://127.0.0.1:8790") as http:
+        return http.get(target, headers=headers).status_code
+
+
+@pytest.mark.parametrize(
+    "target", ["/v1/deposit/5", "/v1/deposit/a%20b", "/v1/deposit/5?a=%2Fb&c=", "/v1/deposit/%C3%A9"]
+)
+def test_the_target_is_found_again_where_the_server_does_not_pass_it_on(sandbox: Flask, target: str) -> None:
+    assert reads(sandbox, target) == 404
+
+
+def test_a_dropped_connection_breaks_the_transport(sandbox: Flask, tester: Tester) -> None:
+    tester.orders_fault("GET /v1/deposit/{id}", "drop")
+    with pytest.raises(ConnectionDropped):
+        reads(sandbox, "/v1/deposit/5")
+    assert reads(sandbox, "/v1/deposit/5") == 404
+
+
+def test_a_webhook_receiver_may_call_back_through_the_transport(
+    sandbox: Flask, merchant: Merchant, tester: Tester, receiver: Receiver
+) -> None:
+    seen: list[int] = []
+    receiver.reacts = lambda payload: seen.append(reads(sandbox, f"/v1/deposit/{payload['orderId']}"))
+    tester.pays(merchant.makes_checkout())
+    assert seen == [200]
+
+
+def test_other_failures_are_an_answer_in_the_envelope(sandbox: Flask, merchant: Merchant) -> None:
+    @sandbox.get("/v1/broken")
+    def broken() -> str:
+        raise ZeroDivisionError
+
+    sandbox.logger.disabled = True
+    answer = merchant.calls("GET", "/v1/broken")
+    assert (answer.http_status, answer.code) == (500, 500)
+    assert "ZeroDivision" not in answer.message
