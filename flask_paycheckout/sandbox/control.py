@@ -1,9 +1,25 @@
 """The control interface below `/_sandbox/`: what a test, not a client, can do to this world.
 
-Every call is JSON and carries `X-Sandbox-Control`. Errors are `{"error": {"field", "fault", "remedy"}}`.
-Besides the calls that the package's contract lists there is `GET/POST /_sandbox/account`: what is enabled, as
-`{"checkoutEnabled": bool, "paymentMethods": [{"code", "enabled"}], "conversions": [{"inputCurrency",
-"outputCurrency", "enabled"}]}`, each part optional; and `GET /_sandbox/faults`.
+Every call is JSON and carries `X-Sandbox-Control`. Errors are `{"error": {"field", "fault", "remedy"}}` with 400 for a
+wrong field, 401 without the token, 403 from another machine, 404 for what does not exist and 409 for what a checkout's
+state does not allow. The answers, all 200:
+
+reset               `{"reset": true}`
+clock               `{"now", "offsetSeconds"}`
+webhook-endpoint    `{"url"}` (GET and PUT; null for nowhere)
+webhooks            `{"webhooks": [webhook]}`, oldest first; redeliver answers one webhook:
+                    `{"id", "orderId", "state", "createdAt", "dueAt", "attempts": [{"at", "request": {"method", "url",
+                    "headers", "body"}, "answer": {"status"} or null, "error": text or null}]}`; the state is waiting,
+                    delivered, failed (no retry left), dropped (by a fault) or no_endpoint
+pick, pay           `{"paymentMethod", "deposit"}`, the deposit as the service writes it; `pick` also takes a
+                    `reference` that the deposit can be read by
+account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
+                    "outputCurrency", "enabled", ...}]}`; POST takes any part of it and switches what it names
+faults              `{"faults": [fault]}` for GET and DELETE, the fault for POST: `{"id", "operation", "kind", "times"}`
+                    and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`, `retryAfter`
+requests            `{"requests": [{"id", "at", "method", "target", "clientId", "requestBody", "status", "answerBody",
+                    "fault", "signedString"}]}`, newest first; status is null when no answer was given, signedString
+                    what the sandbox signed when it did not accept a signature
 """
 
 from __future__ import annotations

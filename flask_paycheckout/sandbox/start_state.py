@@ -33,7 +33,7 @@ def prepare(session: Session, world: World, beginning: Beginning, *, is_new: boo
         return
     world.clock.offset = timedelta(microseconds=settings.clock_offset)
     if beginning.webhook_url is not None:
-        settings.webhook_url = beginning.webhook_url
+        settings.webhook_url = settings.first_webhook_url = beginning.webhook_url
 
 
 def reset_world(session: Session, world: World) -> None:

@@ -6,7 +6,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible, unit_of
@@ -25,6 +25,7 @@ def terms(draw: st.DrawFn) -> Terms:
     return Terms(paid, received, flat, percent, rate)
 
 
+@settings(deadline=None)
 @given(terms=terms(), units=st.integers(1, 10**15))
 def test_what_is_paid_is_what_is_left_and_the_fee(terms: Terms, units: int) -> None:
     paid = units * unit_of(terms.input_currency)
@@ -39,6 +40,7 @@ def test_what_is_paid_is_what_is_left_and_the_fee(terms: Terms, units: int) -> N
         assert quote.input_amount == quote.output_amount + quote.fee_amount
 
 
+@settings(deadline=None)
 @given(terms=terms(), units=st.integers(1, 10**15))
 def test_paying_what_receiving_costs_gives_what_was_asked_and_no_cheaper_payment_does(terms: Terms, units: int) -> None:
     asked = units * unit_of(terms.output_currency)
