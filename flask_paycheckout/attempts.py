@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, case, exists, func, literal, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.history import appended, line
 from flask_paycheckout.models import CheckoutMixin, Models, total_columns
-from flask_paycheckout.states import SIGNAL_OF, Status
+from flask_paycheckout.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.totals import Total
 
 __all__ = ["CLAIM", "Attempts"]
@@ -119,9 +119,10 @@ class Attempts:
         except (IntegrityError, _OrderPaid):
             return None
 
-    def note(self, attempt: CheckoutMixin, entry: str | None, **values: Any) -> bool:
+    def note(self, attempt: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any) -> bool:
         """Write down what was seen without moving the attempt; False when it moved meanwhile."""
         table = self._models.checkouts
+        values["next_read_at"] = self._next_read(attempt, next_read_at)
         if entry is not None:
             values["history"] = appended(table.c.history, entry, always=False)
         statement = update(table).where(table.c.id == attempt.id, table.c.status == attempt.status).values(values)
@@ -171,8 +172,9 @@ class Attempts:
         with self._engine().begin() as connection:
             if connection.execute(reading).rowcount == 1:
                 return True
-            waiting = (table.c.next_read_at.is_(None)) | (table.c.next_read_at > now + cooldown)
-            connection.execute(update(table).where(*mine, waiting).values(next_read_at=now + cooldown, **counted))
+            due = literal(now + cooldown, table.c.next_read_at.type)
+            sooner = case((table.c.next_read_at <= due, table.c.next_read_at), else_=due)
+            connection.execute(update(table).where(*mine).values(next_read_at=sooner, **counted))
         return False
 
     def move(
@@ -197,6 +199,8 @@ class Attempts:
         )
         values |= {"status": to.value, "reason": reason, "moved_at": now, "revision": attempt.revision + 1}
         values["history"] = appended(table.c.history, entry, always=True)
+        if to in OPEN:
+            values["next_read_at"] = self._next_read(attempt, values["next_read_at"])
         try:
             with self._engine().begin() as connection:
                 self._lock_order(connection, attempt.order_id)
@@ -217,6 +221,17 @@ class Attempts:
                 ]
         except IntegrityError:
             return None
+
+    def _next_read(self, attempt: CheckoutMixin, planned: datetime | None) -> ColumnElement[Any]:
+        """The planned time, or the earlier one that a webhook asked for since `attempt` was loaded.
+
+        What was read meanwhile may be older than the news that the webhook hinted at.
+        """
+        table = self._models.checkouts
+        hinted = table.c.webhooks != attempt.webhooks
+        if planned is not None:
+            hinted &= table.c.next_read_at < planned
+        return case((hinted, table.c.next_read_at), else_=literal(planned, table.c.next_read_at.type))
 
     def _is_news(self, connection: Connection, attempt: CheckoutMixin, to: Status, pays: bool) -> bool:
         """Whether a signal tells of this move: an accepted duplicate, or one lapsed attempt of several, is none."""

@@ -72,7 +72,8 @@ def test_the_defaults_are_those_that_are_promised() -> None:
     ],
 )
 def test_taken(key: str, value: object, kept: object) -> None:
-    assert getattr(load(**{f"PAYCHECKOUT_{key}": value}), key.lower()) == kept
+    changed: dict[str, Any] = {f"PAYCHECKOUT_{key}": value}
+    assert getattr(load(**changed), key.lower()) == kept
 
 
 WRONG = [

@@ -1,0 +1,478 @@
+"""What a read of the deposit does to a checkout: each row of the state table, and everything that must do nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout import OrderSettled, Pay, TransitionRefused, UnknownCheckout
+from flask_paycheckout.client import NotFound, PaymentsError, TransportFailed
+from flask_paycheckout.testing import Signals
+from tests.conftest import OpenShop
+from tests.scripted import NO_RETRY, Answer, Service, Shop, garbage, number, refusal, success
+
+CLOSED = ["failed", "expired", "cancelled", "rejected"]
+
+
+def abandon(shop: Shop, checkout_id: str) -> None:
+    """The page ran out and two late reads found nothing."""
+    shop.clock.advance(minutes=17)
+    shop.settles(checkout_id)
+    assert shop.settles(checkout_id).status == "abandoned"
+
+
+def test_a_deposit_that_exists_makes_it_pending(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending")
+    settled = shop.settles(checkout_id)
+    assert (settled.status, settled.deposit_status, settled.found_by) == ("pending", "pending", None)
+    assert signals.names == ["checkout_created", "order_pending"]
+
+
+@pytest.mark.parametrize("before", ["created", "pending", "abandoned"])
+def test_a_payment_that_agrees_pays(shop: Shop, signals: Signals, before: str) -> None:
+    checkout_id = shop.starts()
+    if before == "pending":
+        shop.service.says(checkout_id, "pending")
+        shop.settles(checkout_id)
+    if before == "abandoned":
+        abandon(shop, checkout_id)
+    shop.service.says(checkout_id, "completed")
+    settled = shop.settles(checkout_id)
+    assert (settled.status, settled.reason, settled.found_by) == ("paid", None, "settle")
+    assert settled.next_read_at is None
+    assert signals.names[-1] == "order_paid"
+
+
+@pytest.mark.parametrize("before", ["created", "pending", "abandoned"])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"inputAmount": number("12.51")}, id="a cent more"),
+        pytest.param({"inputAmount": number("12.49")}, id="a cent less"),
+        pytest.param({"inputAmount": "12.50"}, id="a string is no amount"),
+        pytest.param({"inputAmount": None}, id="no amount"),
+        pytest.param({"inputCurrency": "EUR"}, id="other currency"),
+        pytest.param({"depositId": "chk-99"}, id="foreign deposit"),
+    ],
+)
+def test_a_payment_that_disagrees_is_held(shop: Shop, signals: Signals, before: str, fields: dict[str, object]) -> None:
+    checkout_id = shop.starts()
+    if before == "pending":
+        shop.service.says(checkout_id, "pending")
+        shop.settles(checkout_id)
+    if before == "abandoned":
+        abandon(shop, checkout_id)
+    shop.service.says(checkout_id, "completed", **fields)
+    settled = shop.settles(checkout_id)
+    assert (settled.status, settled.reason) == ("held", "amount_mismatch")
+    assert (signals.names[-1], signals[-1].extra) == ("payment_held", {"reason": "amount_mismatch"})
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [(Pay("13.00", "USD"), "order_changed"), (None, "order_not_payable")],
+    ids=["order_changed", "order_not_payable"],
+)
+def test_a_payment_of_an_order_that_is_no_longer_that_order_is_held(shop: Shop, now: Pay | None, reason: str) -> None:
+    checkout_id = shop.starts()
+    shop.totals["o-1"] = now
+    shop.service.says(checkout_id, "completed")
+    assert (shop.settles(checkout_id).status, shop.attempt(checkout_id).reason) == ("held", reason)
+
+
+def test_a_second_payment_of_an_order_is_held_as_a_duplicate_and_told(shop: Shop, signals: Signals) -> None:
+    first = shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    second = shop.starts()
+    shop.service.says(second, "completed", inputAmount=number("13.00"))
+    shop.service.says(first, "completed")
+    assert shop.settles(second).status == "paid"
+    settled = shop.settles(first)
+    assert (settled.status, settled.reason) == ("held", "duplicate")
+    assert signals.names[-2:] == ["order_paid", "payment_held"]
+
+
+def test_the_wrong_money_is_named_before_the_duplicate(shop: Shop) -> None:
+    first = shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    second = shop.starts()
+    shop.service.says(second, "completed", inputAmount=number("13.00"))
+    shop.settles(second)
+    shop.service.says(first, "completed", inputAmount=number("1"))
+    assert shop.settles(first).reason == "amount_mismatch"
+
+
+@pytest.mark.parametrize("status", [*CLOSED, "Expired"])
+def test_a_closed_deposit_ends_a_pending_checkout(shop: Shop, signals: Signals, status: str) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending")
+    shop.settles(checkout_id)
+    shop.service.says(checkout_id, status)
+    assert shop.settles(checkout_id).status == "abandoned"
+    assert signals.names == ["checkout_created", "order_pending", "order_abandoned"]
+
+
+def test_a_deposit_that_was_closed_before_anybody_looked_tells_both_moves(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "failed")
+    settled = shop.settles(checkout_id)
+    assert (settled.status, settled.reads) == ("abandoned", 1)
+    assert signals.names == ["checkout_created", "order_pending", "order_abandoned"]
+
+
+def test_the_closed_statuses_are_the_shops_choice(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_CLOSED_DEPOSIT_STATUSES=["void"])
+    kept, ended = shop.starts("o-1"), shop.starts("o-2")
+    shop.service.says(kept, "failed")
+    shop.service.says(ended, "VOID")
+    assert (shop.settles(kept).status, shop.settles(ended).status) == ("pending", "abandoned")
+
+
+@pytest.mark.parametrize("status", ["processing", "Completed", "COMPLETED", "paid", "completed ", "", "x" * 400])
+def test_an_unknown_status_counts_as_not_completed(shop: Shop, status: str) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, status)
+    settled = shop.settles(checkout_id)
+    assert (settled.status, settled.deposit_status) == ("pending", status[:64])
+
+
+def test_a_pending_deposit_that_never_moves_is_abandoned_and_still_found_when_it_does(
+    shop: Shop, signals: Signals
+) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending")
+    shop.settles(checkout_id)
+    shop.clock.advance(hours=23, minutes=59)
+    assert shop.settles(checkout_id).status == "pending"
+    shop.clock.advance(minutes=1)
+    assert shop.settles(checkout_id).status == "abandoned"
+    assert shop.settles(checkout_id).status == "abandoned", "the same deposit says nothing new"
+    shop.service.says(checkout_id, "processing")
+    assert shop.settles(checkout_id).status == "pending"
+    assert signals.names == ["checkout_created", "order_pending", "order_abandoned", "order_pending"]
+
+
+def test_a_deposit_that_moves_starts_the_wait_anew(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    for status in ("pending", "processing", "pending"):
+        shop.service.says(checkout_id, status)
+        shop.settles(checkout_id)
+        shop.clock.advance(hours=23)
+    assert shop.settles(checkout_id).status == "pending"
+
+
+def test_a_pending_deposit_that_vanishes_is_abandoned_only_after_the_wait(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending")
+    shop.settles(checkout_id)
+    del shop.service.deposits[checkout_id]
+    shop.clock.advance(hours=1)
+    shop.settles(checkout_id)
+    assert shop.settles(checkout_id).status == "pending"
+    shop.clock.advance(hours=24)
+    assert shop.settles(checkout_id).status == "abandoned"
+
+
+@pytest.mark.parametrize(
+    ("first_read", "second_read", "status"),
+    [
+        pytest.param({"minutes": 1}, {"minutes": 15}, "created", id="at exactly 15 min + 60 s"),
+        pytest.param({"minutes": 1}, {"minutes": 15, "seconds": 1}, "abandoned", id="a second later"),
+        pytest.param({"minutes": 16, "seconds": 1}, None, "created", id="one late read is not enough"),
+        pytest.param({"minutes": 16, "seconds": 1}, {"seconds": 0}, "abandoned", id="two late reads"),
+        pytest.param({"minutes": 15}, {"seconds": 30}, "created", id="two reads in the last minute"),
+    ],
+)
+def test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone(
+    shop: Shop, first_read: dict[str, float], second_read: dict[str, float] | None, status: str
+) -> None:
+    checkout_id = shop.starts()
+    shop.clock.advance(**first_read)
+    shop.settles(checkout_id)
+    if second_read is not None:
+        shop.clock.advance(**second_read)
+        shop.settles(checkout_id)
+    assert shop.attempt(checkout_id).status == status
+
+
+def test_an_abandoned_page_that_was_picked_after_all_is_pending_again(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.starts()
+    abandon(shop, checkout_id)
+    shop.service.says(checkout_id, "pending")
+    assert shop.settles(checkout_id).status == "pending"
+    assert signals.names == ["checkout_created", "order_abandoned", "order_pending"]
+
+
+def test_an_abandoned_checkout_that_stays_so_is_told_once(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.starts()
+    abandon(shop, checkout_id)
+    shop.settles(checkout_id)
+    assert signals.names.count("order_abandoned") == 1
+
+
+NO_EVIDENCE = [
+    pytest.param(refusal(404, "Cannot GET /v1/deposit/x"), id="a gateway's 404"),
+    pytest.param(refusal(404, ""), id="404 without words"),
+    pytest.param(garbage(b"<html>Deposit not found</html>", 404), id="HTML"),
+    pytest.param(garbage(b"", 404), id="empty"),
+    pytest.param(garbage(b'{"statusCode":404'), id="cut off"),
+    pytest.param(refusal(401, "Deposit not found"), id="401"),
+    pytest.param(refusal(500, "Deposit not found"), id="500"),
+    pytest.param(refusal(429, "Slow down"), id="429"),
+    pytest.param(httpx.Response(200, content=success([]), headers=NO_RETRY), id="a list"),
+    pytest.param(httpx.Response(200, content=success({"status": "completed"}), headers=NO_RETRY), id="no depositId"),
+    pytest.param(httpx.Response(200, content=success({"depositId": "chk-1"}), headers=NO_RETRY), id="no status"),
+    pytest.param(success({"depositId": "chk-2", "status": "pending"}), id="somebody else's pending deposit"),
+    pytest.param(success({"depositId": "chk-2", "status": "failed"}), id="somebody else's failed deposit"),
+]
+
+
+@pytest.mark.parametrize("answer", NO_EVIDENCE)
+@pytest.mark.parametrize("before", ["created", "pending", "abandoned"])
+def test_what_is_no_evidence_never_changes_a_state(shop: Shop, signals: Signals, answer: Answer, before: str) -> None:
+    checkout_id = shop.starts()
+    if before == "pending":
+        shop.service.says(checkout_id, "pending")
+        shop.settles(checkout_id)
+    if before == "abandoned":
+        abandon(shop, checkout_id)
+    told = list(signals.names)
+    shop.clock.advance(days=2)
+    shop.service.fails(checkout_id, answer)
+    for failures in (1, 2, 3):
+        with pytest.raises(PaymentsError):
+            shop.settles(checkout_id)
+        assert (shop.attempt(checkout_id).status, shop.attempt(checkout_id).failed_reads) == (before, failures)
+    assert signals.names == told
+
+
+def test_reads_that_fail_back_off_and_recover_at_the_first_answer(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.fails(checkout_id)
+    waits = []
+    for _ in range(4):
+        with pytest.raises(PaymentsError):
+            shop.settles(checkout_id)
+        waits.append((shop.attempt(checkout_id).next_read_at - shop.clock.now).total_seconds())
+    assert waits == [5, 10, 20, 40]
+    story = shop.attempt(checkout_id).history
+    assert story.count('"no answer"') == 1, "an outage is one line of the story"
+    shop.service.says(checkout_id, "pending")
+    shop.settles(checkout_id)
+    assert shop.attempt(checkout_id).failed_reads == 0
+
+
+@pytest.mark.parametrize("status", ["paid", "held", "rejected"])
+def test_a_decided_checkout_is_not_read(shop: Shop, status: str) -> None:
+    checkout_id = shop.has_paid() if status == "paid" else shop.has_held()
+    if status == "rejected":
+        shop.resolves(checkout_id, accept=False)
+    reads = len(shop.service.reads)
+    assert shop.settles(checkout_id).status == status
+    assert len(shop.service.reads) == reads
+
+
+def test_settling_again_changes_nothing(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.has_paid()
+    before = vars(shop.attempt(checkout_id)).copy()
+    shop.settles(checkout_id)
+    after = vars(shop.attempt(checkout_id)).copy()
+    assert {name: value for name, value in before.items() if not name.startswith("_")} == {
+        name: value for name, value in after.items() if not name.startswith("_")
+    }
+    assert signals.names == ["checkout_created", "order_paid"]
+
+
+def test_an_id_that_was_never_stored_is_not_read(shop: Shop) -> None:
+    with pytest.raises(UnknownCheckout, match=r"no checkout 'o-1'.*not the shop's order id"):
+        shop.settles("o-1")
+    assert shop.service.reads == []
+
+
+def test_an_order_total_that_breaks_loses_nothing(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+
+    @shop.paycheckout.order_total
+    def broken(order_id: str) -> Pay:
+        raise ZeroDivisionError("canary-in-the-shop")
+
+    with pytest.raises(ZeroDivisionError):
+        shop.settles(checkout_id)
+    attempt = shop.attempt(checkout_id)
+    assert (attempt.status, attempt.failed_reads) == ("created", 1)
+    assert "ZeroDivisionError in the shop" in attempt.history
+    assert "canary" not in attempt.history
+
+    shop.paycheckout.order_total(shop.totals.get)
+    assert shop.settles(checkout_id).status == "paid"
+
+
+def test_order_abandoned_is_told_only_when_no_attempt_is_left(shop: Shop, signals: Signals) -> None:
+    first = shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    second = shop.starts()
+    shop.service.says(first, "failed")
+    shop.settles(first)
+    assert "order_abandoned" not in signals.names, "the second page is open"
+    shop.service.says(second, "failed")
+    shop.settles(second)
+    assert signals.names.count("order_abandoned") == 1
+
+
+@pytest.mark.parametrize("other", ["pending", "paid", "held"])
+def test_order_abandoned_is_not_told_beside_an_attempt_that_is(shop: Shop, signals: Signals, other: str) -> None:
+    first = shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    second = shop.starts()
+    amount = number("13.00" if other == "paid" else "1")
+    shop.service.says(second, "pending" if other == "pending" else "completed", inputAmount=amount)
+    assert shop.settles(second).status == other
+    shop.service.says(first, "failed")
+    assert shop.settles(first).status == "abandoned"
+    assert "order_abandoned" not in signals.names
+
+
+@pytest.mark.parametrize(("accept", "status"), [(True, "paid"), (False, "rejected")])
+def test_a_person_decides_a_held_payment_and_it_is_recorded(
+    shop: Shop, signals: Signals, accept: bool, status: str
+) -> None:
+    checkout_id = shop.has_held()
+    resolved = shop.resolves(checkout_id, accept, by="Ada", why="the customer called")
+    assert (resolved.status, resolved.reason) == (status, "amount_mismatch")
+    assert '"by":"Ada","why":"the customer called"' in resolved.history
+    assert ("order_paid" in signals.names) is accept
+    with pytest.raises(TransitionRefused):
+        shop.resolves(checkout_id, not accept)
+
+
+@pytest.mark.parametrize("status", ["created", "pending", "paid", "abandoned"])
+def test_only_a_held_payment_can_be_decided(shop: Shop, status: str) -> None:
+    checkout_id = shop.has_paid() if status == "paid" else shop.starts()
+    if status == "pending":
+        shop.service.says(checkout_id, "pending")
+        shop.settles(checkout_id)
+    if status == "abandoned":
+        abandon(shop, checkout_id)
+    with pytest.raises(TransitionRefused) as refused:
+        shop.resolves(checkout_id, accept=True)
+    assert (refused.value.checkout_id, refused.value.status) == (checkout_id, status)
+    assert status in str(refused.value)
+
+
+def test_an_accepted_duplicate_pays_no_order_twice(shop: Shop, signals: Signals) -> None:
+    first = shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    second = shop.starts()
+    shop.service.says(second, "completed", inputAmount=number("13.00"))
+    shop.settles(second)
+    shop.service.says(first, "completed")
+    shop.settles(first)
+    assert shop.resolves(first, accept=True).status == "paid"
+    assert signals.names.count("order_paid") == 1
+    assert [attempt.paid_order_id for attempt in shop.attempts()] == [None, "o-1"]
+
+
+@pytest.mark.parametrize(("by", "why"), [("", "x"), ("x", " ")])
+def test_a_decision_without_a_name_or_a_reason_is_refused(shop: Shop, by: str, why: str) -> None:
+    checkout_id = shop.has_held()
+    with pytest.raises(ValueError, match="must not be empty"):
+        shop.resolves(checkout_id, accept=True, by=by, why=why)
+    assert shop.attempt(checkout_id).status == "held"
+
+
+def test_a_decision_on_an_unknown_checkout_is_refused(shop: Shop) -> None:
+    with pytest.raises(UnknownCheckout):
+        shop.resolves("chk-404", accept=True)
+
+
+def test_a_rejected_payment_leaves_the_order_payable(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    with pytest.raises(OrderSettled):
+        shop.starts()
+    shop.resolves(checkout_id, accept=False)
+    assert shop.starts() != checkout_id
+
+
+def test_two_reads_at_once_pay_once(shop: Shop, signals: Signals) -> None:
+    """The second read finishes while the first is still under way."""
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    nested: list[Any] = []
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        nested.append(shop.settles(checkout_id))
+
+    shop.service.meanwhile = meanwhile
+    assert shop.settles(checkout_id).status == nested[0].status == "paid"
+    assert signals.names == ["checkout_created", "order_paid"]
+
+
+def test_two_payments_of_one_order_at_once_are_one_paid_and_one_held(shop: Shop, signals: Signals) -> None:
+    first = shop.starts()
+    shop.clock.advance(minutes=15)
+    second = shop.starts()
+    shop.service.says(first, "completed")
+    shop.service.says(second, "completed")
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        shop.settles(second)
+
+    shop.service.meanwhile = meanwhile
+    shop.settles(first)
+    assert sorted(attempt.status for attempt in shop.attempts()) == ["held", "paid"]
+    assert sorted(signals.names[2:]) == ["order_paid", "payment_held"]
+
+
+def test_an_older_answer_that_comes_late_takes_nothing_back(shop: Shop) -> None:
+    """A slow read brings "not found" after a quick one brought the payment."""
+    checkout_id = shop.starts()
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        shop.service.says(checkout_id, "completed")
+        shop.settles(checkout_id)
+
+    shop.service.meanwhile = meanwhile
+    assert shop.settles(checkout_id).status == "paid"
+
+
+def test_a_webhook_that_comes_while_a_read_is_under_way_keeps_its_place(shop: Shop) -> None:
+    """The read began before the payment did: what it saw is old, and the hint is what leads to the payment."""
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending")
+    shop.clock.advance(hours=5)
+    shop.settles(checkout_id)
+    shop.runtime.notices.receive(checkout_id)
+    shop.clock.advance(seconds=2)
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        shop.runtime.notices.receive(checkout_id)
+
+    shop.service.meanwhile = meanwhile
+    shop.settles(checkout_id)
+    assert shop.attempt(checkout_id).next_read_at <= shop.clock.now + timedelta(seconds=5)
+    shop.service.says(checkout_id, "completed")
+    shop.clock.advance(seconds=5)
+    assert shop.reconciles().changed == 1
+
+
+def test_not_found_is_an_error_of_the_client_and_a_state_of_the_checkout(shop: Shop, service: Service) -> None:
+    checkout_id = shop.starts()
+    with shop.app.app_context(), pytest.raises(NotFound):
+        shop.paycheckout.client.deposits.get(checkout_id)
+    assert shop.settles(checkout_id).not_found_reads == 1
+
+
+def test_a_foreign_deposit_is_named_as_such(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending", depositId="chk-99")
+    with pytest.raises(TransportFailed, match="another deposit"):
+        shop.settles(checkout_id)
