@@ -1,0 +1,64 @@
+"""What the service's interface leaves open changes no journey: each runs under every value of every switch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from flask_paycheckout.sandbox.unknowns import UNKNOWNS
+from flask_paycheckout.testing import Sandbox, Signals
+from tests.journeys.conftest import Shop, Shopper
+
+EVERY_VALUE = [(unknown.name, value) for unknown in UNKNOWNS for value in unknown.values]
+
+
+@pytest.fixture(params=EVERY_VALUE, ids=lambda switch: "=".join(switch))
+def paycheckout_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    name, value = request.param
+    sandbox = Sandbox(unknowns={name: value})
+    yield sandbox
+    sandbox.transport.close()
+
+
+def test_paid_by_webhook(shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals) -> None:
+    paycheckout_sandbox.pay(shopper.starts_to_pay())
+    assert shopper.sees_status() == "paid"
+    assert signals.names == ["checkout_created", "order_paid"]
+
+
+def test_pending_abandoned_and_paid_anew(quiet_shop: Shop, paycheckout_sandbox: Sandbox, signals: Signals) -> None:
+    shopper = Shopper(quiet_shop)
+    shopper.starts_to_pay("o-1")
+    waiting = shopper.starts_to_pay("o-2")
+    paycheckout_sandbox.pick(waiting)
+    quiet_shop.reconciles()
+    paycheckout_sandbox.advance(minutes=17)
+    quiet_shop.reconciles()
+    assert shopper.sees_status("o-1") == "abandoned"
+    assert shopper.sees_status("o-2") in ("pending", "abandoned")
+
+    paycheckout_sandbox.pay(shopper.starts_to_pay("o-1"))
+    paycheckout_sandbox.pay(shopper.starts_to_pay("o-2"))
+    paycheckout_sandbox.advance(minutes=1)
+    quiet_shop.reconciles()
+    assert (shopper.sees_status("o-1"), shopper.sees_status("o-2")) == ("paid", "paid")
+    assert signals.names.count("order_paid") == 2
+
+
+def test_wrong_money_is_held(shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals) -> None:
+    paycheckout_sandbox.pay(shopper.starts_to_pay(), amount=1)
+    assert shopper.sees_status() == "held"
+    assert signals.names == ["checkout_created", "payment_held"]
+
+
+def test_a_lost_webhook_and_a_lost_answer_lose_nothing(
+    quiet_shop: Shop, paycheckout_sandbox: Sandbox, signals: Signals
+) -> None:
+    paycheckout_sandbox.fault("POST /v1/checkout", "lose_response")
+    checkout_id = Shopper(quiet_shop).starts_to_pay()
+    paycheckout_sandbox.fault("webhook", "drop")
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.advance(minutes=1)
+    quiet_shop.reconciles()
+    assert signals.names == ["checkout_created", "order_paid"]
