@@ -25,11 +25,19 @@ _WELCOME = """
 """
 
 
+def port(text: str) -> int:
+    """A port number as an argument; ValueError for anything else."""
+    number = int(text)
+    if not 0 <= number <= 65535:
+        raise ValueError(text)
+    return number
+
+
 def read_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m example_shop", description="A small shop that takes payments.")
-    parser.add_argument("--port", type=int, default=5000, help="the shop's (default 5000; 0 is any free one)")
-    parser.add_argument("--sandbox-port", type=int, default=8790, help="the payments sandbox's (default 8790)")
-    parser.add_argument("--warehouse-port", type=int, default=5001, help="the warehouse's (default 5001)")
+    parser.add_argument("--port", type=port, default=5000, help="the shop's (default 5000; 0 is any free one)")
+    parser.add_argument("--sandbox-port", type=port, default=8790, help="the payments sandbox's (default 8790)")
+    parser.add_argument("--warehouse-port", type=port, default=5001, help="the warehouse's (default 5001)")
     parser.add_argument("--database", metavar="URL", help="the shop's; a new SQLite file when left out")
     parser.add_argument("--no-webhooks", action="store_true", help="the service tells nobody of payments")
     return parser.parse_args(arguments)
@@ -49,7 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
             webhooks=not options.no_webhooks,
         )
     except PortTakenError as taken:
-        print(taken, file=sys.stderr)
+        print(taken, "The options are --port, --sandbox-port and --warehouse-port.", file=sys.stderr)
         return 2
     with demo:
         forgets = "" if options.database else " and forgets everything"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from flask import Blueprint, abort, render_template
 
+from example_shop.basket import MOST
 from example_shop.products import SHELF, find
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def window() -> str:
 
 @blueprint.get("/jars/<slug>")
 def jar(slug: str) -> str:
-    return render_template("product.html", product=find(slug) or abort(404))
+    return render_template("product.html", product=find(slug) or abort(404), most=MOST)
 
 
 def init_app(app: Flask) -> None:

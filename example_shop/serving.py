@@ -34,10 +34,10 @@ _log = logging.getLogger(__name__)
 
 
 class PortTakenError(Exception):
-    """Somebody else listens on a port that the demo was to use."""
+    """A port that the demo was to use is somebody else's, or not for everybody."""
 
-    def __init__(self, port: int) -> None:
-        super().__init__(f"Port {port} of {HOST} is taken. Choose another one, or 0 for any that is free.")
+    def __init__(self, port: int, reason: str) -> None:
+        super().__init__(f"Port {port} of {HOST} cannot be used: {reason}. Choose another, or 0 for any that is free.")
         self.port = port
 
 
@@ -50,7 +50,7 @@ def listen(port: int) -> socket.socket:
         listener.listen(64)
     except OSError as error:
         listener.close()
-        raise PortTakenError(port) from error
+        raise PortTakenError(port, error.strerror or str(error)) from error
     return listener
 
 

@@ -68,7 +68,9 @@ def test_order_ids_are_long_and_easy_to_read_aloud() -> None:
 
 
 def test_an_unknown_order_is_not_found(shopper: Shopper) -> None:
-    assert shopper.browser.get("/orders/AAAA-BBBB-CCCC").status_code == 404
+    answer = shopper.browser.get("/orders/AAAA-BBBB-CCCC")
+    assert answer.status_code == 404
+    assert "Only thin air here" in answer.text
     assert shopper.cancels("AAAA-BBBB-CCCC").status_code == 404
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from example_shop import create_app
 from example_shop.payments import order_total, payment_status
 from flask_paycheckout import Pay, Receive
 from tests.example_shop.conftest import Shopper, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from flask import Flask
 
@@ -132,3 +135,17 @@ def test_two_shops_in_one_process_hear_only_of_their_own_orders(
     paycheckout_sandbox.deliver_to(shopper.browser)
     assert stored(here, order_id)["state"] == "paid"
     assert stored(there, other_id)["diary"] == ["A payment page was opened."]
+
+
+def test_a_shop_can_be_made_after_another_one_is_gone(make_shop: Callable[..., Flask], tmp_path: Path) -> None:
+    settings = {
+        "TESTING": True,
+        "SECRET_KEY": "a key for tests only",
+        "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path / 'gone.sqlite'}",
+        "PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790",
+        "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
+        "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+    }
+    create_app(settings)
+    gc.collect()
+    assert Shopper(make_shop()).orders(first_snow=1)

@@ -16,11 +16,12 @@ import pytest
 import requests
 
 from example_shop.__main__ import main
-from example_shop.serving import HOST, Demo, PortTakenError
+from example_shop.serving import HOST, Demo, PortTakenError, Reconciler
 from tests.example_shop.conftest import newest_checkout, stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 #: Seconds; a ceiling for what takes one or two, never a pause.
 PATIENCE = 60
@@ -140,8 +141,40 @@ def test_a_taken_port_is_told_and_nothing_is_left_running(capsys: pytest.Capture
             Demo(warehouse_port=port)
         with keeping_signal_handlers():
             assert main(["--port", "0", "--sandbox-port", str(port), "--warehouse-port", "0"]) == 2
-    assert f"Port {port} of {HOST} is taken" in capsys.readouterr().err
+    assert f"Port {port} of {HOST} cannot be used: Address already in use" in capsys.readouterr().err
     assert set(threading.enumerate()) <= threads
+
+
+@pytest.mark.parametrize("port", ["65536", "-1", "http"])
+def test_a_port_that_cannot_be_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--port", port])
+    assert f"invalid port value: '{port}'" in capsys.readouterr().err
+
+
+def test_a_database_that_was_given_is_kept(tmp_path: Path) -> None:
+    database = f"sqlite:///{tmp_path / 'kept.sqlite'}"
+    with Demo(database=database, reconciler=False) as demo:
+        order_id = Customer(demo).orders("first-snow")
+    with Demo(database=database, reconciler=False) as demo:
+        assert "First Snow" in Customer(demo).get(f"/orders/{order_id}")
+
+
+def test_a_round_that_fails_does_not_end_the_reconciler(caplog: pytest.LogCaptureFixture) -> None:
+    rounds, enough = iter((ZeroDivisionError, None)), threading.Event()
+
+    def reconcile() -> None:
+        trouble = next(rounds, None)
+        if trouble:
+            raise trouble
+        enough.set()
+
+    reconciler = Reconciler(reconcile, every=0.001)
+    try:
+        assert enough.wait(PATIENCE)
+    finally:
+        reconciler.stop()
+    assert caplog.text.count("This round of reconciling failed") == 1
 
 
 @contextmanager
