@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from example_shop import create_app
+from example_shop.database import db
 from example_shop.payments import order_total, payment_status
 from flask_paycheckout import Pay, Receive
 from tests.example_shop.conftest import Shopper, stored
@@ -146,6 +147,9 @@ def test_a_shop_can_be_made_after_another_one_is_gone(make_shop: Callable[..., F
         "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
         "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
     }
-    create_app(settings)
+    gone = create_app(settings)
+    with gone.app_context():
+        db.engine.dispose()
+    del gone
     gc.collect()
     assert Shopper(make_shop()).orders(first_snow=1)
