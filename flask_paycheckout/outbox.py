@@ -78,13 +78,27 @@ class Outbox:
                 total += Delivery(failed=1)
         return total
 
-    def deliver_due(self, limit: int = 1000) -> Delivery:
-        """Tell the receivers of every event that is due, each event once in this call, oldest first."""
+    def deliver_due(self, batch: int = 1000) -> Delivery:
+        """Tell the receivers of every event that is due, each event once in this call, oldest first.
+
+        :param batch: how many events are looked up at a time.
+        """
         table = self._models.events
-        due = select(table.c.event_id).where(table.c.next_attempt_at <= self._clock()).order_by(table.c.id).limit(limit)
-        with self._engine().connect() as connection:
-            event_ids = list(connection.execute(due).scalars())
-        return self.deliver(event_ids)
+        total = Delivery()
+        last = 0
+        while True:
+            due = (
+                select(table.c.id, table.c.event_id)
+                .where(table.c.next_attempt_at <= self._clock(), table.c.id > last)
+                .order_by(table.c.id)
+                .limit(batch)
+            )
+            with self._engine().connect() as connection:
+                rows = connection.execute(due).all()
+            if not rows:
+                return total
+            total += self.deliver(row.event_id for row in rows)
+            last = rows[-1].id
 
     def _deliver(self, event_id: str) -> Delivery:
         token = str(uuid.uuid4())
