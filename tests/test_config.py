@@ -97,7 +97,7 @@ WRONG = [
     ("CLIENT_SECRET", [CANARY], "string", "quotes"),
     ("ACCESS_TOKEN", f"{CANARY}\t", "control characters", "Copy it again"),
     ("ACCESS_TOKEN", f"{CANARY}ß", "ASCII", "dashboard"),
-    ("SIGNER", object(), "sign", "Give an object"),
+    ("SIGNER", "unsigned", "sign", "Give an object"),
     ("TIMEOUT", 0, "0", "15"),
     ("TIMEOUT", -1, "positive", "15"),
     ("TIMEOUT", "soon", "number", "15"),

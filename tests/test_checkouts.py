@@ -1,0 +1,279 @@
+"""Start: one usable page per order, stored before anybody sees it, and none where none is wanted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import (
+    ConfigurationError,
+    OrderNotPayable,
+    OrderSettled,
+    Pay,
+    PayCheckout,
+    Receive,
+    StartContended,
+    UnsafeCheckoutUrl,
+)
+from flask_paycheckout.client import PaymentsError, TransportFailed, Unauthorized
+from flask_paycheckout.testing import Signals
+from tests.conftest import OpenShop
+from tests.scripted import Shop, garbage, number, refusal, success
+
+
+def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(shop: Shop, signals: Signals) -> None:
+    with shop.app.app_context():
+        checkout = shop.paycheckout.start("o-1")
+    assert (checkout.checkout_id, checkout.order_id, checkout.status) == ("chk-1", "o-1", "created")
+    assert checkout.url == "https://pay.example/checkout/chk-1"
+    assert checkout.total == Pay("12.50", "USD")
+    assert checkout.created_at == checkout.next_read_at == shop.clock.now
+    assert [(told.name, told.order_id, told.checkout_id) for told in signals] == [("checkout_created", "o-1", "chk-1")]
+
+
+@pytest.mark.parametrize(
+    ("total", "sent"),
+    [
+        (Pay("12.50", "USD"), {"inputCurrency": "USD", "inputAmount": Decimal("12.50")}),
+        (
+            Pay("12.50", "USD", receive_in="usdc-polygon"),
+            {"inputCurrency": "USD", "inputAmount": Decimal("12.50"), "outputCurrency": "usdc-polygon"},
+        ),
+        (
+            Receive("20", "EUR", pay_in="USD"),
+            {"inputCurrency": "USD", "outputCurrency": "EUR", "outputAmount": Decimal("20.00")},
+        ),
+    ],
+    ids=["pay", "pay and receive in another", "receive"],
+)
+def test_the_total_is_sent_exactly(shop: Shop, total: Pay | Receive, sent: dict[str, Any]) -> None:
+    shop.totals["o-1"] = total
+    shop.starts()
+    assert shop.service.created == [sent]
+    assert shop.attempts()[0].total == total
+
+
+@pytest.mark.parametrize("status", ["created", "pending"])
+def test_a_usable_page_is_used_again(shop: Shop, status: str) -> None:
+    checkout_id = shop.starts()
+    if status == "pending":
+        shop.service.says(checkout_id, "pending")
+        shop.settles(checkout_id)
+    shop.clock.advance(minutes=14, seconds=29)
+    assert shop.starts() == checkout_id
+    assert len(shop.service.created) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda shop: shop.clock.advance(minutes=14, seconds=30), id="the page is about to end"),
+        pytest.param(lambda shop: shop.totals.update({"o-1": Pay("13", "USD")}), id="dearer"),
+        pytest.param(lambda shop: shop.totals.update({"o-1": Pay("12.50", "EUR")}), id="other currency"),
+        pytest.param(lambda shop: shop.totals.update({"o-1": Receive("12.50", "USD", pay_in="USD")}), id="other side"),
+        pytest.param(lambda shop: (shop.service.says("chk-1", "failed"), shop.settles("chk-1")), id="abandoned"),
+    ],
+)
+def test_a_page_that_no_longer_fits_is_replaced_and_kept(shop: Shop, change: Callable[[Shop], object]) -> None:
+    first = shop.starts()
+    change(shop)
+    second = shop.starts()
+    assert second != first
+    assert [(one.checkout_id, one.current_order_id) for one in shop.attempts()] == [(first, None), (second, "o-1")]
+    assert f'"replaces":"{first}"' in shop.attempt(second).history
+    assert shop.starts() == second
+
+
+def test_a_replaced_page_still_pays(shop: Shop) -> None:
+    first = shop.starts()
+    shop.clock.advance(minutes=15)
+    shop.starts()
+    shop.service.says(first, "completed")
+    assert shop.settles(first).status == "paid"
+
+
+def test_orders_do_not_share_pages(shop: Shop) -> None:
+    assert shop.starts("o-1") != shop.starts("o-2")
+
+
+def test_a_paid_or_held_order_gets_no_other_page(shop: Shop) -> None:
+    shop.has_paid("o-1")
+    shop.has_held("o-2")
+    for order_id, status in (("o-1", "paid"), ("o-2", "held")):
+        with pytest.raises(OrderSettled) as refused:
+            shop.starts(order_id)
+        assert (refused.value.order_id, refused.value.status) == (order_id, status)
+    assert len(shop.service.created) == 2
+
+
+def test_an_order_without_a_total_gets_no_page(shop: Shop) -> None:
+    shop.totals["o-1"] = None
+    with pytest.raises(OrderNotPayable, match=r"'o-1' is not payable: order_total returned None"):
+        shop.starts()
+    assert shop.service.created == []
+
+
+@pytest.mark.parametrize("wrong", [Decimal("12.50"), "12.50", (1, "USD"), 12.5, True, {}], ids=repr)
+def test_an_order_total_of_another_type_is_named(shop: Shop, wrong: Any) -> None:
+    shop.totals["o-1"] = wrong
+    with pytest.raises(TypeError, match="order_total must return Pay, Receive or None, not"):
+        shop.starts()
+    assert shop.service.created == []
+
+
+def test_a_missing_order_total_is_named_with_the_remedy(shop: Shop) -> None:
+    bare = PayCheckout()
+    shop.paycheckout.order_total(bare._ask_shop)
+    with pytest.raises(ConfigurationError, match=r"no order_total is registered.*@paycheckout\.order_total"):
+        shop.starts()
+
+
+@pytest.mark.parametrize("order_id", [7, None, b"o-1"])
+def test_an_order_id_of_another_type_is_named_with_the_remedy(shop: Shop, order_id: Any) -> None:
+    with pytest.raises(TypeError, match=r"write str\(order\.id\)"):
+        shop.starts(order_id)
+
+
+@pytest.mark.parametrize("order_id", ["", "x" * 256, "a\x00b"], ids=["empty", "too long", "NUL"])
+def test_an_order_id_that_cannot_be_stored_is_refused(shop: Shop, order_id: str) -> None:
+    with pytest.raises(ValueError, match="order_id must have 1 to 255 characters"):
+        shop.starts(order_id)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://pay.example/checkout/1", "javascript:alert(1)", "//evil.example", "https://pay.example@evil.example/"],
+)
+def test_a_url_where_no_customer_may_be_sent_is_not_even_stored(shop: Shop, url: str, signals: Signals) -> None:
+    shop.service.page = url
+    with pytest.raises(UnsafeCheckoutUrl):
+        shop.starts()
+    assert shop.attempts() == []
+    assert signals == []
+
+
+def test_only_listed_origins_are_sent_to(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_CHECKOUT_ORIGINS=["https://checkout.example"])
+    with pytest.raises(UnsafeCheckoutUrl, match=r"https://pay\.example, which is not an allowed origin"):
+        shop.starts()
+    shop.service.page = "https://checkout.example/{id}"
+    assert shop.starts() == "chk-2"
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        pytest.param(refusal(401, "Bad signature"), Unauthorized, id="refused"),
+        pytest.param(refusal(503, "Down"), PaymentsError, id="down"),
+        pytest.param(garbage(), TransportFailed, id="garbage"),
+        pytest.param(success({"id": "x" * 256, "url": "https://pay.example/"}), TransportFailed, id="id too long"),
+        pytest.param(success({"id": "a\nb", "url": "https://pay.example/"}), TransportFailed, id="id unprintable"),
+    ],
+)
+def test_a_service_that_makes_no_checkout_leaves_nothing_behind(
+    shop: Shop, answer: Any, error: type[Exception]
+) -> None:
+    shop.service.instead_of_created = [answer] * 3
+    with pytest.raises(error):
+        shop.starts()
+    assert shop.attempts() == []
+    shop.service.instead_of_created = []
+    assert shop.starts()
+
+
+def test_sixteen_starts_at_once_give_one_url(shop: Shop, signals: Signals) -> None:
+    barrier = threading.Barrier(16)
+    given: list[str] = []
+    failed: list[BaseException] = []
+
+    def press() -> None:
+        barrier.wait()
+        try:
+            given.append(shop.starts())
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=press) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert len(given) == 16
+    assert set(given) == {attempt.checkout_id for attempt in shop.attempts()}
+    assert len(set(given)) == 1
+    assert signals.names == ["checkout_created"]
+
+
+def test_a_start_that_loses_a_race_gives_the_winners_page(shop: Shop, signals: Signals) -> None:
+    """The other start is stored while this one's create is still under way."""
+    winner: list[str] = []
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        winner.append(shop.starts())
+
+    shop.service.meanwhile = meanwhile
+    assert shop.starts() == winner[0]
+    assert len(shop.service.created) == 2
+    assert len(shop.attempts()) == 1
+    assert signals.names == ["checkout_created"]
+
+
+def test_an_order_that_is_paid_while_its_new_page_is_made_gets_none(shop: Shop) -> None:
+    first = shop.starts()
+    shop.service.says(first, "completed")
+    shop.clock.advance(minutes=15)
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        shop.settles(first)
+
+    shop.service.meanwhile = meanwhile
+    with pytest.raises(OrderSettled):
+        shop.starts()
+    assert [attempt.status for attempt in shop.attempts()] == ["paid"]
+
+
+def test_a_start_that_keeps_losing_gives_up_and_says_so(shop: Shop) -> None:
+    """Every answer repeats an id that is taken: nothing can be stored, and no URL is handed out."""
+    shop.starts("o-2")
+    shop.service.instead_of_created = [success({"id": "chk-1", "url": "https://pay.example/1"})] * 9
+    with pytest.raises(StartContended, match=r"'o-1' changed while its checkout was being made; try again"):
+        shop.starts("o-1")
+    assert shop.attempts("o-1") == []
+
+
+def test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody(shop: Shop) -> None:
+    from flask_paycheckout import checkout_created
+
+    stored: list[Any] = []
+
+    def look(app: object, *, checkout: Any, **rest: object) -> None:
+        stored.append((checkout.status, shop.attempt(checkout.checkout_id).url))
+
+    with checkout_created.connected_to(look, sender=shop.app):
+        shop.starts()
+    assert stored == [("created", "https://pay.example/checkout/chk-1")]
+
+
+def test_a_failing_receiver_keeps_no_customer_from_paying(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    from flask_paycheckout import checkout_created
+
+    def fail(app: object, **rest: object) -> None:
+        raise RuntimeError("mail is down")
+
+    with checkout_created.connected_to(fail, sender=shop.app):
+        assert shop.starts() == "chk-1"
+    assert "mail is down" in caplog.text
+
+
+def test_a_payment_by_the_other_side_of_the_exchange(shop: Shop) -> None:
+    shop.totals["o-1"] = Receive("12.13", "USD", pay_in="USD")
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed", inputAmount=number("99"))
+    assert shop.settles(checkout_id).status == "paid"
