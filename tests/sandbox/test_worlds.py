@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Barrier, Thread
@@ -15,9 +14,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
 from flask_paycheckout.sandbox.database import db
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.postgres import running_server
 
 THREADS = 8
-POSTGRES = os.environ.get("SANDBOX_TEST_POSTGRES", "")
 
 
 def world_on(database: str, receiver: Receiver | None = None, seed: int | None = 3) -> Flask:
@@ -30,18 +29,27 @@ def world_on(database: str, receiver: Receiver | None = None, seed: int | None =
     )
 
 
-@pytest.fixture(params=["memory", "file", "postgresql"])
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    with running_server() as address:
+        yield address
+
+
+# One group: however many workers run the tests, one of them starts the server.
+POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.xdist_group("sandbox-postgresql"))
+
+
+@pytest.fixture(params=["memory", "file", POSTGRESQL])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Each kind of database; PostgreSQL where SANDBOX_TEST_POSTGRES names an empty one."""
+    """The address of an empty database of each kind."""
     if request.param == "memory":
         yield "sqlite://"
     elif request.param == "file":
         yield f"sqlite:///{tmp_path / 'world.db'}"
-    elif not POSTGRES:
-        pytest.skip("SANDBOX_TEST_POSTGRES names no database")
     else:
-        yield POSTGRES
-        engine = sa.create_engine(POSTGRES.replace("postgresql://", "postgresql+psycopg://"))
+        address = request.getfixturevalue("postgres")
+        yield address
+        engine = sa.create_engine(sa.make_url(address).set(drivername="postgresql+psycopg"))
         db.metadata.drop_all(engine)
         engine.dispose()
 

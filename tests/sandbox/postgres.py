@@ -1,0 +1,51 @@
+"""A PostgreSQL server of the tests' own: made in a temporary folder, reached by a socket in it, gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+
+def programs() -> Path:
+    """The folder of the newest server. Without one the test is skipped, or fails where nothing may be missing."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    if find_spec("psycopg") is None or not (found or on_path):
+        missing = "PostgreSQL or psycopg is not installed"
+        pytest.fail(missing) if os.environ.get("REQUIRE_OPTIONAL_PARTS") else pytest.skip(missing)
+    return found[-1].parent if found else Path(str(on_path)).parent
+
+
+@contextmanager
+def running_server() -> Iterator[str]:
+    """A server with one empty database; gives its address."""
+    bin_folder = programs()
+    # The server refuses to run as root, and pytest's own folders are closed to everybody else.
+    user = "postgres" if os.geteuid() == 0 else None
+    folder = Path(tempfile.mkdtemp(prefix="sandbox-pg-"))
+    if user is not None:
+        shutil.chown(folder, user)
+
+    def run(program: str, *arguments: str) -> None:
+        command = [str(bin_folder / program), *arguments]
+        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL, timeout=60)
+
+    data = str(folder / "data")
+    settings = f"-k {folder} -c listen_addresses= -c fsync=off"
+    try:
+        run("initdb", "-D", data, "-A", "trust", "-U", "postgres", "--no-sync")
+        run("pg_ctl", "-D", data, "-o", settings, "-l", str(folder / "log"), "-w", "start")
+        try:
+            yield f"postgresql://postgres@/postgres?host={folder}"
+        finally:
+            run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
