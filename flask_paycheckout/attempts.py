@@ -116,8 +116,13 @@ class Attempts:
                     raise _OrderPaid
                 connection.execute(table.insert().values(row))
                 return self._add_event(connection, Status.CREATED, order_id, checkout_id, 0, now, None)
-        except (IntegrityError, _OrderPaid):
+        except _OrderPaid:
             return None
+        except IntegrityError:
+            if self._exists((table.c.checkout_id == checkout_id) | self._other_current(order_id, replaces)):
+                return None
+            # Nobody was first: the table refuses the row for a reason of its own, which must be seen.
+            raise
 
     def note(self, attempt: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any) -> bool:
         """Write down what was seen without moving the attempt; False when it moved meanwhile."""
@@ -220,7 +225,20 @@ class Attempts:
                     )
                 ]
         except IntegrityError:
-            return None
+            unmoved = (table.c.id == attempt.id) & (table.c.revision == attempt.revision)
+            if self._exists(table.c.paid_order_id == attempt.order_id) or not self._exists(unmoved):
+                return None
+            raise
+
+    def _exists(self, condition: ColumnElement[bool]) -> bool:
+        with self._engine().connect() as connection:
+            found = select(exists().select_from(self._models.checkouts).where(condition))
+            return bool(connection.execute(found).scalar_one())
+
+    def _other_current(self, order_id: str, than: CheckoutMixin | None) -> ColumnElement[bool]:
+        table = self._models.checkouts
+        current = table.c.current_order_id == order_id
+        return current if than is None else current & (table.c.id != than.id)
 
     def _next_read(self, attempt: CheckoutMixin, planned: datetime | None) -> ColumnElement[Any]:
         """The planned time, or the earlier one that a webhook asked for since `attempt` was loaded.

@@ -1,0 +1,136 @@
+"""The statements on the checkout table: each claim is one's own, each move is refused when somebody was first."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import String
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import mapped_column
+
+from flask_paycheckout import CheckoutMixin, EventMixin, Pay
+from flask_paycheckout.states import Status
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+
+
+def pays(shop: Shop, attempt: Any) -> list[str] | None:
+    return shop.runtime.attempts.move(attempt, Status.PAID, shop.clock.now, "{}\n", next_read_at=None)
+
+
+def test_a_due_read_is_claimed_once(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    attempts = shop.runtime.attempts
+    assert attempts.due(shop.clock.now, 10) == [checkout_id]
+    assert attempts.count_due(shop.clock.now) == 1
+    assert attempts.claim_read(checkout_id, shop.clock.now)
+    assert not attempts.claim_read(checkout_id, shop.clock.now)
+    assert attempts.due(shop.clock.now, 10) == []
+    shop.clock.advance(seconds=60)
+    assert attempts.claim_read(checkout_id, shop.clock.now), "a claimant that died is replaced"
+
+
+def test_the_longest_overdue_comes_first(shop: Shop) -> None:
+    first = shop.starts("o-1")
+    shop.clock.advance(seconds=1)
+    second = shop.starts("o-2")
+    assert shop.runtime.attempts.due(shop.clock.now, 10) == [first, second]
+    assert shop.runtime.attempts.due(shop.clock.now, 1) == [first]
+
+
+def test_a_pages_read_is_claimed_once(shop: Shop) -> None:
+    seen = shop.attempt(shop.starts())
+    assert shop.runtime.attempts.claim_page_read(seen, shop.clock.now)
+    assert not shop.runtime.attempts.claim_page_read(seen, shop.clock.now)
+
+
+def test_a_note_about_a_checkout_that_moved_is_refused(shop: Shop) -> None:
+    seen = shop.attempt(shop.starts())
+    shop.service.says(seen.checkout_id, "pending")
+    shop.settles(seen.checkout_id)
+    assert not shop.runtime.attempts.note(seen, None, shop.clock.now, reads=99)
+    assert shop.attempt(seen.checkout_id).reads == 1
+
+
+def test_of_two_moves_from_one_state_the_second_is_refused(shop: Shop) -> None:
+    seen = shop.attempt(shop.starts())
+    assert pays(shop, seen) is not None
+    assert pays(shop, seen) is None
+    assert len(shop.events("order_paid")) == 1
+
+
+def test_a_second_attempt_of_a_paid_order_cannot_be_paid(shop: Shop) -> None:
+    first = shop.attempt(shop.starts())
+    shop.clock.advance(minutes=15)
+    second = shop.attempt(shop.starts())
+    assert pays(shop, second) is not None
+    assert pays(shop, first) is None
+    assert shop.attempt(first.checkout_id).status == "created"
+
+
+def test_a_move_and_its_event_are_one_transaction(shop: Shop) -> None:
+    seen = shop.attempt(shop.starts())
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER no_events BEFORE INSERT ON paycheckout_event"
+            " WHEN NEW.name = 'order_paid' BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        )
+    with pytest.raises(IntegrityError, match="disk full"):
+        pays(shop, seen)
+    assert shop.attempt(seen.checkout_id).status == "created"
+
+
+def test_a_checkout_and_its_event_are_one_transaction(shop: Shop) -> None:
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "CREATE TRIGGER no_events BEFORE INSERT ON paycheckout_event BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+        )
+    with pytest.raises(IntegrityError, match="disk full"):
+        shop.starts()
+    assert shop.attempts() == []
+    assert len(shop.service.created) == 1, "a failing database is not a lost race: nothing is made again"
+
+
+@pytest.mark.parametrize("mixin", [CheckoutMixin, EventMixin])
+def test_an_own_column_that_nobody_fills_is_reported_and_not_taken_for_a_lost_race(
+    open_shop: OpenShop, mixin: type[Any]
+) -> None:
+    def add_model(db: SQLAlchemy) -> None:
+        type("Own", (mixin, db.Model), {"shelf": mapped_column(String(20), nullable=False)})
+
+    shop = open_shop(prepare=add_model)
+    with pytest.raises(IntegrityError, match="shelf"):
+        shop.starts()
+    assert len(shop.service.created) == 1
+
+
+def test_webhooks_are_counted_and_the_cool_down_bounds_their_reads(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    cooldown = timedelta(seconds=5)
+
+    def hints() -> bool:
+        return shop.runtime.attempts.note_webhook(shop.attempt(checkout_id), shop.clock.now, cooldown)
+
+    assert [hints(), hints(), hints()] == [True, False, False]
+    shop.clock.advance(seconds=5)
+    assert hints()
+    assert shop.attempt(checkout_id).webhooks == 4
+
+
+def test_a_webhook_within_the_cool_down_is_read_at_its_end(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.runtime.notices.receive(checkout_id)
+    shop.clock.advance(seconds=1)
+    shop.runtime.notices.receive(checkout_id)
+    assert shop.attempt(checkout_id).next_read_at == shop.clock.now + timedelta(seconds=5)
+
+
+def test_a_replaced_attempt_gives_its_place_to_the_new_one_only(shop: Shop) -> None:
+    seen = shop.attempt(shop.starts())
+    store = shop.runtime.attempts.store
+    assert store("o-1", "chk-8", "https://pay.example/8", Pay("1", "USD"), shop.clock.now, seen) is not None
+    assert store("o-1", "chk-9", "https://pay.example/9", Pay("1", "USD"), shop.clock.now, seen) is None
+    assert [attempt.checkout_id for attempt in shop.attempts()] == ["chk-1", "chk-8"]
