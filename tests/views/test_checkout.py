@@ -1,0 +1,87 @@
+"""The pay button's route: sends a customer to the service's page, and to nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from flask import render_template_string
+from werkzeug.test import TestResponse
+
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.scripted import CLIENT_SECRET, SAME_SITE, Answer, Shop, garbage, refusal, success
+
+
+def presses_pay(shop: Shop, order_id: str = "o-1", token: str | None = None) -> TestResponse:
+    token = token or shop.runtime.tokens.sign(PAY, order_id)
+    return shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=SAME_SITE)
+
+
+def test_the_customer_is_sent_to_the_url_that_the_service_returned(shop: Shop) -> None:
+    answer = presses_pay(shop)
+    assert (answer.status_code, answer.location) == (303, "https://pay.example/checkout/chk-1")
+    assert shop.attempts()[0].url == answer.location
+
+
+def test_pressing_twice_leads_to_the_same_page(shop: Shop) -> None:
+    assert presses_pay(shop).location == presses_pay(shop).location
+
+
+@pytest.mark.parametrize("status", ["paid", "held"])
+def test_an_order_whose_money_is_here_leads_to_its_status_page(shop: Shop, status: str) -> None:
+    shop.has_paid() if status == "paid" else shop.has_held()
+    answer = presses_pay(shop)
+    assert answer.status_code == 303
+    assert f'data-status="{status}"' in shop.browser.get(answer.location).text
+
+
+def test_unknown_tampered_and_unpayable_orders_get_one_answer(shop: Shop) -> None:
+    shop.totals["o-2"] = None
+    good = shop.runtime.tokens.sign(PAY, "o-1")
+    answers = [
+        presses_pay(shop, "o-404"),
+        presses_pay(shop, "o-2"),
+        presses_pay(shop, token=good[:-3]),
+        presses_pay(shop, token=shop.runtime.tokens.sign(STATUS, "o-1")),
+    ]
+    assert [answer.status_code for answer in answers] == [404] * 4
+    assert len({answer.data for answer in answers}) == 1
+    assert shop.service.created == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "retry_after"),
+    [
+        pytest.param(refusal(503, "Down"), "3600", id="down, says when to come back"),
+        pytest.param(refusal(401, "Bad signature"), "3600", id="refused"),
+        pytest.param(garbage(), "3600", id="garbage"),
+        pytest.param(success({"id": "a", "url": "javascript:alert(1)"}), "10", id="unsafe URL"),
+        pytest.param(success({"id": "a\n", "url": "https://pay.example"}), "10", id="unusable id"),
+    ],
+)
+def test_a_service_that_makes_no_page_is_a_503_with_a_way_to_try_again(
+    shop: Shop, answer: Answer, retry_after: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.service.instead_of_created = [answer] * 3
+    response = presses_pay(shop)
+    assert (response.status_code, response.headers["Retry-After"]) == (503, retry_after)
+    assert 'method="post"' in response.text
+    assert "Try again" in response.text
+    assert "no checkout for order o-1" in caplog.text
+    assert CLIENT_SECRET not in caplog.text + response.text
+    assert "alert(1)" not in caplog.text + response.text
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT"])
+def test_only_a_post_makes_a_checkout(shop: Shop, method: str) -> None:
+    token = shop.runtime.tokens.sign(PAY, "o-1")
+    assert shop.browser.open(f"/paycheckout/orders/{token}/checkout", method=method).status_code == 405
+
+
+@pytest.mark.parametrize("order_id", ["o-1", 7, "ä/ö"])
+def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop, order_id: object) -> None:
+    with shop.app.test_request_context():
+        form = render_template_string("{{ paycheckout_button(order_id, label='Pay <now>') }}", order_id=order_id)
+    token = form.split("/orders/")[1].split("/checkout")[0]
+    assert shop.runtime.tokens.read(PAY, token) == str(order_id)
+    assert 'method="post"' in form
+    assert "Pay &lt;now&gt;" in form
+    assert "12.5" not in form

@@ -1,0 +1,163 @@
+"""The order's status page and its JSON: by link alone, fresh when that is due, and without amounts or ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from werkzeug.test import TestResponse
+
+from flask_paycheckout import Pay
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.scripted import Shop
+
+
+def opens(shop: Shop, order_id: str = "o-1", suffix: str = "") -> TestResponse:
+    return shop.browser.get(f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, order_id)}{suffix}")
+
+
+def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
+    answer = opens(shop, order_id, "/status")
+    assert answer.status_code == 200
+    read: dict[str, Any] = answer.get_json()
+    return read
+
+
+def reach(shop: Shop, status: str) -> None:
+    """Brings the order "o-1" to this status."""
+    if status == "paid":
+        shop.has_paid()
+    elif status == "held":
+        shop.has_held()
+    elif status != "unpaid":
+        checkout_id = shop.starts()
+        if status == "pending":
+            shop.service.says(checkout_id, "pending")
+        if status == "abandoned":
+            shop.service.says(checkout_id, "failed")
+        shop.settles(checkout_id)
+
+
+STATUSES = ["unpaid", "created", "pending", "paid", "held", "abandoned"]
+
+
+@pytest.mark.parametrize(
+    ("status", "final", "poll_after"),
+    [
+        ("unpaid", False, 20),
+        ("created", False, 3),
+        ("pending", False, 3),
+        ("paid", True, 0),
+        ("held", False, 20),
+        ("abandoned", False, 20),
+    ],
+)
+def test_the_json_has_three_fields_and_no_more(shop: Shop, status: str, final: bool, poll_after: int) -> None:
+    reach(shop, status)
+    assert asks(shop) == {"status": status, "final": final, "pollAfter": poll_after}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_the_page_shows_the_status_and_the_way_to_pay_while_one_is_wanted(shop: Shop, status: str) -> None:
+    reach(shop, status)
+    page = opens(shop).text
+    assert f'data-status="{status}"' in page
+    assert ("<form" in page) is (status not in ("paid", "held"))
+    assert ("status.js" in page) is (status != "paid")
+    assert ('http-equiv="refresh"' in page) is (status != "paid")
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_neither_page_nor_json_names_an_amount_or_an_id(shop: Shop, status: str) -> None:
+    shop.totals["o-1"] = Pay("4711.12", "USD")
+    if status == "paid":
+        checkout_id = shop.starts()
+        shop.service.says(checkout_id, "completed", inputAmount=4711.12)
+        shop.settles(checkout_id)
+    else:
+        reach(shop, status)
+    for answer in (opens(shop), opens(shop, suffix="/status")):
+        assert "4711" not in answer.text
+        assert "chk-1" not in answer.text
+        assert "pay.example" not in answer.text
+
+
+def test_an_order_that_cannot_be_paid_shows_no_button(shop: Shop) -> None:
+    shop.totals["o-1"] = None
+    assert "<form" not in opens(shop).text
+
+
+def test_a_visit_finds_the_payment_when_no_webhook_came(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    assert asks(shop)["status"] == "paid"
+    assert shop.attempt(checkout_id).found_by == "status page"
+
+
+def test_visits_share_one_read_in_five_seconds(shop: Shop) -> None:
+    shop.starts()
+    for _ in range(5):
+        asks(shop)
+    assert len(shop.service.reads) == 1
+    shop.clock.advance(seconds=5)
+    asks(shop)
+    assert len(shop.service.reads) == 2
+
+
+def test_every_due_attempt_is_read_and_not_only_the_newest(shop: Shop) -> None:
+    first = shop.starts()
+    shop.clock.advance(minutes=15)
+    shop.starts()
+    shop.service.says(first, "completed")
+    assert asks(shop)["status"] == "paid"
+    assert len(shop.service.reads) == 2
+
+
+@pytest.mark.parametrize("status", ["paid", "held"])
+def test_a_settled_order_is_not_read_again(shop: Shop, status: str) -> None:
+    reach(shop, status)
+    shop.service.reads.clear()
+    shop.clock.advance(hours=1)
+    asks(shop)
+    assert shop.service.reads == []
+
+
+def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    checkout_id = shop.starts()
+    shop.service.fails(checkout_id)
+    assert asks(shop)["status"] == "created"
+    assert "could not be read for its page" in caplog.text
+    asks(shop)
+    assert len(shop.service.reads) == 1, "the pages keep to the back-off"
+
+
+def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_customer_looks(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "failed")
+    shop.settles(checkout_id)
+    shop.clock.advance(days=8)
+    shop.reconciles()
+    assert shop.attempt(checkout_id).next_read_at is None
+    shop.service.says(checkout_id, "completed")
+    shop.clock.advance(days=1)
+    assert asks(shop)["status"] == "paid"
+
+
+@pytest.mark.parametrize("suffix", ["", "/status"])
+def test_forged_foreign_and_expired_links_get_one_answer(shop: Shop, suffix: str) -> None:
+    tokens = shop.runtime.tokens
+    expired = tokens.sign(STATUS, "o-1")
+    foreign = tokens.sign(PAY, "o-1")
+    shop.clock.advance(days=91)
+    good = tokens.sign(STATUS, "o-1")
+    answers = [
+        shop.browser.get(f"/paycheckout/orders/{token}{suffix}")
+        for token in (expired, foreign, good[:-2], "o-1", "%00", "%ff", "x" * 3000)
+    ]
+    assert [answer.status_code for answer in answers] == [404] * len(answers)
+    assert len({answer.data for answer in answers}) == 1
+
+
+def test_an_unknown_order_with_a_good_link_is_unpaid_and_not_payable(shop: Shop) -> None:
+    assert asks(shop, "o-404")["status"] == "unpaid"
+    assert "<form" not in opens(shop, "o-404").text

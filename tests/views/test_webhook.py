@@ -1,0 +1,213 @@
+"""The webhook route: strict about what it reads, silent about what it knows, and a 200 only for what is stored."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+
+PATH = "/paycheckout/webhook"
+
+
+def hook(checkout_id: object = "chk-1", **more: object) -> dict[str, Any]:
+    return {"json": {"orderId": checkout_id, **more}}
+
+
+def test_a_hint_about_a_known_checkout_is_stored_and_read(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    answer = shop.browser.post(PATH, **hook(checkout_id))
+    assert (answer.status_code, answer.get_json()) == (200, {"received": True})
+    attempt = shop.attempt(checkout_id)
+    assert (attempt.status, attempt.found_by, attempt.webhooks) == ("paid", "webhook", 1)
+
+
+def test_what_the_webhook_itself_says_is_not_evidence(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending")
+    shop.browser.post(PATH, **hook(checkout_id, status="completed", amount=12.5))
+    assert shop.attempt(checkout_id).status == "pending"
+
+
+IDS = [
+    pytest.param("chk-404", id="unknown"),
+    pytest.param("o-1", id="an order's id"),
+    pytest.param("", id="empty"),
+    pytest.param("x" * 60_000, id="huge"),
+    pytest.param("a\x00b", id="NUL"),
+    pytest.param("\u202e\u0000", id="controls"),
+    pytest.param("../../etc/passwd", id="path"),
+    pytest.param("' OR 1=1 --", id="quotes"),
+    pytest.param("日本", id="other script"),
+]
+
+
+@pytest.mark.parametrize("checkout_id", IDS)
+def test_an_unknown_id_gets_the_same_answer_and_costs_no_read(shop: Shop, checkout_id: str) -> None:
+    known = shop.starts()
+    of_known = shop.browser.post(PATH, **hook(known))
+    shop.service.reads.clear()
+    of_unknown = shop.browser.post(PATH, **hook(checkout_id))
+    assert (of_unknown.status_code, of_unknown.data) == (of_known.status_code, of_known.data)
+    assert set(of_unknown.headers.keys()) == set(of_known.headers.keys())
+    assert shop.service.reads == []
+
+
+@pytest.mark.parametrize("status", ["paid", "held", "rejected"])
+def test_a_decided_checkout_costs_no_read(shop: Shop, status: str) -> None:
+    checkout_id = shop.has_paid() if status == "paid" else shop.has_held()
+    if status == "rejected":
+        shop.resolves(checkout_id, accept=False)
+    shop.service.reads.clear()
+    assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
+    assert shop.service.reads == []
+
+
+def test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    for _ in range(20):
+        assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
+    assert shop.service.reads == [checkout_id]
+    shop.clock.advance(seconds=5)
+    shop.browser.post(PATH, **hook(checkout_id))
+    assert len(shop.service.reads) == 2
+
+
+def test_a_cool_down_of_zero_reads_every_time(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEBHOOK_COOLDOWN=0)
+    checkout_id = shop.starts()
+    for _ in range(3):
+        shop.browser.post(PATH, **hook(checkout_id))
+    assert len(shop.service.reads) == 3
+
+
+BAD = [
+    pytest.param(b"", id="empty"),
+    pytest.param(b"orderId=chk-1", id="a form"),
+    pytest.param(b"[]", id="a list"),
+    pytest.param(b'"chk-1"', id="a string"),
+    pytest.param(b"null", id="null"),
+    pytest.param(b"{}", id="no id"),
+    pytest.param(b'{"orderId": null}', id="id null"),
+    pytest.param(b'{"orderId": 7}', id="id a number"),
+    pytest.param(b'{"orderId": ["chk-1"]}', id="id a list"),
+    pytest.param(b'{"orderid": "chk-1"}', id="id in another case"),
+    pytest.param(b'{"orderId": "chk-1"', id="cut off"),
+    pytest.param(b'{"orderId": "chk-1"}x', id="more behind"),
+    pytest.param(b'{"orderId": "\xff\xfe"}', id="not UTF-8"),
+    pytest.param(b'{"orderId": "\\ud800"}', id="half a surrogate pair"),
+    pytest.param(b"[" * 60_000, id="deep list"),
+    pytest.param(b'{"a":' * 10_000 + b"1" + b"}" * 10_000, id="deep object"),
+    pytest.param(b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b',"orderId":7}', id="deep in an ignored field"),
+    pytest.param(gzip.compress(b'{"orderId": "chk-1"}'), id="gzip"),
+    pytest.param("{'orderId': 'chk-1'}".encode("utf-16"), id="UTF-16"),
+]
+
+
+@pytest.mark.parametrize("body", BAD)
+def test_what_is_no_json_object_with_a_string_id_is_a_400(shop: Shop, body: bytes) -> None:
+    answer = shop.browser.post(PATH, data=body, content_type="application/json")
+    assert (answer.status_code, answer.get_json()) == (400, {"error": "send a JSON object with a string orderId"})
+
+
+@pytest.mark.parametrize("content_type", [None, "text/plain", "application/x-www-form-urlencoded", "nonsense"])
+def test_the_content_type_does_not_matter(shop: Shop, content_type: str | None) -> None:
+    """The interface does not say which one the service sends."""
+    body = b'{"orderId": "chk-1"}'
+    assert shop.browser.post(PATH, data=body, content_type=content_type).status_code == 200
+
+
+@pytest.mark.parametrize(("size", "status"), [(64 * 1024, 200), (64 * 1024 + 1, 413)])
+def test_a_body_over_64_kib_is_a_413(shop: Shop, size: int, status: int) -> None:
+    frame = b'{"orderId": "chk-1", "x": ""}'
+    body = frame[:-2] + b"x" * (size - len(frame)) + frame[-2:]
+    assert len(body) == size
+    assert shop.browser.post(PATH, data=body, content_type="application/json").status_code == status
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
+def test_other_methods_are_a_405(shop: Shop, method: str) -> None:
+    assert shop.browser.open(PATH, method=method).status_code == 405
+
+
+class DatabaseDown:
+    """Every statement fails, as when the server is away."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+
+    def __enter__(self) -> None:
+        with self.shop.app.app_context():
+            event.listen(self.shop.db.engine, "before_cursor_execute", self._fail)
+
+    def __exit__(self, *failure: object) -> None:
+        with self.shop.app.app_context():
+            event.remove(self.shop.db.engine, "before_cursor_execute", self._fail)
+
+    def _fail(self, connection: object, cursor: object, statement: str, *rest: object) -> None:
+        raise OperationalError(statement, None, Exception("server closed the connection"))
+
+
+def test_what_could_not_be_stored_is_a_503_and_comes_again(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    with DatabaseDown(shop):
+        answer = shop.browser.post(PATH, **hook(checkout_id))
+    assert (answer.status_code, answer.get_json()) == (503, {"error": "not stored, send it again"})
+    assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
+    assert shop.attempt(checkout_id).status == "paid"
+
+
+def test_a_hint_that_is_stored_is_a_200_though_the_service_is_away(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    checkout_id = shop.starts()
+    shop.service.fails(checkout_id)
+    assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
+    assert "not read now, reconcile will" in caplog.text
+    shop.service.says(checkout_id, "completed")
+    shop.clock.advance(seconds=5)
+    assert shop.reconciles().changed == 1
+
+
+def test_a_deferred_webhook_reads_nothing_and_leaves_the_read_due(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
+    assert shop.service.reads == []
+    assert shop.attempt(checkout_id).next_read_at == shop.clock.now
+    assert shop.reconciles().changed == 1
+
+
+SECRET = "wh-secret-1"
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        (f"/webhook/{SECRET}", 200),
+        ("/webhook", 404),
+        ("/webhook/", 404),
+        (f"/webhook/{SECRET}x", 404),
+        (f"/webhook/{SECRET.upper()}", 404),
+        ("/webhook/%ff%fe", 404),
+        ("/webhook/%00", 404),
+    ],
+)
+def test_with_a_secret_only_its_path_is_served(open_shop: OpenShop, path: str, status: int) -> None:
+    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET=SECRET)
+    checkout_id = shop.starts()
+    assert shop.browser.post(f"/paycheckout{path}", **hook(checkout_id)).status_code == status
+    assert shop.attempt(checkout_id).webhooks == (1 if status == 200 else 0)
+
+
+def test_without_a_secret_the_longer_path_is_not_served(shop: Shop) -> None:
+    """One registered address, and no second one that a guess could find."""
+    assert shop.browser.post(f"{PATH}/anything", **hook()).status_code == 404
