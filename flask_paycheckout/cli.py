@@ -88,7 +88,7 @@ def resolve(checkout_id: str, accept: bool, by: str, why: str) -> None:
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def sandbox(arguments: tuple[str, ...]) -> None:
     """The same as `python -m flask_paycheckout.sandbox`, with the same options."""
-    from flask_paycheckout.sandbox.__main__ import main
+    from flask_paycheckout.sandbox.command import main
 
     raise SystemExit(main(list(arguments)))
 

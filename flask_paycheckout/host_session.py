@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import StaticPool, event
+from sqlalchemy import Connection, StaticPool, event
 from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction
 
 from flask_paycheckout.errors import UncommittedChanges
@@ -13,6 +13,7 @@ from flask_paycheckout.errors import UncommittedChanges
 __all__ = ["refuse_uncommitted", "watch_writes"]
 
 _WROTE = "flask_paycheckout_wrote"
+_COUNT = "flask_paycheckout_count"
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
 
 
@@ -21,6 +22,7 @@ def watch_writes(db: SQLAlchemy) -> None:
     if not event.contains(db.session, "after_flush", _after_flush):
         event.listen(db.session, "after_flush", _after_flush)
         event.listen(db.session, "do_orm_execute", _on_execute)
+        event.listen(db.session, "after_begin", _on_begin)
         event.listen(db.session, "after_transaction_end", _on_end)
 
 
@@ -34,14 +36,36 @@ def refuse_uncommitted(db: SQLAlchemy, call: str, *, only_if_blocking: bool = Fa
     if not db.session.registry.has():
         return
     session = db.session()
-    written = session.info.get(_WROTE)
-    if only_if_blocking:
-        blocks = db.engine.dialect.name == "sqlite" or isinstance(db.engine.pool, StaticPool)
-        if not (blocks and written):
-            return
-    changed = written or _pending(session)
+    single_writer = db.engine.dialect.name == "sqlite" or isinstance(db.engine.pool, StaticPool)
+    if only_if_blocking and not single_writer:
+        return
+    written = session.info.get(_WROTE) or _wrote_unseen(session)
+    locked = single_writer and _holds_lock(session)
+    changed = written or (_pending(session) if locked or not only_if_blocking else "")
     if changed:
         raise UncommittedChanges(call, changed)
+    if locked and not session.in_nested_transaction():
+        # Where every transaction takes SQLite's one write lock, a session that only read would lock us out for ever.
+        session.rollback()
+
+
+def _connection_of(session: Session) -> Any:
+    """The SQLite connection of the session's open transaction, or None."""
+    if not session.in_transaction():
+        return None
+    return session.connection().connection.dbapi_connection
+
+
+def _wrote_unseen(session: Session) -> str:
+    """Rows that a plain connection changed, past every event of the session; SQLite counts them."""
+    before, connection = session.info.get(_COUNT), _connection_of(session)
+    changed = before is not None and getattr(connection, "total_changes", before) != before
+    return "rows written through its connection" if changed else ""
+
+
+def _holds_lock(session: Session) -> bool:
+    """Whether the session's SQLite connection is inside a real transaction, not only in SQLAlchemy's view."""
+    return bool(getattr(_connection_of(session), "in_transaction", False))
 
 
 def _pending(session: Session) -> str:
@@ -64,6 +88,12 @@ def _is_written_out(statement: Any) -> bool:
     return getattr(statement, "text", "").lstrip()[:6].upper() in _WRITES
 
 
+def _on_begin(session: Session, transaction: SessionTransaction, connection: Connection) -> None:
+    if transaction.parent is None:
+        session.info[_COUNT] = getattr(connection.connection.dbapi_connection, "total_changes", None)
+
+
 def _on_end(session: Session, transaction: SessionTransaction) -> None:
     if transaction.parent is None:
         session.info.pop(_WROTE, None)
+        session.info.pop(_COUNT, None)

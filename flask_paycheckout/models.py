@@ -164,10 +164,14 @@ class Models:
 
 def make_models(db: SQLAlchemy) -> Models:
     """The mapped classes on this `db`: the shop's own subclasses of the mixins where it has them, else plain ones."""
-    return Models(
-        _mapped(db, CheckoutMixin, "PayCheckoutCheckout"),
-        _mapped(db, EventMixin, "PayCheckoutEvent"),
-    )
+    held = db.metadata.info.get(__name__)
+    if not isinstance(held, Models):
+        # SQLAlchemy forgets classes that nobody else holds; these live as long as the `db` whose tables they are.
+        held = db.metadata.info[__name__] = Models(
+            _mapped(db, CheckoutMixin, "PayCheckoutCheckout"),
+            _mapped(db, EventMixin, "PayCheckoutEvent"),
+        )
+    return held
 
 
 def total_columns(total: Total) -> dict[str, str | None]:

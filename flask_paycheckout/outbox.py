@@ -136,11 +136,15 @@ class Outbox:
         with self._engine().begin() as connection:
             if connection.execute(claim).rowcount != 1:
                 return None
-        model = self._models.Event
-        with Session(self._engine(), expire_on_commit=False) as session:
-            event = session.scalars(select(model).where(model.event_id == event_id)).one()
-            session.expunge_all()
+        event: EventMixin = self._detached(self._models.Event, "event_id", event_id)
         return event
+
+    def _detached(self, model: type[Any], key: str, value: str) -> Any:
+        """One row as a mapped object that belongs to no session."""
+        with Session(self._engine(), expire_on_commit=False) as session:
+            found = session.scalars(select(model).where(getattr(model, key) == value)).one()
+            session.expunge(found)
+        return found
 
     def _receivers(self, signal_name: str) -> Iterator[tuple[str, Callable[..., object]]]:
         """The signal's receivers with a name each that is the same in every process of the shop."""
@@ -158,10 +162,11 @@ class Outbox:
             yield (name if seen[name] == 1 else f"{name}#{seen[name]}"), receiver
 
     def _run(self, event: EventMixin, receiver: Callable[..., object], done: list[str], token: str, last: bool) -> None:
-        model = self._models.Checkout
+        checkout = self._detached(self._models.Checkout, "checkout_id", event.checkout_id)
         with self._scope() as session:
             try:
-                checkout = session.scalars(select(model).where(model.checkout_id == event.checkout_id)).one()
+                # Loaded elsewhere: a receiver that only calls another service opens no transaction meanwhile.
+                session.add(checkout)
                 extra = {} if event.reason is None else {"reason": event.reason}
                 receiver(self._sender, order_id=event.order_id, checkout=checkout, event_id=event.event_id, **extra)
                 session.flush()

@@ -80,7 +80,13 @@ class Runtime:
 
     def standing(self, order_id: str) -> Standing:
         """How an order stands, for its customer."""
+        refuse_uncommitted(self.db, "the status page", only_if_blocking=True)
         return self.standings.of(order_id)
+
+    def receive_webhook(self, checkout_id: str) -> None:
+        """Take in a webhook's hint."""
+        refuse_uncommitted(self.db, "the webhook", only_if_blocking=True)
+        self.notices.receive(checkout_id)
 
     def explain(self, order_id: str) -> Explanation:
         """The story of an order."""

@@ -38,7 +38,7 @@ def webhook(secret: str | None = None) -> Response:
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return _answer(400, error="send a JSON object with a string orderId")
     try:
-        runtime().notices.receive(notice.order_id)
+        runtime().receive_webhook(notice.order_id)
     except SQLAlchemyError:
         _log.exception("a webhook could not be stored")
         return _answer(503, error="not stored, send it again")

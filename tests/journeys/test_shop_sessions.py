@@ -1,0 +1,140 @@
+"""The shop's own session: what it holds half-done is never committed, lost, or in our way."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import event
+
+from flask_paycheckout import Pay, PayCheckout, UncommittedChanges, order_paid
+from flask_paycheckout.testing import Sandbox
+from tests.journeys.conftest import SAME_SITE
+
+
+class ImmediateShop:
+    """A shop whose every transaction takes SQLite's write lock, as careful ones do, and gives up after a moment."""
+
+    def __init__(self, sandbox: Sandbox, path: Path) -> None:
+        self.app, self.db, self.paycheckout = Flask("immediate"), SQLAlchemy(), PayCheckout()
+        self.app.config.update(
+            sandbox.config,
+            TESTING=True,
+            SECRET_KEY="immediate",
+            SQLALCHEMY_DATABASE_URI=f"sqlite:///{path}",
+            SQLALCHEMY_ENGINE_OPTIONS={"connect_args": {"timeout": 0.2}},
+        )
+        self.db.init_app(self.app)
+        self.orders = self.db.Table("orders", self.db.Column("id", self.db.String, primary_key=True))
+        self.paycheckout.init_app(self.app, self.db, transport=sandbox.transport)
+        self.paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+        with self.app.app_context():
+            event.listen(self.db.engine, "connect", _leave_transactions_to_us)
+            event.listen(self.db.engine, "begin", _begin_immediately)
+            self.db.create_all()
+
+    def reads(self) -> None:
+        self.db.session.execute(self.db.select(self.orders)).all()
+
+    def writes_unseen(self) -> None:
+        self.db.session.connection().connection.cursor().execute("INSERT INTO orders VALUES ('raw')")
+
+    def stored(self) -> list[str]:
+        with self.app.app_context():
+            return list(self.db.session.scalars(self.db.select(self.orders.c.id)))
+
+
+def _leave_transactions_to_us(connection: Any, record: object) -> None:
+    connection.isolation_level = None
+
+
+def _begin_immediately(connection: Any) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+@pytest.fixture
+def shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[ImmediateShop]:
+    shop = ImmediateShop(paycheckout_sandbox, tmp_path / "immediate.db")
+    yield shop
+    with shop.app.app_context():
+        shop.db.engine.dispose()
+
+
+def test_a_session_that_only_read_is_no_obstacle(shop: ImmediateShop, paycheckout_sandbox: Sandbox) -> None:
+    with shop.app.app_context():
+        shop.reads()
+        checkout = shop.paycheckout.start("o-1")
+        paycheckout_sandbox.pay(checkout.checkout_id)
+        shop.reads()
+        assert shop.paycheckout.settle(checkout.checkout_id).status == "paid"
+        shop.reads()
+        assert shop.paycheckout.reconcile().clean
+
+
+def test_a_shop_that_reads_before_every_request_is_no_obstacle(
+    shop: ImmediateShop, paycheckout_sandbox: Sandbox
+) -> None:
+    shop.app.before_request(shop.reads)
+    with shop.app.app_context():
+        pay_url, status_url = shop.paycheckout.pay_url("o-1"), shop.paycheckout.status_url("o-1")
+    paycheckout_sandbox.deliver_to(shop.app.test_client())
+    answer = shop.app.test_client().post(pay_url, headers=SAME_SITE)
+    assert answer.status_code == 303
+    paycheckout_sandbox.pay(answer.location.rsplit("/", 1)[1])
+    assert [webhook["attempts"][-1]["answer"] for webhook in paycheckout_sandbox.webhooks] == [{"status": 200}]
+    assert shop.app.test_client().get(status_url + "/status").get_json()["status"] == "paid"
+
+
+@pytest.mark.parametrize("call", ["start", "settle", "reconcile"])
+def test_rows_written_past_the_session_are_noticed_and_kept(shop: ImmediateShop, call: str) -> None:
+    with shop.app.app_context():
+        checkout_id = shop.paycheckout.start("o-1").checkout_id
+        shop.writes_unseen()
+        calls: dict[str, Callable[[], Any]] = {
+            "start": lambda: shop.paycheckout.start("o-2"),
+            "settle": lambda: shop.paycheckout.settle(checkout_id),
+            "reconcile": shop.paycheckout.reconcile,
+        }
+        with pytest.raises(UncommittedChanges, match="commit"):
+            calls[call]()
+        shop.db.session.commit()
+    assert shop.stored() == ["raw"]
+
+
+def test_a_receiver_that_only_calls_out_holds_no_lock(shop: ImmediateShop, paycheckout_sandbox: Sandbox) -> None:
+    """Other processes of the shop can write while a receiver waits for its warehouse."""
+
+    def slow(app: object, *, checkout: Any, **extra: object) -> None:
+        assert checkout.status == "paid"
+        with shop.db.engine.begin() as other_process:
+            other_process.execute(shop.orders.insert().values(id="meanwhile"))
+
+    with order_paid.connected_to(slow, sender=shop.app), shop.app.app_context():
+        paycheckout_sandbox.pay(shop.paycheckout.start("o-1").checkout_id)
+        report = shop.paycheckout.reconcile()
+    assert (report.changed, report.failed) == (1, 0)
+    assert shop.stored() == ["meanwhile"]
+
+
+def test_a_factory_makes_apps_on_one_database_object_again_and_again(
+    tmp_path: Path, paycheckout_sandbox: Sandbox
+) -> None:
+    db, paycheckout = SQLAlchemy(), PayCheckout()
+    paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+    for number in range(3):
+        app = Flask(f"made-{number}")
+        app.config.update(paycheckout_sandbox.config, TESTING=True, SECRET_KEY="factory")
+        app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{tmp_path}/{number}.db"
+        db.init_app(app)
+        paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
+        with app.app_context():
+            db.create_all()
+            assert paycheckout.start("o-1").status == "created"
+            db.engine.dispose()
+        del app
+        gc.collect()
