@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -119,22 +118,3 @@ def test_a_receiver_that_only_calls_out_holds_no_lock(shop: ImmediateShop, paych
         report = shop.paycheckout.reconcile()
     assert (report.changed, report.failed) == (1, 0)
     assert shop.stored() == ["meanwhile"]
-
-
-def test_a_factory_makes_apps_on_one_database_object_again_and_again(
-    tmp_path: Path, paycheckout_sandbox: Sandbox
-) -> None:
-    db, paycheckout = SQLAlchemy(), PayCheckout()
-    paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
-    for number in range(3):
-        app = Flask(f"made-{number}")
-        app.config.update(paycheckout_sandbox.config, TESTING=True, SECRET_KEY="factory")
-        app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{tmp_path}/{number}.db"
-        db.init_app(app)
-        paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
-        with app.app_context():
-            db.create_all()
-            assert paycheckout.start("o-1").status == "created"
-            db.engine.dispose()
-        del app
-        gc.collect()
