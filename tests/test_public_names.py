@@ -1,0 +1,91 @@
+"""The public surface: exactly these names, and nothing loaded before it is used."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import flask_paycheckout
+
+NAMES = {
+    "CheckoutMixin",
+    "ConfigurationError",
+    "EventMixin",
+    "Explanation",
+    "OrderNotPayable",
+    "OrderSettled",
+    "Pay",
+    "PayCheckout",
+    "PayCheckoutError",
+    "Receive",
+    "ReconcileReport",
+    "StartContended",
+    "TransitionRefused",
+    "UncommittedChanges",
+    "UnknownCheckout",
+    "UnsafeCheckoutUrl",
+    "checkout_created",
+    "order_abandoned",
+    "order_paid",
+    "order_pending",
+    "payment_held",
+}
+
+
+def test_all_is_exactly_what_is_promised() -> None:
+    assert set(flask_paycheckout.__all__) == NAMES
+    assert len(flask_paycheckout.__all__) == len(NAMES)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_every_name_is_importable_and_listed(name: str) -> None:
+    assert getattr(flask_paycheckout, name) is not None
+    assert name in dir(flask_paycheckout)
+
+
+def test_another_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Checkouts'"):
+        _ = flask_paycheckout.Checkouts
+
+
+@pytest.mark.parametrize("module", ["client", "sandbox", "testing"])
+def test_every_name_of_the_public_modules_is_importable(module: str) -> None:
+    loaded = importlib.import_module(f"flask_paycheckout.{module}")
+    assert loaded.__all__
+    assert all(hasattr(loaded, name) for name in loaded.__all__)
+
+
+HEAVY = ("flask", "flask_sqlalchemy", "sqlalchemy", "celery", "segno", "reportlab", "fpdf", "requests")
+OURS = ("flask_paycheckout.sandbox", "flask_paycheckout.extension", "flask_paycheckout.models")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import flask_paycheckout",
+        "from flask_paycheckout import Pay, Receive",
+        "import flask_paycheckout.client",
+        "from flask_paycheckout.client import PaymentsClient; PaymentsClient('https://api.example.com')",
+        "import flask_paycheckout.testing",
+    ],
+)
+def test_nothing_is_loaded_before_it_is_used(statement: str) -> None:
+    watched = (*HEAVY, *OURS)
+    code = f"import sys; {statement}; print(*[name for name in {watched!r} if name in sys.modules])"
+    root = Path(flask_paycheckout.__file__).parent.parent
+    ran = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=root, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout.strip(), ran.stderr) == (0, "", "")
+
+
+def test_the_extension_loads_neither_sandbox_nor_optional_parts() -> None:
+    code = (
+        "import sys; from flask_paycheckout import PayCheckout;"
+        " print(*[name for name in ('celery', 'segno', 'psycopg', 'flask_paycheckout.sandbox') if name in sys.modules])"
+    )
+    root = Path(flask_paycheckout.__file__).parent.parent
+    ran = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=root, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout.strip(), ran.stderr) == (0, "", "")

@@ -1,0 +1,162 @@
+"""What every answer of ours carries, and which pages may send us a form."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Shop
+
+PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
+
+
+def pages(shop: Shop) -> dict[str, tuple[str, str]]:
+    """One request for each kind of answer: method and path."""
+    pay, status = shop.runtime.tokens.sign(PAY, "o-1"), shop.runtime.tokens.sign(STATUS, "o-1")
+    return {
+        "status page": ("GET", f"/paycheckout/orders/{status}"),
+        "status JSON": ("GET", f"/paycheckout/orders/{status}/status"),
+        "redirect to pay": ("POST", f"/paycheckout/orders/{pay}/checkout"),
+        "unknown order": ("GET", "/paycheckout/orders/x"),
+        "unknown order to pay": ("POST", "/paycheckout/orders/x/checkout"),
+        "webhook": ("POST", "/paycheckout/webhook"),
+    }
+
+
+KINDS = ["status page", "status JSON", "redirect to pay", "unknown order", "unknown order to pay", "webhook"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_answer_is_hardened(shop: Shop, kind: str) -> None:
+    method, path = pages(shop)[kind]
+    headers = shop.browser.open(path, method=method, headers=SAME_SITE).headers
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert re.fullmatch(r"'nonce-[\w-]{20,}'", policy["script-src"])
+    assert "unsafe" not in headers["Content-Security-Policy"]
+
+
+def test_the_service_unavailable_page_is_hardened_too(shop: Shop) -> None:
+    shop.service.page = "javascript:alert(1)"
+    answer = shop.browser.post(pages(shop)["redirect to pay"][1], headers=SAME_SITE)
+    assert (answer.status_code, answer.headers["Cache-Control"]) == (503, "no-store")
+
+
+def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop) -> None:
+    _, path = pages(shop)["status page"]
+    seen = set()
+    for _ in range(3):
+        answer = shop.browser.get(path)
+        (nonce,) = set(re.findall(r"'nonce-([\w-]+)'", answer.headers["Content-Security-Policy"]))
+        assert re.findall(r'<script nonce="([\w-]+)"', answer.text) == [nonce]
+        seen.add(nonce)
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    ("config", "targets"),
+    [
+        pytest.param({}, "'self' https:", id="https anywhere"),
+        pytest.param(
+            {"PAYCHECKOUT_CHECKOUT_ORIGINS": ["https://a.example", "https://b.example"]},
+            "'self' https://a.example https://b.example",
+            id="listed origins",
+        ),
+        pytest.param(
+            {"PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790"},
+            "'self' https: http://127.0.0.1:* http://localhost:*",
+            id="a sandbox on this machine",
+        ),
+    ],
+)
+def test_a_form_may_lead_to_the_payment_pages_and_nowhere_else(
+    open_shop: OpenShop, config: dict[str, object], targets: str
+) -> None:
+    shop = open_shop(**config)
+    policy = shop.browser.get(pages(shop)["status page"][1]).headers["Content-Security-Policy"]
+    assert policy.rpartition("form-action ")[2] == targets
+
+
+def test_static_files_may_be_cached(shop: Shop) -> None:
+    answer = shop.browser.get("/paycheckout/static/status.js")
+    assert answer.status_code == 200
+    assert "no-store" not in answer.headers.get("Cache-Control", "")
+    answer.close()
+
+
+def test_the_shops_own_pages_are_left_alone(shop: Shop) -> None:
+    shop.app.add_url_rule("/own", view_func=lambda: "own")
+    assert "Content-Security-Policy" not in shop.browser.get("/own").headers
+
+
+MATRIX = [
+    ("same-origin", None, True),
+    ("none", None, True),
+    ("cross-site", None, False),
+    ("cross-site", "https://shop.example", False),
+    ("same-site", None, False),
+    ("same-site", "https://shop.example", True),
+    ("same-site", "https://blog.shop.example", False),
+    ("nonsense", "https://shop.example", False),
+    (None, "https://shop.example", True),
+    (None, "https://SHOP.example", False),
+    (None, "http://shop.example", False),
+    (None, "https://shop.example.evil.example", False),
+    (None, "https://evil.example", False),
+    (None, "null", False),
+    (None, None, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("site", "origin", "taken"), [pytest.param(*row, id=f"{row[0]} from {row[1]}") for row in MATRIX]
+)
+def test_a_form_is_taken_from_the_shops_own_pages_only(
+    open_shop: OpenShop, site: str | None, origin: str | None, taken: bool
+) -> None:
+    shop = open_shop(**PRODUCTION)
+    sent = {"Sec-Fetch-Site": site, "Origin": origin}
+    headers = {name: value for name, value in sent.items() if value is not None}
+    _, path = pages(shop)["redirect to pay"]
+    answer = shop.browser.post(path, headers=headers, base_url="https://inner.example")
+    assert answer.status_code == (303 if taken else 403)
+    assert len(shop.service.created) == int(taken)
+
+
+def test_the_origin_that_the_request_came_to_is_the_shops_own(open_shop: OpenShop) -> None:
+    shop = open_shop(**PRODUCTION)
+    _, path = pages(shop)["redirect to pay"]
+    headers = {"Origin": "https://inner.example:8443"}
+    assert shop.browser.post(path, headers=headers, base_url="https://inner.example:8443").status_code == 303
+
+
+@pytest.mark.parametrize("mode", ["testing", "debug"])
+@pytest.mark.parametrize(("origin", "status"), [(None, 303), ("null", 303), ("https://evil.example", 403)])
+def test_a_client_that_says_neither_is_taken_in_tests_and_debugging(
+    open_shop: OpenShop, mode: str, origin: str | None, status: int
+) -> None:
+    shop = open_shop(TESTING=mode == "testing", DEBUG=mode == "debug")
+    _, path = pages(shop)["redirect to pay"]
+    answer = shop.browser.post(path, headers={"Origin": origin} if origin else {})
+    assert answer.status_code == status
+
+
+def test_the_refusal_comes_before_any_look_at_the_order(open_shop: OpenShop) -> None:
+    """Another site learns nothing about a token by sending it."""
+    shop = open_shop(**PRODUCTION)
+    paths = [pages(shop)["redirect to pay"][1], "/paycheckout/orders/forged/checkout"]
+    answers = [shop.browser.post(path, headers={"Sec-Fetch-Site": "cross-site"}) for path in paths]
+    assert [answer.status_code for answer in answers] == [403, 403]
+    assert answers[0].data == answers[1].data
+
+
+def test_the_webhook_needs_no_origin(open_shop: OpenShop) -> None:
+    shop = open_shop(**PRODUCTION)
+    assert shop.browser.post("/paycheckout/webhook", json={"orderId": "chk-1"}).status_code == 200

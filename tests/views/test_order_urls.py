@@ -1,0 +1,82 @@
+"""Absolute URLs: from the shop's own settings, never from a Host header that nobody vouched for."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from flask_paycheckout import ConfigurationError
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+
+
+def urls(shop: Shop) -> list[str]:
+    paycheckout = shop.paycheckout
+    return [paycheckout.pay_url("o-1"), paycheckout.status_url("o-1"), paycheckout.webhook_url()]
+
+
+def origins(shop: Shop) -> set[str]:
+    return {f"{parts.scheme}://{parts.netloc}" for parts in map(urlsplit, urls(shop))}
+
+
+def test_the_links_lead_to_the_routes_and_carry_the_order(shop: Shop) -> None:
+    with shop.app.app_context():
+        pay, status, webhook = urls(shop)
+    assert webhook == "http://localhost/paycheckout/webhook"
+    assert shop.runtime.tokens.read(PAY, urlsplit(pay).path.split("/")[3]) == "o-1"
+    assert shop.runtime.tokens.read(STATUS, urlsplit(status).path.split("/")[3]) == "o-1"
+    assert "o-1" not in pay + status
+
+
+def test_the_public_url_wins_over_everything(open_shop: OpenShop) -> None:
+    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example/sub", PAYCHECKOUT_URL_PREFIX="/pay")
+    with shop.app.test_request_context(base_url="https://evil.example"):
+        inside = urls(shop)
+    with shop.app.app_context():
+        assert urls(shop) == inside
+    assert all(url.startswith("https://shop.example/sub/pay/") for url in inside)
+
+
+def test_the_server_name_serves_outside_of_requests(open_shop: OpenShop) -> None:
+    shop = open_shop(TESTING=False, SERVER_NAME="shop.example", PREFERRED_URL_SCHEME="https")
+    with shop.app.app_context():
+        assert origins(shop) == {"https://shop.example"}
+
+
+def test_a_host_that_is_not_trusted_gets_no_links(open_shop: OpenShop) -> None:
+    shop = open_shop(TESTING=False, TRUSTED_HOSTS=["shop.example"])
+    shop.app.add_url_rule("/link", view_func=lambda: shop.paycheckout.status_url("o-1"))
+    assert shop.browser.get("/link", base_url="https://shop.example").text.startswith("https://shop.example/")
+    assert shop.browser.get("/link", base_url="https://evil.example").status_code == 400
+
+
+def test_without_an_address_outside_of_a_request_the_key_is_named(open_shop: OpenShop) -> None:
+    shop = open_shop(TESTING=False, TRUSTED_HOSTS=["shop.example"])
+    with (
+        shop.app.app_context(),
+        pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_PUBLIC_URL is not set.*https://shop\.example"),
+    ):
+        shop.paycheckout.status_url("o-1")
+
+
+def test_the_webhooks_address_holds_its_secret(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET="wh-1")
+    with shop.app.app_context():
+        assert shop.paycheckout.webhook_url() == "http://localhost/paycheckout/webhook/wh-1"
+
+
+@pytest.mark.parametrize("prefix", ["/", "/pay", "/a/b/"])
+def test_the_prefix_is_where_the_routes_are(open_shop: OpenShop, prefix: str) -> None:
+    shop = open_shop(PAYCHECKOUT_URL_PREFIX=prefix)
+    with shop.app.app_context():
+        url = shop.paycheckout.status_url("o-1")
+    assert url.startswith(f"http://localhost{prefix.rstrip('/')}/orders/")
+    assert shop.browser.get(url).status_code == 200
+
+
+@pytest.mark.parametrize("order_id", [7, None])
+def test_an_order_id_that_is_no_string_gets_no_link(shop: Shop, order_id: object) -> None:
+    with shop.app.app_context(), pytest.raises(TypeError, match=r"write str\(order\.id\)"):
+        shop.paycheckout.pay_url(order_id)  # type: ignore[arg-type]  # what it refuses
