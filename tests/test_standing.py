@@ -1,0 +1,51 @@
+"""How an order stands for its customer; the pages' own tests are in views/test_order.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scripted import Shop
+
+
+def test_a_rejected_payment_leaves_the_order_unpaid(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    shop.resolves(checkout_id, accept=False)
+    with shop.app.app_context():
+        standing = shop.runtime.standing("o-1")
+    assert (standing.status, standing.final) == ("unpaid", False)
+
+
+@pytest.mark.parametrize(("seconds", "reads"), [(4, 1), (5, 2)])
+def test_a_waiting_customer_causes_a_read_every_five_seconds(shop: Shop, seconds: int, reads: int) -> None:
+    shop.starts()
+    with shop.app.app_context():
+        shop.runtime.standing("o-1")
+        shop.clock.advance(seconds=seconds)
+        shop.runtime.standing("o-1")
+    assert len(shop.service.reads) == reads
+
+
+def test_a_replaced_attempt_is_read_by_the_schedule_only(shop: Shop) -> None:
+    first = shop.starts()
+    shop.settles(first)
+    shop.clock.advance(minutes=14, seconds=45)
+    shop.settles(first)
+    second = shop.starts()
+    shop.service.reads.clear()
+    with shop.app.app_context():
+        shop.runtime.standing("o-1")
+    assert shop.service.reads == [second]
+
+
+def test_of_two_visits_at_once_one_reads(shop: Shop) -> None:
+    shop.starts()
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        with shop.app.app_context():
+            assert shop.runtime.standing("o-1").status == "created"
+
+    shop.service.meanwhile = meanwhile
+    with shop.app.app_context():
+        shop.runtime.standing("o-1")
+    assert len(shop.service.reads) == 1
