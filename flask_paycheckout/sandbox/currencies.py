@@ -5,13 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import cache
 
-#: Decimals of the tokens the sandbox knows, by token id (`<symbol>-<network>`).
-TOKEN_DECIMALS = {
-    "usdc-polygon": 6,
-    "usdc-stellar": 7,
-    "usdt-tron": 6,
-    "eth-ethereum": 18,
-}
+from flask_paycheckout.sandbox.tokens import TOKENS
+
+#: Decimals by token id (`<symbol>-<network>`). Tron is neither EVM nor STELLAR: customers can pay deposits with its
+#: token, but it is nowhere else in the service.
+TOKEN_DECIMALS = {token.id: token.decimal for token in TOKENS} | {"usdt-tron": 6}
 
 
 @cache
