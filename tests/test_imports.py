@@ -1,0 +1,180 @@
+"""Imports point one way. Read from the source, so that a line that is crossed fails here and not in a shop."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import flask_paycheckout
+
+PACKAGE = Path(flask_paycheckout.__file__).parent
+
+# From the lowest layer to the highest; a module may import from lower layers, and from its own.
+LAYERS = (
+    ("errors", "clock", "signals", "totals", "origins"),
+    ("states", "verdict", "config", "client", "tokens", "schedule", "history", "host_session"),
+    ("models",),
+    ("attempts", "outbox"),
+    ("checkouts", "settlement"),
+    ("reconcile", "explain", "notices", "standing"),
+    ("runtime",),
+    ("views", "cli", "tasks"),
+    ("extension",),
+)
+LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in modules}
+FLASK_FROM = LEVEL["runtime"]
+# What stands beside the layers: the names of the package, its pytest plugin, and the service to test against.
+BESIDE = {"__init__", "testing", "sandbox"}
+
+
+def files(part: str = "") -> list[Path]:
+    return sorted((PACKAGE / part).rglob("*.py"))
+
+
+def name_of(file: Path) -> str:
+    return ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts)
+
+
+def part_of(module: str) -> str:
+    """The first name below the package: `client` of `flask_paycheckout.client.errors`."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def imports(file: Path, *, lazy: bool = True, typing_only: bool = True) -> Iterator[str]:
+    """The modules that a file imports.
+
+    :param lazy: those inside functions too.
+    :param typing_only: those that only type checkers follow too.
+    """
+    yield from _imports(ast.parse(file.read_text()).body, lazy, typing_only)
+
+
+def _imports(body: list[ast.stmt], lazy: bool, typing_only: bool) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are written in full"
+            assert node.module is not None
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif not _left_out(node, lazy, typing_only):
+            for block in _blocks(node):
+                yield from _imports(block, lazy, typing_only)
+
+
+def _left_out(node: ast.stmt, lazy: bool, typing_only: bool) -> bool:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return not lazy
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not typing_only
+
+
+def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
+    blocks: list[list[ast.stmt]] = [getattr(node, name, []) for name in ("body", "orelse", "finalbody")]
+    return blocks + [handler.body for handler in getattr(node, "handlers", [])]
+
+
+def ours(found: Iterator[str]) -> set[str]:
+    return {module for module in found if module.split(".")[0] == "flask_paycheckout"}
+
+
+def third_party(found: Iterator[str]) -> set[str]:
+    return {module.split(".")[0] for module in found}
+
+
+def ids(listed: list[Path]) -> list[str]:
+    return [name_of(file) for file in listed]
+
+
+EXTENSION = [file for file in files() if part_of(name_of(file)) not in BESIDE]
+
+
+def test_the_reader_finds_imports_wherever_they_stand(tmp_path: Path) -> None:
+    source = tmp_path / "odd.py"
+    source.write_text(
+        "import a\nif TYPE_CHECKING:\n    import b\ntry:\n    import c\nexcept ImportError:\n    from d import e\n"
+        "class F:\n    def g(self):\n        import h\nwith x:\n    import i\nif y:\n    pass\nelse:\n    import j\n"
+    )
+    assert list(imports(source)) == ["a", "b", "c", "d.e", "h", "i", "j"]
+    assert "h" not in set(imports(source, lazy=False))
+    assert "b" not in set(imports(source, typing_only=False))
+
+
+def test_every_module_has_its_layer() -> None:
+    parts = {part_of(name_of(file)) if file.parent != PACKAGE else file.stem for file in files()}
+    assert parts - BESIDE <= set(LEVEL), "say in LAYERS where a new module stands"
+
+
+@pytest.mark.parametrize("file", EXTENSION, ids=ids(EXTENSION))
+def test_imports_point_downwards(file: Path) -> None:
+    own = part_of(name_of(file))
+    for module in ours(imports(file, typing_only=False)):
+        imported = part_of(module)
+        if own == "cli" and imported == "sandbox":
+            continue  # lazily; held below
+        assert LEVEL[imported] <= LEVEL[own], f"{own} must not know {imported}"
+
+
+def test_no_layer_goes_round_in_circles() -> None:
+    """Within a layer too: whoever imports is not imported back, however long the way."""
+    graph: dict[str, set[str]] = {}
+    for file in EXTENSION:
+        parts = {part_of(module) for module in ours(imports(file, typing_only=False))}
+        graph.setdefault(part_of(name_of(file)), set()).update(parts - {part_of(name_of(file))} - BESIDE)
+    while graph:
+        free = {part for part, needs in graph.items() if not needs & set(graph)}
+        assert free, f"a circle among {sorted(graph)}"
+        graph = {part: needs for part, needs in graph.items() if part not in free}
+
+
+@pytest.mark.parametrize("file", files("client"), ids=ids(files("client")))
+def test_the_client_knows_nothing_of_ours_but_totals_and_no_flask(file: Path) -> None:
+    assert {part_of(module) for module in ours(imports(file))} <= {"client", "totals"}
+    assert not third_party(imports(file)) & {"flask", "flask_sqlalchemy", "sqlalchemy", "werkzeug", "blinker", "click"}
+
+
+@pytest.mark.parametrize("file", files("sandbox"), ids=ids(files("sandbox")))
+def test_the_sandbox_knows_nothing_of_ours_outside_itself(file: Path) -> None:
+    assert {part_of(module) for module in ours(imports(file))} <= {"sandbox"}
+
+
+def test_nothing_but_test_helpers_and_the_command_know_the_sandbox_and_only_when_used() -> None:
+    outside = [file for file in files() if part_of(name_of(file)) != "sandbox"]
+    knowing = {
+        name_of(file)
+        for file in outside
+        if any(part_of(module) == "sandbox" or module.endswith(".sandbox") for module in ours(imports(file)))
+    }
+    assert knowing == {"flask_paycheckout.testing", "flask_paycheckout.cli"}
+    early = {module for file in outside for module in ours(imports(file, lazy=False, typing_only=False))}
+    assert not [module for module in early if part_of(module) == "sandbox"]
+
+
+def test_httpx_is_known_to_one_file_only() -> None:
+    at_work = {name_of(file) for file in files() if "httpx" in third_party(imports(file, typing_only=False))}
+    at_work -= {name for name in at_work if part_of(name) == "sandbox"}
+    assert at_work == {"flask_paycheckout.client.transport"}
+    in_types = {name_of(file) for file in files() if "httpx" in third_party(imports(file))}
+    assert {part_of(name) for name in in_types} <= {"client", "extension", "testing", "sandbox"}
+
+
+@pytest.mark.parametrize("file", EXTENSION, ids=ids(EXTENSION))
+def test_flask_is_known_from_runtime_upward(file: Path) -> None:
+    if LEVEL[part_of(name_of(file))] < FLASK_FROM:
+        assert not third_party(imports(file)) & {"flask", "werkzeug", "jinja2", "markupsafe"}
+
+
+def test_the_database_is_known_where_rows_are_kept_and_nowhere_in_the_rules() -> None:
+    pure = {"errors", "clock", "signals", "totals", "origins", "states", "verdict", "config", "tokens", "schedule"}
+    for file in EXTENSION:
+        if part_of(name_of(file)) in pure:
+            assert not third_party(imports(file)) & {"sqlalchemy", "flask_sqlalchemy"}, name_of(file)
+
+
+def test_optional_parts_are_loaded_when_used() -> None:
+    optional = {"celery", "segno", "reportlab", "fpdf", "psycopg", "requests"}
+    for file in files():
+        if part_of(name_of(file)) != "sandbox" and file.stem != "tasks":
+            assert not third_party(imports(file, lazy=False, typing_only=False)) & optional, name_of(file)
