@@ -41,6 +41,9 @@ UNKNOWNS = (
     Unknown("forced_update_of_completed", "accepted", ("refused",), "PATCH on a deposit that is completed already."),
     Unknown("webhook_payload", "minimal", ("full",), "The deposit webhook holds orderId only, or the deposit too."),
     Unknown("webhook_retries", "on", ("off",), "Whether a webhook that was not answered with 2xx is sent again."),
+    Unknown("limit_maximum", "100", ("1000", "25"), "The most items that one page of a list holds."),
+    Unknown("limit_above_maximum", "clamped", ("refused",), "A limit above the maximum counts as it, or is a 400."),
+    Unknown("pages_of_nothing", "1", ("0",), "The totalPages of a list without items."),
 )
 
 
