@@ -29,7 +29,8 @@ from flask_paycheckout.client.errors import (
     Unauthorized,
 )
 from flask_paycheckout.client.records.checkouts import CheckoutLink
-from flask_paycheckout.client.records.deposits import Activity, Deposit, ExchangeInfo, Fee, PaymentFiat
+from flask_paycheckout.client.records.activities import Activity
+from flask_paycheckout.client.records.deposits import Deposit, ExchangeInfo, Fee, PaymentFiat
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
 
 __all__ = [

@@ -8,12 +8,14 @@ long to be money and the literals NaN and Infinity read as null.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from flask_paycheckout.client.amounts import exact_number
 from flask_paycheckout.client.errors import refusal_for
+from flask_paycheckout.client.hidden import hide
 
-__all__ = ["Ambiguous", "JsonObject", "Unreadable", "data_of"]
+__all__ = ["Ambiguous", "JsonObject", "Unreadable", "checked", "data_of"]
 
 JsonObject = dict[str, Any]
 
@@ -43,21 +45,53 @@ _parse = json.JSONDecoder(
 ).decode
 
 
-def data_of(operation: str, body: bytes, retry_after: float | None = None) -> JsonObject | list[Any]:
+def data_of(
+    operation: str,
+    body: bytes,
+    retry_after: float | None = None,
+    *,
+    status_key: str = "statusCode",
+    secrets: Iterable[str] = (),
+) -> JsonObject | list[Any]:
     """The `data` of a successful answer.
+
+    :param status_key: where success carries its code; see `checked`.
+    :param secrets: what is masked in the words of a refusal.
+    :raises RequestRefused: the body is the error envelope.
+    :raises Unreadable: the body is neither envelope.
+    """
+    return _unambiguous_data(checked(operation, body, retry_after, status_key=status_key, secrets=secrets))
+
+
+def checked(
+    operation: str,
+    body: bytes,
+    retry_after: float | None = None,
+    *,
+    status_key: str = "statusCode",
+    secrets: Iterable[str] = (),
+) -> JsonObject:
+    """The envelope of an answer that says success, with or without `data`.
+
+    Success must be said under `status_key`. A refusal always says `statusCode`, and counts under `status_key` too.
 
     :raises RequestRefused: the body is the error envelope.
     :raises Unreadable: the body is neither envelope.
     """
     envelope = _envelope(body)
-    status_code = envelope.get("statusCode")
-    # A bool is an int here, but 0 or 1: no status code either.
-    if not isinstance(status_code, int) or not (200 <= status_code < 300 or 400 <= status_code < 600):
-        raise Unreadable("the body has no usable statusCode")
-    if status_code >= 400:
-        error, message = _words(envelope.get("error")), _words(envelope.get("message"))
-        raise refusal_for(status_code)(operation, status_code, error, message, retry_after)
-    return _unambiguous_data(envelope)
+    codes = [envelope.get(key) for key in dict.fromkeys(("statusCode", status_key))]
+    refused = next((code for code in codes if _is_code(code, 400, 600)), None)
+    if refused is not None:
+        error, message = (_words(envelope.get(key), secrets) for key in ("error", "message"))
+        raise refusal_for(refused)(operation, refused, error, message, retry_after)
+    if not _is_code(codes[-1], 200, 300):
+        raise Unreadable(f"the body has no usable {status_key}")
+    return envelope
+
+
+def _is_code(value: object, least: int, below: int) -> bool:
+    # A bool is an int in Python, but 0 or 1: no status code either.
+    return isinstance(value, int) and least <= value < below
 
 
 def _envelope(body: bytes) -> JsonObject:
@@ -82,8 +116,8 @@ def _unambiguous_data(envelope: JsonObject) -> JsonObject | list[Any]:
     return data
 
 
-def _words(value: object) -> str | None:
-    """An error's text; some validators send a list of sentences."""
+def _words(value: object, secrets: Iterable[str]) -> str | None:
+    """An error's text, with a mask over what was secret in the request; some validators send a list of sentences."""
     if isinstance(value, list):
         value = "; ".join(item for item in value[:20] if isinstance(item, str))
-    return value if isinstance(value, str) and value else None
+    return hide(value, secrets) if isinstance(value, str) and value else None

@@ -32,6 +32,8 @@ __all__ = [
 
 # Long enough for every message of the service, short enough for a log line.
 _MAX_TEXT = 300
+# References that an error's text names; its attribute holds all.
+_NAMED = 5
 
 
 def _one_line(text: str | None) -> str | None:
@@ -88,12 +90,16 @@ class TransportFailed(PaymentsError):
 class OutcomeUnknown(TransportFailed):
     """The answer of a call that may have moved money was lost: the call may have been carried out.
 
-    Look the transaction up by its reference before doing anything else; never send it again blindly.
+    Look the transaction up before doing anything else; never send it again blindly.
 
-    :ivar reference: what to look it up by, when the call had one.
+    :ivar reference: what to look it up by, when the call had one; the first of `references`.
+    :ivar references: all that the call carried.
+    :ivar lookup: how to look it up, a sentence's part; None when the operation has no advice of its own.
     """
 
     reference: str | None
+    references: tuple[str, ...]
+    lookup: str | None
 
     def __init__(
         self,
@@ -101,14 +107,17 @@ class OutcomeUnknown(TransportFailed):
         message: str | None = None,
         retry_after: float | None = None,
         reference: str | None = None,
+        references: tuple[str, ...] = (),
+        lookup: str | None = None,
     ) -> None:
         super().__init__(operation, message, retry_after)
-        self.args = (operation, self.message, retry_after, reference)
-        self.reference = reference
+        self.reference = reference if reference or not references else references[0]
+        self.references = references or ((reference,) if reference else ())
+        self.lookup = lookup
+        self.args = (operation, self.message, retry_after, self.reference, self.references, lookup)
 
     def __str__(self) -> str:
-        by = f" by {_one_line(self.reference)!r}" if self.reference else ""
-        return f"{super().__str__()}; it may have been carried out: look it up{by} before sending it again"
+        return f"{super().__str__()}; {_advice(self.references, self.lookup)}"
 
 
 class RequestRefused(PaymentsError):
@@ -156,7 +165,47 @@ class RateLimited(RequestRefused):
 
 
 class ServiceFault(RequestRefused):
-    """5xx: the service failed. A call that moves money may still have been carried out: look it up."""
+    """5xx: the service failed, and says so itself.
+
+    A call that moves money may still have been carried out; the error then says how to look it up, as
+    `OutcomeUnknown` does. It is no `OutcomeUnknown` because an answer came, with the service's own words.
+
+    :ivar references: what a call that moves money carried to look it up by; empty for other calls.
+    :ivar lookup: how to look it up; None for other calls.
+    """
+
+    references: tuple[str, ...]
+    lookup: str | None
+
+    def __init__(
+        self,
+        operation: str,
+        status_code: int,
+        error: str | None = None,
+        message: str | None = None,
+        retry_after: float | None = None,
+        references: tuple[str, ...] = (),
+        lookup: str | None = None,
+    ) -> None:
+        super().__init__(operation, status_code, error, message, retry_after)
+        self.references = references
+        self.lookup = lookup
+        self.args = (*self.args, references, lookup)
+
+    def __str__(self) -> str:
+        advice = f"; {_advice(self.references, self.lookup)}" if self.references or self.lookup else ""
+        return f"{super().__str__()}{advice}"
+
+
+def _advice(references: tuple[str, ...], lookup: str | None) -> str:
+    """What to do about a call that may have been carried out."""
+    named = ", ".join(repr(_one_line(reference[:60])) for reference in references[:_NAMED])
+    if len(references) > _NAMED:
+        named += f" and {len(references) - _NAMED} more"
+    if lookup is None:
+        return f"it may have been carried out: look it up{f' by {named}' if named else ''} before sending it again"
+    carried = f" (references: {named})" if named else " (it carried no reference)"
+    return f"it may have been carried out{carried}: before sending it again, {lookup}"
 
 
 def _phrase(status_code: int) -> str:

@@ -14,7 +14,12 @@ _MAX_ID = 500
 
 
 class Access(Enum):
-    """Which credentials a call carries."""
+    """Which credentials a call carries.
+
+    The interface lists three kinds. What it does not show is the form of two of them: how a signature is computed and
+    what stands in the `Authorization` header. Both assumptions live in `signing` (`HmacSigner`, and `BearerToken` for
+    `Authorization: Bearer <token>`) and nowhere else, so that the right forms, once known, replace them there.
+    """
 
     SIGNED = "client_id and client_secret, or a signer"
     BEARER = "an access_token"
@@ -31,6 +36,10 @@ class Operation:
     :ivar may_move_money: when its answer is lost, the caller gets `OutcomeUnknown`.
     :ivar access: the credentials it carries.
     :ivar max_bytes: the largest answer that is read.
+    :ivar status_key: where a successful body carries its status code; login and verify-login say `status`.
+    :ivar accept: the media types that its answer may have.
+    :ivar lookup: for a call that may move money, what to do when its answer was lost; follows "before sending it
+        again," in the error's text.
     """
 
     method: str
@@ -39,6 +48,9 @@ class Operation:
     may_move_money: bool = False
     access: Access = Access.SIGNED
     max_bytes: int = MEBIBYTE
+    status_key: str = "statusCode"
+    accept: str = "application/json"
+    lookup: str | None = None
 
     def __post_init__(self) -> None:
         if self.repeatable and self.may_move_money:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import socket
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 from weakref import WeakSet
@@ -22,6 +22,7 @@ import httpcore
 import httpx
 
 from flask_paycheckout.client.errors import TransportFailed
+from flask_paycheckout.client.hidden import Hidden, Sealed
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.retries import seconds_to_wait
 from flask_paycheckout.client.signing import Signer, signed_headers
@@ -32,7 +33,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Transport", "in_process"]
 
-_HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "flask-paycheckout"}
+_HEADERS = {"Accept-Encoding": "identity", "User-Agent": "flask-paycheckout"}
+# What a request carries besides its credentials; every other header may be one.
+_HARMLESS = {
+    "accept",
+    "accept-encoding",
+    "user-agent",
+    "host",
+    "content-type",
+    "content-length",
+    "transfer-encoding",
+} | {
+    "x-client-id",
+    "x-timestamp",
+}
 
 _UNSENT = (
     httpcore.ConnectError,
@@ -55,11 +69,19 @@ _FAILURES = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: the HTTP status, the whole body, and the seconds of a `Retry-After`."""
+    """What came back.
+
+    :ivar body: whole.
+    :ivar retry_after: the seconds of a `Retry-After`.
+    :ivar media_type: the `Content-Type` in lower case, without its parameters.
+    :ivar credentials: what the request proved itself with, to be masked wherever the answer repeats it.
+    """
 
     http_status: int
-    body: bytes
+    body: Sealed
     retry_after: float | None
+    media_type: str
+    credentials: tuple[Hidden, ...] = field(repr=False)
 
 
 class _Refused(Exception):
@@ -118,7 +140,7 @@ class Transport:
         request = httpx.Request(
             operation.method,
             self.base_url + path,
-            headers=_HEADERS,
+            headers={"Accept": operation.accept, **_HEADERS},
             content=body or None,
             extensions={"timeout": {"connect": left, "read": left, "write": left, "pool": left}},
         )
@@ -141,7 +163,13 @@ class Transport:
         try:
             retry_after = seconds_to_wait(response.headers.get("retry-after"), wall)
             _check_head(response, operation.max_bytes)
-            return Answer(response.status_code, _read(response, operation.max_bytes, until), retry_after)
+            return Answer(
+                response.status_code,
+                Sealed(_read(response, operation.max_bytes, until)),
+                retry_after,
+                response.headers.get("content-type", "").partition(";")[0].strip().lower(),
+                _credentials(request),
+            )
         finally:
             response.close()
 
@@ -164,6 +192,12 @@ class Transport:
         for pid in list(self._pools):
             if pid != os.getpid() and (pool := self._pools.pop(pid, None)) is not None:
                 pool.forget()
+
+
+def _credentials(request: httpx.Request) -> tuple[Hidden, ...]:
+    """The values of the headers that a signer added; of `Bearer <token>` also the token alone."""
+    values = [value for name, value in request.headers.items() if name not in _HARMLESS]
+    return tuple(Hidden(secret) for value in values for secret in {value, value.rpartition(" ")[2]})
 
 
 def _check_head(response: httpx.Response, max_bytes: int) -> None:

@@ -12,7 +12,9 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Activity", "Deposit", "ExchangeInfo", "Fee", "PaymentFiat"]
+from flask_paycheckout.client.records.activities import Activity
+
+__all__ = ["Deposit", "ExchangeInfo", "Fee", "PaymentFiat"]
 
 
 _MAX_NAME = 500
@@ -36,15 +38,6 @@ class PaymentFiat(msgspec.Struct, frozen=True, rename="camel"):
     bank_code: str | None = None
     bank_name: str | None = None
     qr_data: str | None = None
-
-
-class Activity(msgspec.Struct, frozen=True, rename="camel"):
-    """One step in a deposit's history; seen for `status`: `pending`, `completed`."""
-
-    activity: str | None = None
-    description: str | None = None
-    status: str | None = None
-    updated_at: datetime | None = None
 
 
 class ExchangeInfo(msgspec.Struct, frozen=True, rename="camel"):

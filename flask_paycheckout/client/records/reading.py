@@ -2,7 +2,8 @@
 
 What a field may hold follows from its annotation. A value of another kind reads as None, or as an empty tuple for
 lists, so that one malformed field never hides the others. A required field of another kind makes the whole record
-`Unreadable`, and so does a `ValueError` of the record's own `__post_init__`.
+`Unreadable`, and so does a `ValueError` of the record's own `__post_init__`. A required list is read whole or not at
+all: none of its records may silently go missing.
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ import types
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Generic, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
 from flask_paycheckout.client.amounts import exact_number
 from flask_paycheckout.client.envelope import Ambiguous, JsonObject, Unreadable
+from flask_paycheckout.client.hidden import AccountNumber, Hidden
 
-__all__ = ["RecordReader"]
+__all__ = ["Moment", "RecordReader", "whole"]
+
+Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time that knows its zone."""
 
 R = TypeVar("R", bound=msgspec.Struct)
 _Read = Callable[[Any], Any]
@@ -32,7 +37,7 @@ class RecordReader(Generic[R]):
     def __init__(self, record: type[R]) -> None:
         self._record = record
         self._fields = tuple(
-            (field.encode_name, field.name, _reader_of(field.type), field.required)
+            (field.encode_name, field.name, _reader_of(field.type, field.required), field.required)
             for field in msgspec.structs.fields(record)
         )
 
@@ -67,6 +72,21 @@ class RecordReader(Generic[R]):
             return ()
         return tuple(record for item in data if (record := self.read_or_none(item)) is not None)
 
+    def read_each(self, data: object) -> tuple[R, ...]:
+        """The records of a list in which each one counts.
+
+        :raises Unreadable: `data` is no list, or an item is none of these records; the text names its place.
+        """
+        if not isinstance(data, list):
+            raise Unreadable("the data has no list where one belongs")
+        records = []
+        for index, item in enumerate(data):
+            try:
+                records.append(self.read(item))
+            except Unreadable as unreadable:
+                raise Unreadable(f"item {index} of the list: {unreadable}") from None
+        return tuple(records)
+
 
 def _text(value: object) -> str | None:
     """A string that any database stores: no NUL, no half of a surrogate pair."""
@@ -84,6 +104,31 @@ def _amount(value: object) -> Decimal | None:
     if type(value) is int:
         return exact_number(str(value))
     return value if isinstance(value, Decimal) else None
+
+
+def whole(value: object) -> int | None:
+    """A JSON number without fraction or exponent."""
+    return value if type(value) is int else None
+
+
+def _flag(value: object) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _hidden(value: object) -> Hidden | None:
+    read = _text(value)
+    return None if read is None else Hidden(read)
+
+
+def _account_number(value: object) -> AccountNumber | None:
+    """A string, or the number that the service sends in its place."""
+    read = str(value) if type(value) is int else _text(value)
+    return None if read is None else AccountNumber(read)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    items = value if isinstance(value, list) else ()
+    return tuple(read for item in items if (read := _text(item)) is not None)
 
 
 def _moment(value: object) -> datetime | None:
@@ -111,15 +156,33 @@ def _shallow(value: object, depth: int) -> bool:
     return depth > 0 and all(_shallow(item, depth - 1) for item in inner)
 
 
-_READERS: dict[Any, _Read] = {str: _text, Decimal: _amount, datetime: _moment, dict: _object}
+_READERS: dict[Any, _Read] = {
+    str: _text,
+    int: whole,
+    bool: _flag,
+    Decimal: _amount,
+    datetime: _moment,
+    dict: _object,
+    Hidden: _hidden,
+    AccountNumber: _account_number,
+}
 
 
-def _reader_of(annotation: Any) -> _Read:
+def _reader_of(annotation: Any, required: bool) -> _Read:
     """The function that reads values for an annotation such as `Decimal | None` or `tuple[Activity, ...]`."""
     if get_origin(annotation) in (Union, types.UnionType):
         (annotation,) = (kind for kind in get_args(annotation) if kind is not type(None))
+    if get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
     if get_origin(annotation) is tuple:
-        return RecordReader(get_args(annotation)[0]).read_all
+        return _list_reader_of(get_args(annotation)[0], required)
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
         return RecordReader(annotation).read_or_none
     return _READERS[get_origin(annotation) or annotation]
+
+
+def _list_reader_of(item: Any, required: bool) -> _Read:
+    if item is str:
+        return _texts
+    reader = RecordReader(item)
+    return reader.read_each if required else reader.read_all

@@ -46,5 +46,5 @@ class Deposits:
         :raises PaymentsError: see `errors`.
         """
         return self._caller.record(
-            _SANDBOX_UPDATE, _DEPOSIT, ids={"id": deposit_id}, body={"status": status}, reference=deposit_id
+            _SANDBOX_UPDATE, _DEPOSIT, ids={"id": deposit_id}, body={"status": status}, references=(deposit_id,)
         )

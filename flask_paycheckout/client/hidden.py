@@ -1,0 +1,56 @@
+"""Values that are not for logs: they work like any other, and do not show themselves when an object is printed.
+
+Printing happens where nobody meant it to: in reprs, in tracebacks with local variables, in error reports. What is
+sent or received as a secret is therefore kept in one of these types from the first line that touches it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+__all__ = ["AccountNumber", "Hidden", "Sealed", "hidden_in", "hide"]
+
+_MASK = "***"
+
+
+class Hidden(str):
+    """A string whose `repr` is a mask; compared, joined and encoded it is the string itself."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"'{_MASK}'"
+
+
+class AccountNumber(Hidden):
+    """A bank account's number; always a string, also where the service sends a JSON number."""
+
+    __slots__ = ()
+
+
+class Sealed(bytes):
+    """A body as it is sent or received; its `repr` tells the size only."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} bytes>"
+
+
+def hidden_in(value: object) -> Iterator[str]:
+    """Every hidden string in a JSON value."""
+    if isinstance(value, Hidden):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from hidden_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from hidden_in(item)
+
+
+def hide(text: str, secrets: Iterable[str]) -> str:
+    """`text` with a mask in the place of every secret, the longest first so that none leaves a rest behind."""
+    for secret in sorted({str(secret) for secret in secrets} - {""}, key=len, reverse=True):
+        text = text.replace(secret, _MASK)
+    return text

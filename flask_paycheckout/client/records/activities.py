@@ -1,0 +1,18 @@
+"""Steps in the history of whatever moves money."""
+
+from __future__ import annotations
+
+import msgspec
+
+from flask_paycheckout.client.records.reading import Moment
+
+__all__ = ["Activity"]
+
+
+class Activity(msgspec.Struct, frozen=True, rename="camel"):
+    """One step in the history of a deposit or disbursement; seen for `status`: `pending`, `completed`."""
+
+    activity: str | None = None
+    description: str | None = None
+    status: str | None = None
+    updated_at: Moment | None = None
