@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -46,6 +46,10 @@ class CheckoutMixin:
     """One attempt at paying an order. Subclass it together with `db.Model` to add columns of your own."""
 
     __tablename__ = "paycheckout_checkout"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _hold(cls)
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     #: From the service; equals the depositId and the webhook's orderId.
@@ -108,6 +112,10 @@ class EventMixin:
 
     __tablename__ = "paycheckout_event"
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        _hold(cls)
+
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
         return (Index("ix_paycheckout_event_undelivered", "next_attempt_at"),)
@@ -164,14 +172,10 @@ class Models:
 
 def make_models(db: SQLAlchemy) -> Models:
     """The mapped classes on this `db`: the shop's own subclasses of the mixins where it has them, else plain ones."""
-    held = db.metadata.info.get(__name__)
-    if not isinstance(held, Models):
-        # SQLAlchemy forgets classes that nobody else holds; these live as long as the `db` whose tables they are.
-        held = db.metadata.info[__name__] = Models(
-            _mapped(db, CheckoutMixin, "PayCheckoutCheckout"),
-            _mapped(db, EventMixin, "PayCheckoutEvent"),
-        )
-    return held
+    return Models(
+        _mapped(db, CheckoutMixin, "PayCheckoutCheckout"),
+        _mapped(db, EventMixin, "PayCheckoutEvent"),
+    )
 
 
 def total_columns(total: Total) -> dict[str, str | None]:
@@ -185,9 +189,16 @@ def total_columns(total: Total) -> dict[str, str | None]:
     }
 
 
+def _hold(model: Any) -> None:
+    """SQLAlchemy forgets classes that nobody else holds; these live as long as the `db` whose tables they are."""
+    metadata = getattr(model, "metadata", None)
+    if metadata is not None:
+        metadata.info.setdefault(__name__, []).append(model)
+
+
 def _mapped(db: SQLAlchemy, mixin: type[Any], name: str) -> type[Any]:
-    registry: Any = getattr(db.Model, "registry")  # noqa: B009 - the base class is typed without it
-    found = next((mapper.class_ for mapper in registry.mappers if issubclass(mapper.class_, mixin)), None)
+    held = [model for metadata in db.metadatas.values() for model in metadata.info.get(__name__, ())]
+    found = next((model for model in held if issubclass(model, mixin) and "__mapper__" in vars(model)), None)
     model: type[Any] = found or type(name, (mixin, db.Model), {"__module__": __name__})
     if not event.contains(model, "load", _on_load):
         event.listen(model, "load", _on_load)
@@ -204,9 +215,12 @@ def _on_refresh(instance: object, context: object, attributes: object) -> None:
 
 
 def _make_aware(instance: object) -> None:
-    """SQLite forgets that a stored moment was UTC; say so again, without marking the instance as changed."""
+    """SQLite forgets that a stored moment was UTC, PostgreSQL tells it in the connection's zone: say UTC again.
+
+    The instance is not marked as changed.
+    """
     loaded = vars(instance)
     for name in _MOMENTS:
         value = loaded.get(name)
-        if value is not None and value.tzinfo is None:
+        if value is not None and value.tzinfo is not UTC:
             set_committed_value(instance, name, as_utc(value))
