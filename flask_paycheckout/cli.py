@@ -66,16 +66,18 @@ def show(order_id: str, as_json: bool) -> None:
 
 @paycheckout.command()
 @click.argument("checkout_id")
-@click.option(
-    "--accept/--reject", "accept", default=None, required=True, help="Take the payment as it is, or refuse it."
-)
+@click.option("--accept", "decision", flag_value="accept", help="Take the payment as it is.")
+@click.option("--reject", "decision", flag_value="reject", help="Refuse the payment.")
 @click.option("--by", required=True, metavar="NAME", help="Who decides.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 @with_appcontext
-def resolve(checkout_id: str, accept: bool, by: str, why: str) -> None:
+def resolve(checkout_id: str, decision: str | None, by: str, why: str) -> None:
     """Decide a held payment; who and why are recorded."""
+    if decision is None:
+        # Two options and no on-off switch: a switch that was left out would count as one of its sides.
+        raise click.UsageError("Say --accept or --reject.")
     try:
-        checkout = runtime().resolve(checkout_id, accept, by, why)
+        checkout = runtime().resolve(checkout_id, decision == "accept", by, why)
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     click.echo(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}")

@@ -1,0 +1,155 @@
+"""The commands: thin, with exit codes for scripts and JSON for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import sys
+from typing import Any
+
+import click
+import pytest
+from click.testing import Result
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
+from flask_paycheckout import cli
+from tests.scripted import Shop
+
+
+def runs(shop: Shop, *arguments: str) -> Result:
+    return shop.app.test_cli_runner().invoke(args=["paycheckout", *arguments])
+
+
+def test_reconcile_says_what_it_did(shop: Shop) -> None:
+    shop.service.says(shop.starts(), "completed")
+    ran = runs(shop, "reconcile")
+    assert (ran.exit_code, ran.output) == (0, "checked 1, changed 1, delivered 1, failed 0\n")
+
+
+def test_reconcile_exits_with_1_when_something_failed(shop: Shop) -> None:
+    shop.service.fails(shop.starts())
+    ran = runs(shop, "reconcile", "--json")
+    assert (ran.exit_code, json.loads(ran.stdout)) == (1, {"checked": 1, "changed": 0, "delivered": 0, "failed": 1})
+
+
+def test_reconcile_takes_a_limit(shop: Shop) -> None:
+    shop.starts("o-1")
+    shop.starts("o-2")
+    assert json.loads(runs(shop, "reconcile", "--limit", "1", "--json").stdout)["checked"] == 1
+
+
+@pytest.mark.parametrize("arguments", [["--limit", "0"], ["--interval", "0"], ["--interval", "x"]])
+def test_reconcile_refuses_nonsense(shop: Shop, arguments: list[str]) -> None:
+    assert runs(shop, "reconcile", *arguments).exit_code == 2
+
+
+def test_watching_goes_on_until_stopped_and_finishes_its_round(shop: Shop) -> None:
+    """The signal comes in the middle of a read."""
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGTERM)
+    before = signal.getsignal(signal.SIGTERM)
+    ran = runs(shop, "reconcile", "--watch", "--interval", "600")
+    assert (ran.exit_code, ran.output) == (0, "checked 1, changed 1, delivered 1, failed 0\n")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_watching_survives_a_round_that_breaks(shop: Shop) -> None:
+    """The tables are away in the first round, and back in the second."""
+    shop.service.says(shop.starts(), "completed")
+    shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGINT)
+    reads: list[str] = []
+
+    def look(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        reads.append(statement)
+        if len(reads) == 1:
+            raise OperationalError(statement, None, Exception("server closed the connection"))
+
+    with shop.app.app_context():
+        event.listen(shop.db.engine, "before_cursor_execute", look)
+    ran = runs(shop, "reconcile", "--watch", "--interval", "0.1")
+    assert ran.exit_code == 0
+    assert "round failed, trying again in 0.1 s: OperationalError" in ran.output
+    assert ran.output.endswith("checked 1, changed 1, delivered 1, failed 0\n")
+
+
+def test_a_terminal_gets_a_progress_bar(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    shop.starts()
+    with shop.app.app_context():
+        assert cli._with_progress(None).checked == 1
+        assert cli._with_progress(None).checked == 0, "nothing is due, so nothing is drawn"
+    assert terminal.getvalue().count("Reading deposits") >= 1
+
+
+def test_show_tells_the_story(shop: Shop) -> None:
+    shop.has_held()
+    ran = runs(shop, "show", "o-1")
+    assert ran.exit_code == 0
+    assert ran.output.startswith("Order o-1: held. Money arrived that needs your decision.")
+
+
+def test_show_tells_programs_the_same(shop: Shop) -> None:
+    shop.has_paid()
+    read: dict[str, Any] = json.loads(runs(shop, "show", "o-1", "--json").stdout)
+    assert (read["order_id"], read["status"], len(read["attempts"])) == ("o-1", "paid", 1)
+
+
+def test_show_of_an_order_without_attempts_exits_with_1(shop: Shop) -> None:
+    ran = runs(shop, "show", "o-404")
+    assert (ran.exit_code, ran.output) == (1, "Order o-404: unpaid. Nobody has started to pay this order.\n")
+
+
+@pytest.mark.parametrize(("flag", "status"), [("--accept", "paid"), ("--reject", "rejected")])
+def test_resolve_decides(shop: Shop, flag: str, status: str) -> None:
+    shop.has_held()
+    ran = runs(shop, "resolve", "chk-1", flag, "--by", "Ada", "--why", "the customer called")
+    assert (ran.exit_code, ran.output) == (0, f"checkout chk-1 of order o-1 is {status}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "said"),
+    [
+        pytest.param(["chk-1", "--by", "Ada", "--why", "x"], 2, "--accept", id="neither"),
+        pytest.param(["chk-1", "--accept", "--why", "x"], 2, "--by", id="nobody"),
+        pytest.param(["chk-1", "--accept", "--by", "Ada"], 2, "--why", id="no reason"),
+        pytest.param(["chk-1", "--accept", "--by", " ", "--why", "x"], 1, "by must not be empty", id="blank name"),
+        pytest.param(["chk-404", "--accept", "--by", "Ada", "--why", "x"], 1, "no checkout 'chk-404'", id="unknown"),
+        pytest.param(["chk-2", "--accept", "--by", "Ada", "--why", "x"], 1, "is created", id="not held"),
+    ],
+)
+def test_resolve_refuses_with_a_sentence(shop: Shop, arguments: list[str], exit_code: int, said: str) -> None:
+    shop.has_held("o-1")
+    shop.starts("o-2")
+    ran = runs(shop, "resolve", *arguments)
+    assert ran.exit_code == exit_code
+    assert said in ran.output
+    assert "Traceback" not in ran.output
+    assert shop.attempt("chk-1").status == "held"
+
+
+def test_sandbox_reaches_the_sandboxs_own_help(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = runs(shop, "sandbox", "--help")
+    assert ran.exit_code == 0
+    assert "python -m flask_paycheckout.sandbox" in ran.output + capsys.readouterr().out
+
+
+def test_sandbox_hands_its_options_through(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    ran = runs(shop, "sandbox", "--list-unknowns")
+    assert ran.exit_code == 0
+    assert "http_status" in ran.output + capsys.readouterr().out
+
+
+def test_every_command_has_a_line_of_help(shop: Shop) -> None:
+    context = click.Context(cli.paycheckout)
+    for name in cli.paycheckout.list_commands(context):
+        command = cli.paycheckout.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(), name
