@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from flask import Flask
+from sqlalchemy import func, select
 
 from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.request_log import LoggedRequest
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Tester
 
 
@@ -216,7 +219,9 @@ def test_the_request_log_keeps_what_was_answered(merchant: Merchant, tester: Tes
     assert '"statusCode":200' in oldest["answerBody"]
 
 
-def test_the_request_log_is_bounded(merchant: Merchant, tester: Tester) -> None:
+def test_the_request_log_is_bounded(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
     for _ in range(1100):
         merchant.calls_raw("GET", "/v1/nothing")
+    with sandbox.app_context(), transaction() as session:
+        assert session.execute(select(func.count()).select_from(LoggedRequest)).scalar_one() == 1000
     assert len(tester.requests()) == 1000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -92,6 +93,10 @@ def test_a_payment_goes_through_on_every_database(database: str) -> None:
     assert merchant.reads_deposit(checkout).code == 404
 
 
+def test_an_id_with_a_nul_is_just_not_found_on_every_database(database: str) -> None:
+    assert Merchant(world_on(database)).reads_deposit("a%00b").code == 404
+
+
 def test_a_file_outlives_its_process(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'world.db'}"
     first = world_on(url)
@@ -99,6 +104,7 @@ def test_a_file_outlives_its_process(tmp_path: Path) -> None:
     Tester(first).pays(paid)
     Tester(first).advances(hours=2)
     again = world_on(url)
+    assert (sandbox_clock(again)() - datetime.now(UTC)).total_seconds() > 7000
     assert Merchant(again).reads_deposit(paid).data["status"] == "completed"
     assert Merchant(again).reads_deposit(unpaid).code == 404
     assert Tester(again).does("GET", "clock")["offsetSeconds"] == 7200
