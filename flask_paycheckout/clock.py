@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-__all__ = ["Clock", "as_utc", "utc_now"]
+__all__ = ["Clock", "as_utc", "in_utc", "utc_now"]
 
 Clock = Callable[[], datetime]
 
@@ -13,6 +13,11 @@ Clock = Callable[[], datetime]
 def utc_now() -> datetime:
     """The machine's time as an aware UTC datetime."""
     return datetime.now(UTC)
+
+
+def in_utc(clock: Clock) -> Clock:
+    """The same clock, telling UTC whatever zone it was made for: SQLite would store its local digits as UTC."""
+    return lambda: as_utc(clock())
 
 
 def as_utc(value: datetime) -> datetime:

@@ -211,7 +211,7 @@ def _event_line(event: EventStory) -> str:
 
 
 def _moment(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%d %H:%M:%S") + "Z"
+    return as_utc(moment).strftime("%Y-%m-%d %H:%M:%S") + "Z"
 
 
 def _plain(value: Any) -> Any:

@@ -10,7 +10,7 @@ from flask import Flask, current_app, has_app_context
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.clock import Clock, utc_now
+from flask_paycheckout.clock import Clock, in_utc, utc_now
 from flask_paycheckout.config import load_settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.explain import Explanation
@@ -74,7 +74,7 @@ class PayCheckout:
         models = make_models(db)
         watch_writes(db)
         self._databases.add(db)
-        clock = clock or getattr(transport, "clock", None) or utc_now
+        clock = in_utc(clock or getattr(transport, "clock", None) or utc_now)
         app.extensions[KEY] = build_runtime(app, db, settings, clock, models, self._ask_shop, transport)
         app.register_blueprint(make_blueprint(settings), url_prefix=settings.url_prefix)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button

@@ -1,0 +1,112 @@
+"""The story of an order: complete, in order, in words, and as plain values."""
+
+from __future__ import annotations
+
+import json
+
+from flask_paycheckout import Explanation, Pay, order_paid
+from tests.scripted import Shop, number
+
+
+def explains(shop: Shop, order_id: str = "o-1") -> Explanation:
+    with shop.app.app_context():
+        return shop.paycheckout.explain(order_id)
+
+
+def test_an_order_that_nobody_started_to_pay(shop: Shop) -> None:
+    story = explains(shop)
+    assert (story.status, story.attempts, story.events) == ("unpaid", (), ())
+    assert str(story) == "Order o-1: unpaid. Nobody has started to pay this order."
+
+
+def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.clock.advance(seconds=20)
+    shop.service.says(checkout_id, "pending")
+    shop.runtime.notices.receive(checkout_id)
+    shop.clock.advance(seconds=40)
+    shop.service.fails(checkout_id)
+    shop.reconciles()
+    shop.clock.advance(seconds=5)
+    shop.service.says(checkout_id, "completed")
+    shop.reconciles()
+
+    (attempt,) = explains(shop).attempts
+    assert [happening.what for happening in attempt.happenings] == ["created", "webhook", "moved", "no answer", "moved"]
+    assert (attempt.webhooks, attempt.reads, attempt.found_by) == (1, 2, "reconcile")
+    text = str(explains(shop))
+    assert "2026-01-01 12:00:00Z  Checkout made for 12.50 USD" in text
+    assert "2026-01-01 12:00:20Z  Webhook received" in text
+    assert "No answer to rely on, so nothing changed: GET /v1/deposit/{id}: 500" in text
+    assert "2026-01-01 12:01:05Z  Paid. Deposit read (reconcile): completed; the deposit is completed and" in text
+    assert "- inputAmount: asked 12.50, found 12.50" in text
+    assert "order_paid of chk-1: delivered 2026-01-01 12:01:05Z" in text
+
+
+def test_a_held_payment_says_why_and_how_to_decide(shop: Shop) -> None:
+    shop.has_held()
+    text = str(explains(shop))
+    assert "because the payment is not what was asked for" in text
+    assert "inputAmount: asked 12.50, found 1 (differs)" in text
+    assert "flask paycheckout resolve chk-1 --accept (or --reject) --by YOU --why REASON" in text
+
+
+def test_a_decision_says_who_and_why(shop: Shop) -> None:
+    shop.resolves(shop.has_held("o-1"), accept=True, by="Ada", why="close enough")
+    shop.resolves(shop.has_held("o-2"), accept=False, by="Bob", why="too little")
+    assert "Ada accepted the held payment: close enough" in str(explains(shop, "o-1"))
+    assert "Bob rejected the held payment: too little" in str(explains(shop, "o-2"))
+
+
+def test_every_attempt_is_told_with_what_it_replaced(shop: Shop) -> None:
+    shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    shop.starts()
+    story = explains(shop)
+    assert [attempt.checkout_id for attempt in story.attempts] == ["chk-1", "chk-2"]
+    assert "Checkout made for 13.00 USD, in the place of chk-1" in str(story)
+
+
+def test_reads_that_changed_nothing_and_the_next_one_are_told(shop: Shop) -> None:
+    shop.settles(shop.starts())
+    text = str(explains(shop))
+    assert "Deposit read (settle): not found; nothing to change" in text
+    assert "Read next by reconcile after 2026-01-01 12:00:10Z" in text
+
+
+def test_an_event_that_is_not_delivered_says_what_went_wrong(shop: Shop) -> None:
+    def fail(app: object, **facts: object) -> None:
+        raise RuntimeError("mail is down")
+
+    with order_paid.connected_to(fail, sender=shop.app):
+        shop.has_paid()
+    assert "order_paid of chk-1: not delivered yet, 1 attempts; RuntimeError: mail is down" in str(explains(shop))
+
+
+def test_a_duplicate_is_told_with_both_ids(shop: Shop) -> None:
+    first = shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    second = shop.starts()
+    shop.service.says(second, "completed", inputAmount=number("13.00"))
+    shop.service.says(first, "completed")
+    shop.settles(second)
+    shop.settles(first)
+    text = str(explains(shop))
+    assert "another payment already paid this order; this money probably has to go back" in text
+    assert first in text
+    assert second in text
+
+
+def test_the_story_as_plain_values(shop: Shop) -> None:
+    shop.has_paid()
+    story = explains(shop).as_dict()
+    assert json.loads(json.dumps(story)) == story
+    assert story["attempts"][0]["happenings"][0]["at"] == "2026-01-01T12:00:00+00:00"
+
+
+def test_the_story_holds_no_payment_url_and_reads_nothing(shop: Shop) -> None:
+    shop.starts()
+    shop.service.reads.clear()
+    story = explains(shop)
+    assert "pay.example" not in str(story) + repr(story)
+    assert shop.service.reads == []
