@@ -43,7 +43,8 @@ def adds(shop: Shop) -> None:
 
 
 def changes(shop: Shop) -> None:
-    shop.db.session.get(book(shop), 1).title = "half done"
+    found: Any = shop.db.session.get(book(shop), 1)
+    found.title = "half done"
 
 
 def deletes(shop: Shop) -> None:

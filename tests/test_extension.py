@@ -1,0 +1,164 @@
+"""Setting the extension up: on one app, on several, by a factory, and what it says when something is missing."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import httpx
+import pytest
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import ConfigurationError, Pay, PayCheckout
+from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.runtime import KEY, runtime
+from tests.conftest import OpenShop
+from tests.scripted import CLIENT_SECRET, Clock, Service, Shop, make_app
+
+
+def test_two_apps_in_one_process_keep_apart(open_shop: OpenShop) -> None:
+    one, two = open_shop("one"), open_shop("two", PAYCHECKOUT_URL_PREFIX="/pay")
+    one.totals["o-1"] = Pay("1", "USD")
+    two.totals["o-1"] = Pay("2", "EUR")
+    assert str(one.attempt(one.starts()).total) == "1.00 USD"
+    assert str(two.attempt(two.starts()).total) == "2.00 EUR"
+    assert [len(one.attempts()), len(two.attempts())] == [1, 1]
+    assert one.runtime.client is not two.runtime.client
+
+
+def test_one_extension_object_serves_two_apps_with_two_databases(clock: Clock, service: Service) -> None:
+    paycheckout = PayCheckout()
+    paycheckout.order_total({"o-1": Pay("1", "USD")}.get)
+    apps: list[tuple[Flask, SQLAlchemy]] = []
+    for _ in range(2):
+        app = make_app()
+        db = SQLAlchemy(app)
+        paycheckout.init_app(app, db, transport=httpx.MockTransport(service), clock=clock)
+        apps.append((app, db))
+    for app, db in apps:
+        with app.app_context():
+            db.create_all()
+            paycheckout.start("o-1")
+            assert db.session.query(paycheckout.Checkout).count() == 1
+            db.session.rollback()
+            db.engine.dispose()
+    with pytest.raises(ConfigurationError, match="application context"):
+        _ = paycheckout.Checkout
+
+
+def test_a_factory_used_twice_with_one_module_level_db(clock: Clock, service: Service) -> None:
+    db, paycheckout = SQLAlchemy(), PayCheckout()
+    paycheckout.order_total({"o-1": Pay("1", "USD")}.get)
+
+    def create_app() -> Flask:
+        app = make_app()
+        db.init_app(app)
+        paycheckout.init_app(app, db, transport=httpx.MockTransport(service), clock=clock)
+        return app
+
+    for _ in range(3):
+        app = create_app()
+        with app.app_context():
+            db.create_all()
+            assert paycheckout.start("o-1").status == "created"
+            db.engine.dispose()
+        del app
+        gc.collect()
+
+
+def test_the_constructor_is_init_app() -> None:
+    app = make_app()
+    db = SQLAlchemy(app)
+    paycheckout = PayCheckout(app, db)
+    assert KEY in app.extensions
+    assert paycheckout.Checkout.__tablename__ == "paycheckout_checkout"
+    assert paycheckout.Event.__tablename__ == "paycheckout_event"
+
+
+def test_the_constructor_needs_the_db_with_the_app() -> None:
+    with pytest.raises(TypeError, match="as db"):
+        PayCheckout(make_app())
+
+
+def test_setting_up_twice_is_refused_by_the_apps_name(shop: Shop) -> None:
+    with pytest.raises(ConfigurationError, match="already set up on 'shop'"):
+        shop.paycheckout.init_app(shop.app, shop.db)
+
+
+def test_an_app_without_the_extension_is_named() -> None:
+    with make_app().app_context(), pytest.raises(ConfigurationError, match=r"not set up on 'shop'.*init_app"):
+        runtime()
+
+
+def test_the_models_are_made_by_init_app() -> None:
+    with pytest.raises(ConfigurationError, match=r"made by init_app\(app, db\)"):
+        _ = PayCheckout().Checkout
+
+
+def test_everything_needs_an_application_context() -> None:
+    with pytest.raises(RuntimeError, match="application context"):
+        PayCheckout().start("o-1")
+
+
+def test_the_client_is_the_current_apps(shop: Shop) -> None:
+    with shop.app.app_context():
+        assert isinstance(shop.paycheckout.client, PaymentsClient)
+        assert shop.paycheckout.client is shop.runtime.client
+
+
+def test_a_transport_with_a_clock_brings_it_along(shop: Shop) -> None:
+    class Timed(httpx.MockTransport):
+        clock = staticmethod(Clock())
+
+    for given, expected in ((None, Timed.clock), (shop.clock, shop.clock)):
+        app = make_app()
+        PayCheckout().init_app(app, SQLAlchemy(app), transport=Timed(shop.service), clock=given)
+        moment: Any = app.extensions[KEY].clock()
+        assert moment == expected()
+
+
+def test_order_total_gives_the_function_back() -> None:
+    paycheckout = PayCheckout()
+
+    @paycheckout.order_total
+    def price(order_id: str) -> Pay | None:
+        return None
+
+    assert price("o-1") is None
+
+
+def test_order_total_sees_what_is_committed_in_a_context_of_its_own(shop: Shop) -> None:
+    sessions: list[object] = []
+
+    @shop.paycheckout.order_total
+    def price(order_id: str) -> Pay:
+        sessions.append(shop.db.session())
+        return Pay("1", "USD")
+
+    with shop.app.app_context():
+        shop.paycheckout.start("o-1")
+        assert sessions[0] is not shop.db.session()
+
+
+def test_no_repr_of_what_the_app_holds_shows_a_secret(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET="canary-hook", PAYCHECKOUT_ACCESS_TOKEN="canary-token")
+    shown = repr(shop.runtime) + repr(shop.paycheckout) + repr(shop.runtime.client) + repr(vars(shop.runtime))
+    assert CLIENT_SECRET not in shown
+    assert "canary" not in shown
+    assert "unit-secret-key" not in shown
+
+
+def test_another_bind_may_hold_the_tables(open_shop: OpenShop, tmp_path: Any) -> None:
+    from flask_paycheckout import CheckoutMixin, EventMixin
+
+    def add_models(db: SQLAlchemy) -> None:
+        bound = {"__bind_key__": "payments"}
+        db.metadata.info["own"] = [
+            type("Payment", (CheckoutMixin, db.Model), dict(bound)),
+            type("News", (EventMixin, db.Model), dict(bound)),
+        ]
+
+    shop = open_shop(prepare=add_models, SQLALCHEMY_BINDS={"payments": f"sqlite:///{tmp_path / 'payments.db'}"})
+    shop.has_paid()
+    assert shop.runtime.engine().url.database == str(tmp_path / "payments.db")
