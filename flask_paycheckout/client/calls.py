@@ -94,11 +94,20 @@ class Caller:
 
         return self._ask(operation, read, **asked)
 
-    def walk(
-        self, operation: Operation, fetch: Callable[[int], tuple[Page[R], bool]], id_of: Callable[[R], str | None]
+    def iterate(
+        self,
+        operation: Operation,
+        reader: ListReader[R],
+        id_of: Callable[[R], str | None],
+        query: Callable[[int], str],
     ) -> Iterator[R]:
-        """The records of every page; see `paging.walk`."""
-        return walk(str(operation), fetch, id_of)
+        """The records of every page; see `paging.walk`.
+
+        :param query: the query string for the page of a number.
+        """
+        # A filter that is wrong is named here, not when the first record is wanted.
+        query(1)
+        return walk(str(operation), lambda number: (self.page(operation, reader, query=query(number)), False), id_of)
 
     def done(self, operation: Operation, **asked: Any) -> None:
         """Nothing but the word that it went well."""

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.operations import Access
+from flask_paycheckout.client.resources.auth import Auth
 from flask_paycheckout.client.resources.checkouts import Checkouts
+from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
 from flask_paycheckout.client.resources.deposits import Deposits
+from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
+from flask_paycheckout.client.resources.payments import Payments
+from flask_paycheckout.client.resources.recipients import Recipients
+from flask_paycheckout.client.resources.references import References
 from flask_paycheckout.client.retries import Pace, Retries
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
 from flask_paycheckout.client.transport import Transport
@@ -38,8 +44,14 @@ class PaymentsClient:
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
 
+    :ivar auth: registering, and logging in with a one-time password.
     :ivar checkouts: hosted payment pages.
     :ivar deposits: the payments behind them.
+    :ivar fiat_disbursements: bank transfers, in batches.
+    :ivar crypto_disbursements: token transfers, in batches.
+    :ivar recipients: who is paid by bank transfer.
+    :ivar payments: deprecated by the service; every method warns.
+    :ivar references: deprecated by the service; every method warns.
     """
 
     def __init__(
@@ -57,8 +69,14 @@ class PaymentsClient:
         signers = _signers(client_id, client_secret, access_token, signer)
         self._transport = Transport(base_url, signers, transport)
         caller = Caller(self._transport, Retries(_count(retries), _seconds(timeout), Pace()))
+        self.auth = Auth(caller)
         self.checkouts = Checkouts(caller)
         self.deposits = Deposits(caller)
+        self.fiat_disbursements = FiatDisbursements(caller)
+        self.crypto_disbursements = CryptoDisbursements(caller)
+        self.recipients = Recipients(caller)
+        self.payments = Payments(caller)
+        self.references = References(caller)
 
     def close(self) -> None:
         """Closes the connections; a call after that is a `RuntimeError`."""

@@ -81,8 +81,8 @@ def page_of_array(docs: tuple[T, ...], asked_page: int | None, asked_limit: int 
 def walk(operation: str, fetch: Callable[[int], tuple[Page[T], bool]], id_of: Callable[[T], str | None]) -> Iterator[T]:
     """Every record of a list, one page at a time, each page read when its first record is wanted.
 
-    Ends after as many pages as the service says there are, and after 100,000 in any case. A list that changes meanwhile may show a record twice or
-    not at all; the order `createdAt` moves least.
+    Ends after as many pages as the service says there are, and after 100,000 in any case. A list that changes
+    meanwhile may show a record twice or not at all; the order `createdAt` moves least.
 
     :param fetch: reads the page of a number, and tells whether it came as a plain array.
     :param id_of: the id by which a page that repeats another one is known.

@@ -15,15 +15,22 @@ from hypothesis import settings
 
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.operations import Access
+from flask_paycheckout.client.resources.auth import Auth
 from flask_paycheckout.client.resources.checkouts import Checkouts
+from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
 from flask_paycheckout.client.resources.deposits import Deposits
+from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
+from flask_paycheckout.client.resources.payments import Payments
+from flask_paycheckout.client.resources.recipients import Recipients
+from flask_paycheckout.client.resources.references import References
 from flask_paycheckout.client.retries import Pace, Retries
-from flask_paycheckout.client.signing import HmacSigner
+from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
 from flask_paycheckout.client.transport import Transport
 
 BASE_URL = "https://api.example.com"
 CLIENT_ID = "shop-1"
 CLIENT_SECRET = "canary-secret-5f1d"
+ACCESS_TOKEN = "canary-token-77aa"
 
 DEPOSIT: dict[str, Any] = {
     "depositId": "chk_1",
@@ -56,6 +63,24 @@ steady = settings(deadline=None)
 def success(data: object, status_code: int = 200) -> bytes:
     """The envelope of a call that went well."""
     return json.dumps({"statusCode": status_code, "message": "ok", "data": data}).encode()
+
+
+def paged(*docs: object, page: int = 1, total_pages: int = 1, limit: int = 10, **changed: Any) -> dict[str, Any]:
+    """The pagination envelope."""
+    return {
+        "docs": list(docs),
+        "totalDocs": total_pages * limit,
+        "offset": (page - 1) * limit,
+        "limit": limit,
+        "totalPages": total_pages,
+        "page": page,
+        "pagingCounter": (page - 1) * limit + 1,
+        "hasPrevPage": page > 1,
+        "hasNextPage": page < total_pages,
+        "prevPage": page - 1 if page > 1 else None,
+        "nextPage": page + 1 if page < total_pages else None,
+        **changed,
+    }
 
 
 def refusal(status_code: int, error: object = "Bad", message: object = "No") -> bytes:
@@ -108,11 +133,20 @@ class Shop:
 
     def __init__(self, handler: Handler, *, watch: Watch | None = None, count: int = 2, budget: float = 15.0) -> None:
         self.watch = watch or Watch()
-        signers = {Access.SIGNED: HmacSigner(CLIENT_ID, CLIENT_SECRET)}
+        signers: dict[Access, Signer] = {
+            Access.SIGNED: HmacSigner(CLIENT_ID, CLIENT_SECRET),
+            Access.BEARER: BearerToken(ACCESS_TOKEN),
+        }
         transport = Transport(BASE_URL, signers, httpx.MockTransport(handler))
         self.caller = Caller(transport, Retries(count, budget, self.watch.pace))
+        self.auth = Auth(self.caller)
         self.checkouts = Checkouts(self.caller)
         self.deposits = Deposits(self.caller)
+        self.fiat_disbursements = FiatDisbursements(self.caller)
+        self.crypto_disbursements = CryptoDisbursements(self.caller)
+        self.recipients = Recipients(self.caller)
+        self.payments = Payments(self.caller)
+        self.references = References(self.caller)
 
 
 class RawServer:

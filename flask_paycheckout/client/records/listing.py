@@ -21,9 +21,9 @@ from typing import Any, Generic, TypeVar, get_args
 import msgspec
 
 from flask_paycheckout.client.envelope import Ambiguous, JsonObject, Unreadable
-from flask_paycheckout.client.hidden import AccountNumber, Hidden
+from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.client.paging import Page
-from flask_paycheckout.client.records.reading import RecordReader, whole
+from flask_paycheckout.client.records.reading import RecordReader
 
 __all__ = ["ListReader"]
 

@@ -1,0 +1,169 @@
+"""Bank transfers: what is sent for them, and what the service answers about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import msgspec
+
+from flask_paycheckout.client.amounts import Amount
+from flask_paycheckout.client.hidden import AccountNumber
+from flask_paycheckout.client.records.activities import Activity
+from flask_paycheckout.client.records.reading import Moment
+
+__all__ = [
+    "CurrencySum",
+    "FiatBank",
+    "FiatBatch",
+    "FiatBatchV1",
+    "FiatDisbursement",
+    "FiatItem",
+    "FiatItemV1",
+    "FiatPaymentMethod",
+    "FiatRecipient",
+    "NewRecipient",
+    "PayoutBank",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayoutBank:
+    """The bank account of a recipient who is not kept by the service.
+
+    :ivar bank_code: from `fiat_disbursements.payment_methods()`.
+    """
+
+    bank_name: str
+    account_name: str
+    account_number: str = field(repr=False)
+    bank_code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRecipient:
+    """A recipient who is named in the disbursement itself."""
+
+    bank: PayoutBank
+    email: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiatItem:
+    """One bank transfer to make.
+
+    :ivar amount: Decimal, int or str, in the batch's currency; never a float.
+    :ivar recipient_id: of an existing recipient; either this or `recipient`.
+    :ivar recipient: of one who is not kept.
+    :ivar reference: the shop's own, unique among all disbursements; what a lost answer is looked up by.
+    """
+
+    amount: Amount
+    recipient_id: str | None = None
+    recipient: NewRecipient | None = None
+    reference: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FiatItemV1:
+    """The same for the deprecated `create_v1`: existing recipients only, and each item has its own currency."""
+
+    amount: Amount
+    currency: str
+    recipient_id: str
+    reference: str | None = None
+    note: str | None = None
+
+
+class FiatBank(msgspec.Struct, frozen=True, rename="camel"):
+    """The account that a transfer goes to."""
+
+    bank_name: str | None = None
+    account_name: str | None = None
+    account_number: AccountNumber | None = None
+    bank_code: str | None = None
+    currency: str | None = None
+    country: str | None = None
+
+
+class FiatRecipient(msgspec.Struct, frozen=True, rename="camel"):
+    """Whom a transfer goes to; one who was named in the disbursement itself may have no id, e-mail and name."""
+
+    recipient_id: str | None = None
+    email: str | None = None
+    name: str | None = None
+    bank: FiatBank | None = None
+
+
+class FiatDisbursement(msgspec.Struct, frozen=True, rename="camel"):
+    """A bank transfer as the service sees it.
+
+    :ivar group_id: of the batch that it was created in; not in every answer.
+    :ivar amount: in `currency`.
+    :ivar fee_amount: in `currency`.
+    :ivar fee_percentage: percent of the amount, as the service gives it.
+    :ivar status: `pending`, `failed` or `completed`.
+    :ivar created_by: id of the user.
+    :ivar reference: the one that it was created with.
+    """
+
+    disbursement_id: str
+    status: str
+    group_id: str | None = None
+    recipient: FiatRecipient | None = None
+    amount: Decimal | None = None
+    currency: str | None = None
+    fee_amount: Decimal | None = None
+    fee_percentage: Decimal | None = None
+    created_by: str | None = None
+    activity_history: tuple[Activity, ...] = ()
+    reference: str | None = None
+    note: str | None = None
+    created_at: Moment | None = None
+    updated_at: Moment | None = None
+
+
+class FiatBatch(msgspec.Struct, frozen=True, rename="camel"):
+    """The transfers of one `create`, and their sums in the batch's currency."""
+
+    disburse_data: tuple[FiatDisbursement, ...]
+    total_recipient: int | None = None
+    sum_fees: Decimal | None = None
+    sum_amount: Decimal | None = None
+
+
+class CurrencySum(msgspec.Struct, frozen=True, rename="camel"):
+    """A sum in one currency."""
+
+    currency: str | None = None
+    total_amount: Decimal | None = None
+
+
+class FiatBatchV1(msgspec.Struct, frozen=True, rename="camel"):
+    """The transfers of one `create_v1`, and their sums by currency."""
+
+    disburse_data: tuple[FiatDisbursement, ...]
+    total_recipient: int | None = None
+    sum_fees: tuple[CurrencySum, ...] = ()
+    sum_amount: tuple[CurrencySum, ...] = ()
+
+
+class FiatPaymentMethod(msgspec.Struct, frozen=True, rename="camel"):
+    """A bank that transfers can go to.
+
+    :ivar bank_code: for `PayoutBank`.
+    :ivar min_amount: least amount of one transfer, in `currency`.
+    :ivar max_amount: largest amount of one transfer, in `currency`.
+    :ivar fee_flat: in `currency`.
+    :ivar fee_percentage: percent of the amount, as the service gives it.
+    """
+
+    currency: str
+    bank_code: str
+    bank_name: str | None = None
+    min_amount: Decimal | None = None
+    max_amount: Decimal | None = None
+    fee_flat: Decimal | None = None
+    fee_percentage: Decimal | None = None

@@ -1,0 +1,105 @@
+"""What the service answers about its deprecated payments."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import msgspec
+
+from flask_paycheckout.client.hidden import AccountNumber, Hidden
+from flask_paycheckout.client.records.reading import Moment
+
+__all__ = ["Payment", "PaymentActivity", "PaymentReceiver", "PaymentSender", "Quote"]
+
+
+class PaymentSender(msgspec.Struct, frozen=True, rename="camel"):
+    """Who pays, in crypto, from a wallet."""
+
+    id: str | None = None
+    name: str | None = None
+    email: str | None = None
+    wallet_address: str | None = None
+
+
+class PaymentReceiver(msgspec.Struct, frozen=True, rename="camel"):
+    """Who is paid, on a bank account. A list gives `bank_name`; a detail and a create the codes instead."""
+
+    id: str | None = None
+    name: str | None = None
+    email: str | None = None
+    account_number: AccountNumber | None = None
+    bank_name: str | None = None
+    ifsc: str | None = None
+    ach_number: str | None = None
+    fedwire_number: str | None = None
+    iban_number: Hidden | None = None
+
+
+class PaymentActivity(msgspec.Struct, frozen=True, rename="camel"):
+    """One step in a payment's history."""
+
+    activity: str | None = None
+    status: str | None = None
+    description: str | None = None
+    id: str | None = msgspec.field(default=None, name="_id")
+    updated_at: Moment | None = None
+
+
+class Payment(msgspec.Struct, frozen=True, rename="camel"):
+    """A payment as the service sees it.
+
+    :ivar payment_type: `onramp` or `offramp`.
+    :ivar input_amount: in `input_currency`; `input_amount_exact` is the same unrounded.
+    :ivar output_amount: in `output_currency`; `output_amount_exact` is the same unrounded.
+    :ivar status: `pending`, `processed`, `completed` or `failed`.
+    :ivar transaction_hash: in details and creates only, like `activity_history`.
+    :ivar pay_out_wallet: where the sender's crypto goes.
+    """
+
+    payment_id: str
+    status: str
+    id: str | None = None
+    payment_type: str | None = None
+    sender: PaymentSender | None = None
+    receiver: PaymentReceiver | None = None
+    input_amount: Decimal | None = None
+    input_amount_exact: Decimal | None = None
+    input_currency: str | None = None
+    output_currency: str | None = None
+    output_amount: Decimal | None = None
+    output_amount_exact: Decimal | None = None
+    exchange_fees: Decimal | None = None
+    platform_fees: Decimal | None = None
+    reason: str | None = None
+    description: str | None = None
+    organization_id: str | None = None
+    organization_name: str | None = None
+    transaction_hash: str | None = None
+    blockchain: str | None = None
+    pay_out_wallet: str | None = None
+    expired_date: Moment | None = None
+    activity_history: tuple[PaymentActivity, ...] = ()
+    created_at: Moment | None = None
+    updated_at: Moment | None = None
+
+
+class Quote(msgspec.Struct, frozen=True):
+    """What a payment would cost and bring; the names are the service's own.
+
+    :ivar coin: what is paid in.
+    :ivar amount: in `coin`.
+    :ivar currency: what is received in; every `..._in_currency` is in it.
+    """
+
+    status: bool | None = None
+    coin: str | None = None
+    currency: str | None = None
+    amount: Decimal | None = None
+    rate_amount: Decimal | None = None
+    amount_in_currency: Decimal | None = None
+    total_fee_percentage: Decimal | None = None
+    total_fee_amount: Decimal | None = None
+    total_fee_amount_in_currency: Decimal | None = None
+    total_received_amount: Decimal | None = None
+    total_received_amount_in_currency: Decimal | None = None
+    payout_wallet: str | None = None

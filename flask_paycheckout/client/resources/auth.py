@@ -1,0 +1,84 @@
+"""Users: registering, and logging in with a password and a one-time password."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.client.bodies import secret, text, texts
+from flask_paycheckout.client.operations import Access, Operation
+from flask_paycheckout.client.records.auth import Login, Verification
+from flask_paycheckout.client.records.reading import RecordReader
+
+if TYPE_CHECKING:
+    from flask_paycheckout.client.calls import Caller
+
+__all__ = ["Auth"]
+
+# None is repeated: the first two send an e-mail, and the third uses up a token that works once.
+_REGISTER = Operation("POST", "/v1/auth/register", access=Access.OPEN)
+_LOGIN = Operation("POST", "/v1/auth/login", access=Access.OPEN, status_key="status")
+_VERIFY = Operation("POST", "/v1/auth/verify-login", access=Access.OPEN, status_key="status")
+
+_VERIFICATION = RecordReader(Verification)
+_LOGGED_IN = RecordReader(Login)
+
+
+class Auth:
+    """`client.auth`. Secrets that are sent here are masked where the service repeats them in an error."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def register(
+        self,
+        email: str,
+        password: str,
+        full_name: str,
+        *,
+        national_id: str | None = None,
+        country: str | None = None,
+        country_code: str | None = None,
+    ) -> str:
+        """Makes a user and sends the one-time password by e-mail; gives the verification token.
+
+        :param national_id: number of a national identity card or passport.
+        :param country: the country's name.
+        :param country_code: its two letters.
+        :raises Invalid: the service refuses the user.
+        :raises PaymentsError: see `errors`.
+        """
+        body = texts(email=email, country=country, country_code=country_code)
+        body |= {"password": secret("password", password), "fullName": text("full_name", full_name)}
+        if national_id is not None:
+            body["nationalID"] = secret("national_id", national_id)
+        del password, national_id
+        return self._caller.record(_REGISTER, _VERIFICATION, body=body).verification_token
+
+    def login(self, email: str, password: str) -> str:
+        """Sends the one-time password by e-mail; gives the verification token.
+
+        :raises RequestRefused: e-mail or password are wrong; the interface does not show which error that is.
+        :raises PaymentsError: see `errors`.
+        """
+        body = texts(email=email) | {"password": secret("password", password)}
+        del password
+        return self._caller.record(_LOGIN, _VERIFICATION, body=body).verification_token
+
+    def verify_login(self, verification_token: str, otp: str, *, disable_expire: bool = False) -> Login:
+        """Exchanges the verification token and the one-time password for an access token.
+
+        :param disable_expire: the access token never expires, and cannot be invalidated afterwards.
+        :raises RequestRefused: token or password are wrong or used; the interface does not show which error that is.
+        :raises PaymentsError: see `errors`.
+        """
+        if not isinstance(disable_expire, bool):
+            raise TypeError(f"disable_expire must be True or False, not {type(disable_expire).__name__}")
+        body = {
+            "verificationToken": secret("verification_token", verification_token),
+            "otp": secret("otp", otp),
+            "isDisableExpire": disable_expire,
+        }
+        del verification_token, otp
+        return self._caller.record(_VERIFY, _LOGGED_IN, body=body)

@@ -1,0 +1,80 @@
+"""Crypto disbursements: token transfers to wallets, in batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.client.amounts import Amount, as_number, exact_amount, whole_amount
+from flask_paycheckout.client.bodies import batch, query_of, text, texts
+from flask_paycheckout.client.operations import Access, Operation
+from flask_paycheckout.client.records.crypto_disbursements import CryptoBatch, CryptoReceiver, FeeEstimate
+from flask_paycheckout.client.records.reading import RecordReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flask_paycheckout.client.calls import Caller
+    from flask_paycheckout.client.envelope import JsonObject
+
+__all__ = ["CryptoDisbursements"]
+
+# The interface has no operation that reads a crypto disbursement.
+_HOW = "look for it in the service's dashboard or on the chain: its interface does not read crypto disbursements"
+
+_CREATE = Operation("POST", "/v1/disbursement/crypto", may_move_money=True, access=Access.BEARER, lookup=_HOW)
+_ESTIMATE = Operation("GET", "/v1/disbursement/crypto/estimate", repeatable=True)
+
+_BATCH = RecordReader(CryptoBatch)
+_FEE = RecordReader(FeeEstimate)
+
+
+class CryptoDisbursements:
+    """`client.crypto_disbursements`."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def create(self, token: str, receivers: Iterable[CryptoReceiver]) -> CryptoBatch:
+        """Sends tokens to every receiver's wallet. Never sent twice; give each receiver a `reference`.
+
+        :param token: token id, `<symbol>-<network>`.
+        :raises Invalid: the service refuses the batch; nothing of it is carried out.
+        :raises OutcomeUnknown: the answer was lost, money may move. The interface has no operation to read crypto
+            disbursements: look for the `references` in the service's dashboard.
+        :raises ServiceFault: the service failed, money may move as well.
+        :raises TypeError: a receiver or its amount has the wrong type; the text names it.
+        :raises ValueError: a receiver cannot be sent; the text names it.
+        :raises PaymentsError: see `errors`.
+        """
+        text("token", token)
+        taken = batch("receivers", receivers, CryptoReceiver)
+        body = {
+            "token": token,
+            "receivers": [_receiver(f"receivers[{index}].", receiver) for index, receiver in enumerate(taken)],
+        }
+        references = tuple(receiver.reference for receiver in taken if receiver.reference is not None)
+        return self._caller.record(_CREATE, _BATCH, body=body, references=references)
+
+    def estimate(self, token: str, amount: Amount) -> FeeEstimate:
+        """What transferring `amount` of `token` would cost.
+
+        :param amount: a whole number of tokens: the interface takes an integer.
+        :raises Invalid: the service does not know the token.
+        :raises ValueError: the amount is no whole number, or not positive.
+        :raises PaymentsError: see `errors`.
+        """
+        words = {"token": text("token", token), "amount": f"{whole_amount('amount', amount):f}"}
+        return self._caller.record(_ESTIMATE, _FEE, query=query_of(words=words))
+
+
+def _receiver(place: str, receiver: CryptoReceiver) -> JsonObject:
+    """The receiver on the wire; `place` names it in complaints."""
+    body: JsonObject = {"amount": as_number(exact_amount(f"{place}amount", receiver.amount))}
+    return body | texts(
+        place,
+        receiver_wallet_address=receiver.receiver_wallet_address,
+        reference=receiver.reference,
+        note=receiver.note,
+    )

@@ -1,0 +1,227 @@
+"""Fiat disbursements: bank transfers to recipients, in batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flask_paycheckout.client.amounts import as_number, exact_amount
+from flask_paycheckout.client.bodies import batch, query_of, secret, text, texts
+from flask_paycheckout.client.deprecation import deprecated
+from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation
+from flask_paycheckout.client.paging import Page, page_of_array, walk
+from flask_paycheckout.client.records.fiat_disbursements import (
+    FiatBatch,
+    FiatBatchV1,
+    FiatDisbursement,
+    FiatItem,
+    FiatItemV1,
+    FiatPaymentMethod,
+    NewRecipient,
+    PayoutBank,
+)
+from flask_paycheckout.client.records.listing import ListReader
+from flask_paycheckout.client.records.reading import RecordReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from flask_paycheckout.client.calls import Caller
+    from flask_paycheckout.client.envelope import JsonObject
+
+__all__ = ["FiatDisbursements"]
+
+_HOW = "go through fiat_disbursements.iterate(sort='-createdAt') for a disbursement with that reference"
+
+_LIST = Operation("GET", "/v1/disbursement/fiat", repeatable=True)
+_GET = Operation("GET", "/v1/disbursement/fiat/{id}", repeatable=True)
+_CREATE = Operation("POST", "/v2/disbursement/fiat", may_move_money=True, access=Access.BEARER, lookup=_HOW)
+_CREATE_V1 = Operation("POST", "/v1/disbursement/fiat", may_move_money=True, access=Access.BEARER, lookup=_HOW)
+_METHODS = Operation("GET", "/v1/disbursement/fiat/payment-method", repeatable=True, access=Access.BEARER)
+_REPORT = Operation(
+    "GET",
+    "/v1/disbursement/fiat/{id}/report",
+    repeatable=True,
+    max_bytes=16 * MEBIBYTE,
+    accept="application/pdf, application/json",
+)
+# Setting a status twice is harmless in itself, but every update sends a webhook: it is sent once.
+_SANDBOX_UPDATE = Operation(
+    "PATCH",
+    "/v1/disbursement/{id}",
+    may_move_money=True,
+    access=Access.BEARER,
+    lookup="see with fiat_disbursements.get whether the status was set",
+)
+
+_DISBURSEMENT = RecordReader(FiatDisbursement)
+_DISBURSEMENTS = ListReader(FiatDisbursement)
+_PAYMENT_METHODS = ListReader(FiatPaymentMethod)
+_BATCH = RecordReader(FiatBatch)
+_BATCH_V1 = RecordReader(FiatBatchV1)
+
+
+class FiatDisbursements:
+    """`client.fiat_disbursements`."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        page: int | None = None,
+        sort: str | None = None,
+        disbursement_id: str | None = None,
+        status: str | None = None,
+        currency: str | None = None,
+    ) -> Page[FiatDisbursement]:
+        """One page of the disbursements.
+
+        The interface does not show whether the service answers in pages or with a plain array. Both read as a page;
+        `paging.page_of_array` says what an array's page can know.
+
+        :param limit: page size; the service's default is 10.
+        :param page: the first is 1.
+        :param sort: `createdAt` or `updatedAt`, newest first with a `-` before it; the default is `createdAt`.
+        :param status: `pending`, `failed` or `completed`.
+        :raises PaymentsError: see `errors`.
+        """
+        filters = {"sort": sort, "disbursement_id": disbursement_id, "status": status, "currency": currency}
+        return self._page(limit, page, filters)[0]
+
+    def iterate(
+        self,
+        *,
+        limit: int | None = None,
+        sort: str | None = None,
+        disbursement_id: str | None = None,
+        status: str | None = None,
+        currency: str | None = None,
+    ) -> Iterator[FiatDisbursement]:
+        """Every disbursement, page after page, each page read when its first record is wanted.
+
+        :param limit: page size. The other arguments are those of `list`.
+        :raises TransportFailed: while iterating: the pages would not come to an end.
+        :raises PaymentsError: while iterating; see `errors`.
+        """
+        filters = {"sort": sort, "disbursement_id": disbursement_id, "status": status, "currency": currency}
+        # A filter that is wrong is named here, not when the first record is wanted.
+        query_of(counts={"limit": limit}, words=filters)
+        return walk(str(_LIST), lambda number: self._page(limit, number, filters), lambda found: found.disbursement_id)
+
+    def get(self, disbursement_id: str) -> FiatDisbursement:
+        """The disbursement as it is now.
+
+        :raises NotFound: there is none.
+        :raises ValueError: the id cannot be one.
+        :raises PaymentsError: see `errors`.
+        """
+        return self._caller.record(_GET, _DISBURSEMENT, ids={"id": disbursement_id})
+
+    def create(self, currency: str, items: Iterable[FiatItem]) -> FiatBatch:
+        """Sends money to every item's recipient. Never sent twice; give each item a `reference`.
+
+        :param currency: of every item's amount.
+        :raises Invalid: the service refuses the batch; nothing of it is carried out.
+        :raises OutcomeUnknown: the answer was lost, money may move: `references` are what to look for in `iterate`.
+        :raises ServiceFault: the service failed, money may move as well.
+        :raises TypeError: an item or its amount has the wrong type; the text names it.
+        :raises ValueError: an item cannot be sent; the text names it.
+        :raises PaymentsError: see `errors`.
+        """
+        text("currency", currency)
+        taken = batch("items", items, FiatItem)
+        body = {
+            "currency": currency,
+            "disburseData": [_item(f"items[{index}].", item, currency) for index, item in enumerate(taken)],
+        }
+        return self._caller.record(_CREATE, _BATCH, body=body, references=_references(taken))
+
+    def create_v1(self, items: Iterable[FiatItemV1]) -> FiatBatchV1:
+        """The deprecated way to `create`: each item has a currency, and its recipient must exist.
+
+        :raises OutcomeUnknown: the answer was lost, money may move: `references` are what to look for in `iterate`.
+        :raises PaymentsError: see `errors`. The others are those of `create`.
+        """
+        deprecated("fiat_disbursements.create_v1", "client.fiat_disbursements.create")
+        taken = batch("items", items, FiatItemV1)
+        body = {"disburseData": [_item_v1(f"items[{index}].", item) for index, item in enumerate(taken)]}
+        return self._caller.record(_CREATE_V1, _BATCH_V1, body=body, references=_references(taken))
+
+    def payment_methods(self, currency: str | None = None) -> tuple[FiatPaymentMethod, ...]:
+        """The banks that transfers can go to, with their limits and fees; of one currency, or all.
+
+        :raises PaymentsError: see `errors`.
+        """
+        return self._caller.records(_METHODS, _PAYMENT_METHODS, query=query_of(words={"currency": currency}))
+
+    def report(self, disbursement_id: str) -> bytes:
+        """The transfer proof of a completed disbursement: a PDF of at most 16 MiB.
+
+        :raises NotFound: there is no such disbursement.
+        :raises TransportFailed: what came is no PDF.
+        :raises PaymentsError: see `errors`.
+        """
+        return self._caller.document(_REPORT, "application/pdf", b"%PDF", ids={"id": disbursement_id})
+
+    def sandbox_update(self, disbursement_id: str, status: str) -> None:
+        """Sets a disbursement's status, fiat or crypto; the service's sandbox only, which also sends the webhook.
+
+        Never sent twice.
+
+        :raises Invalid: there is no such disbursement.
+        :raises OutcomeUnknown: the answer was lost; `get` tells whether the status was set.
+        :raises PaymentsError: see `errors`.
+        """
+        self._caller.done(
+            _SANDBOX_UPDATE, ids={"id": disbursement_id}, body=texts(status=status), references=(disbursement_id,)
+        )
+
+    def _page(
+        self, limit: int | None, page: int | None, filters: dict[str, str | None]
+    ) -> tuple[Page[FiatDisbursement], bool]:
+        """A page, and whether it came as a plain array."""
+        query = query_of(counts={"limit": limit, "page": page}, words=filters)
+        answer = self._caller.page_or_array(_LIST, _DISBURSEMENTS, query=query)
+        return (answer, False) if isinstance(answer, Page) else (page_of_array(answer, page, limit), True)
+
+
+def _references(items: tuple[FiatItem, ...] | tuple[FiatItemV1, ...]) -> tuple[str, ...]:
+    return tuple(item.reference for item in items if item.reference is not None)
+
+
+def _item(place: str, item: FiatItem, currency: str) -> JsonObject:
+    """The item on the wire; `place` names it in complaints."""
+    if (item.recipient_id is None) == (item.recipient is None):
+        raise ValueError(f"{place}recipient_id or {place}recipient must be given, and not both")
+    body: JsonObject = texts(place, recipient_id=item.recipient_id)
+    if item.recipient is not None:
+        body["recipient"] = _recipient(f"{place}recipient", item.recipient)
+    body["amount"] = as_number(exact_amount(f"{place}amount", item.amount, currency))
+    return body | texts(place, reference=item.reference, note=item.note)
+
+
+def _recipient(place: str, recipient: NewRecipient) -> JsonObject:
+    _of_kind(place, recipient, NewRecipient)
+    bank = recipient.bank
+    _of_kind(f"{place}.bank", bank, PayoutBank)
+    account_number = secret(f"{place}.bank.account_number", bank.account_number)
+    body: JsonObject = texts(f"{place}.", email=recipient.email, name=recipient.name)
+    body["bank"] = texts(
+        f"{place}.bank.", bank_name=bank.bank_name, account_name=bank.account_name, bank_code=bank.bank_code
+    ) | {"accountNumber": account_number}
+    return body
+
+
+def _of_kind(place: str, value: object, kind: type[Any]) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{place} must be a {kind.__name__}, not {type(value).__name__}")
+
+
+def _item_v1(place: str, item: FiatItemV1) -> JsonObject:
+    body: JsonObject = texts(place, currency=item.currency, recipient_id=item.recipient_id)
+    body["amount"] = as_number(exact_amount(f"{place}amount", item.amount, item.currency))
+    return body | texts(place, reference=item.reference, note=item.note)

@@ -1,0 +1,213 @@
+"""Payments, deprecated: crypto in, bank transfer out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.client.amounts import Amount, as_number, exact_amount
+from flask_paycheckout.client.bodies import query_of, text, texts
+from flask_paycheckout.client.deprecation import deprecated
+from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.records.listing import ListReader
+from flask_paycheckout.client.records.payments import Payment, Quote
+from flask_paycheckout.client.records.reading import RecordReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flask_paycheckout.client.calls import Caller
+    from flask_paycheckout.client.envelope import JsonObject
+    from flask_paycheckout.client.paging import Page
+
+__all__ = ["Payments"]
+
+_QUOTE = Operation("GET", "/v2/payment/quote", repeatable=True)
+# The interface's heading says /v2/payments; its sample request says /v2/payment. The heading is taken at its word.
+_LIST = Operation("GET", "/v2/payments", repeatable=True)
+_GET = Operation("GET", "/v2/payment/detail/{id}", repeatable=True)
+_CREATE = Operation(
+    "POST",
+    "/v2/payment",
+    may_move_money=True,
+    lookup="go through payments.iterate(sort='-createdAt') for one with its sender, receiver and amount",
+)
+
+_PAYMENT = RecordReader(Payment)
+_PAYMENTS = ListReader(Payment)
+_QUOTED = RecordReader(Quote)
+
+_INSTEAD = "client.fiat_disbursements"
+
+
+class Payments:
+    """`client.payments`. Every method warns: the service deprecates them."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def quote(
+        self, *, amount: Amount, input_currency: str, output_currency: str, with_limit: bool | None = None
+    ) -> Quote:
+        """What a payment would cost and bring.
+
+        :param amount: in `input_currency`.
+        :param input_currency: a crypto's id.
+        :param with_limit: False leaves the daily limit out of the calculation.
+        :raises PaymentsError: see `errors`.
+        """
+        deprecated("payments.quote", f"{_INSTEAD}.payment_methods, which gives the fees of bank transfers")
+        words = {
+            "amount": f"{exact_amount('amount', amount):f}",
+            "input_currency": text("input_currency", input_currency),
+            "output_currency": text("output_currency", output_currency),
+        }
+        query = query_of(words=words, flags={"with_limit": with_limit})
+        return self._caller.record(_QUOTE, _QUOTED, query=query)
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        page: int | None = None,
+        sort: str | None = None,
+        search: str | None = None,
+        status: str | None = None,
+        reason: str | None = None,
+        min_input_amount: Amount | None = None,
+        max_input_amount: Amount | None = None,
+        min_output_amount: Amount | None = None,
+        max_output_amount: Amount | None = None,
+        organization_id: str | None = None,
+        organization_name: str | None = None,
+        blockchain: str | None = None,
+        receiver_name: str | None = None,
+    ) -> Page[Payment]:
+        """One page of the payments.
+
+        :param limit: page size; the service's default is 10.
+        :param page: the first is 1.
+        :param sort: `createdAt` or `updatedAt`, newest first with a `-` before it; the default is `createdAt`.
+        :param search: a name or an e-mail address.
+        :param status: `pending`, `processed`, `completed` or `failed`.
+        :raises PaymentsError: see `errors`.
+        """
+        deprecated("payments.list", f"{_INSTEAD}.list")
+        query = query_of(
+            counts={"limit": limit, "page": page},
+            words={
+                "sort": sort,
+                "search": search,
+                "status": status,
+                "reason": reason,
+                "organization_id": organization_id,
+                "organization_name": organization_name,
+                "blockchain": blockchain,
+                "receiver_name": receiver_name,
+            },
+            amounts={
+                "min_input_amount": min_input_amount,
+                "max_input_amount": max_input_amount,
+                "min_output_amount": min_output_amount,
+                "max_output_amount": max_output_amount,
+            },
+        )
+        return self._caller.page(_LIST, _PAYMENTS, query=query)
+
+    def iterate(
+        self,
+        *,
+        limit: int | None = None,
+        sort: str | None = None,
+        search: str | None = None,
+        status: str | None = None,
+        reason: str | None = None,
+        min_input_amount: Amount | None = None,
+        max_input_amount: Amount | None = None,
+        min_output_amount: Amount | None = None,
+        max_output_amount: Amount | None = None,
+        organization_id: str | None = None,
+        organization_name: str | None = None,
+        blockchain: str | None = None,
+        receiver_name: str | None = None,
+    ) -> Iterator[Payment]:
+        """Every payment, page after page, each page read when its first record is wanted.
+
+        :param limit: page size. The other arguments are those of `list`.
+        :raises TransportFailed: while iterating: the pages would not come to an end.
+        :raises PaymentsError: while iterating; see `errors`.
+        """
+        deprecated("payments.iterate", f"{_INSTEAD}.iterate")
+        words = {
+            "sort": sort,
+            "search": search,
+            "status": status,
+            "reason": reason,
+            "organization_id": organization_id,
+            "organization_name": organization_name,
+            "blockchain": blockchain,
+            "receiver_name": receiver_name,
+        }
+        amounts = {
+            "min_input_amount": min_input_amount,
+            "max_input_amount": max_input_amount,
+            "min_output_amount": min_output_amount,
+            "max_output_amount": max_output_amount,
+        }
+        return self._caller.iterate(
+            _LIST,
+            _PAYMENTS,
+            lambda found: found.payment_id,
+            lambda number: query_of(counts={"limit": limit, "page": number}, words=words, amounts=amounts),
+        )
+
+    def get(self, payment_id: str) -> Payment:
+        """The payment as it is now, with its history.
+
+        :raises NotFound: there is none.
+        :raises ValueError: the id cannot be one.
+        :raises PaymentsError: see `errors`.
+        """
+        deprecated("payments.get", f"{_INSTEAD}.get")
+        return self._caller.record(_GET, _PAYMENT, ids={"id": payment_id})
+
+    def create(
+        self,
+        *,
+        wallet_address: str,
+        input_amount: Amount,
+        sender_name: str,
+        sender_email: str,
+        receiver_id: str,
+        input_currency: str,
+        output_currency: str,
+        reason: str | None = None,
+        description: str | None = None,
+        us_network: str | None = None,
+    ) -> Payment:
+        """Opens a payment from a wallet to a recipient's bank account. Never sent twice.
+
+        :param wallet_address: the sender's.
+        :param input_amount: in `input_currency`.
+        :param receiver_id: a recipient's id.
+        :param input_currency: a crypto's id.
+        :param us_network: `ach` or `wire`.
+        :raises Invalid: the service refuses the payment.
+        :raises OutcomeUnknown: the answer was lost, the payment may exist. Payments carry no reference: look for it by
+            sender, receiver and amount.
+        :raises ServiceFault: the service failed, the payment may exist as well.
+        :raises PaymentsError: see `errors`.
+        """
+        deprecated("payments.create", f"{_INSTEAD}.create")
+        body: JsonObject = {
+            "walletAddress": text("wallet_address", wallet_address),
+            "inputAmount": as_number(exact_amount("input_amount", input_amount)),
+            "senderName": text("sender_name", sender_name),
+            "senderEmail": text("sender_email", sender_email),
+            "receiverId": text("receiver_id", receiver_id),
+            "inputCurrency": text("input_currency", input_currency),
+            "outputCurrency": text("output_currency", output_currency),
+        }
+        body |= texts(reason=reason, description=description, us_network=us_network)
+        return self._caller.record(_CREATE, _PAYMENT, body=body)

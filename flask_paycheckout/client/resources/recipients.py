@@ -1,0 +1,206 @@
+"""Recipients: people and businesses who are paid, with their bank accounts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.client.bodies import query_of, secret, text, texts
+from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.records.listing import ListReader
+from flask_paycheckout.client.records.reading import RecordReader
+from flask_paycheckout.client.records.recipients import BankDetails, Recipient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flask_paycheckout.client.calls import Caller
+    from flask_paycheckout.client.envelope import JsonObject
+    from flask_paycheckout.client.paging import Page
+
+__all__ = ["Recipients"]
+
+_LIST = Operation("GET", "/v1/recipient", repeatable=True)
+_GET = Operation("GET", "/v1/recipient/{id}", repeatable=True)
+# None of these moves money; still each is sent once, since a second create would make a second recipient.
+_CREATE = Operation("POST", "/v1/recipient")
+_UPDATE = Operation("PATCH", "/v1/recipient/{id}")
+_DELETE = Operation("DELETE", "/v1/recipient/{id}")
+
+_RECIPIENT = RecordReader(Recipient)
+_RECIPIENTS = ListReader(Recipient)
+
+
+class Recipients:
+    """`client.recipients`."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def list(
+        self,
+        *,
+        limit: int | None = None,
+        page: int | None = None,
+        sort: str | None = None,
+        search: str | None = None,
+        country: str | None = None,
+        currency: str | None = None,
+    ) -> Page[Recipient]:
+        """One page of the recipients.
+
+        :param limit: page size; the service's default is 10.
+        :param page: the first is 1.
+        :param sort: `createdAt` or `updatedAt`, newest first with a `-` before it; the default is `createdAt`.
+        :param search: a name or an e-mail address.
+        :param country: of the bank account.
+        :param currency: of the bank account.
+        :raises PaymentsError: see `errors`.
+        """
+        filters = {"sort": sort, "search": search, "country": country, "currency": currency}
+        query = query_of(counts={"limit": limit, "page": page}, words=filters)
+        return self._caller.page(_LIST, _RECIPIENTS, query=query)
+
+    def iterate(
+        self,
+        *,
+        limit: int | None = None,
+        sort: str | None = None,
+        search: str | None = None,
+        country: str | None = None,
+        currency: str | None = None,
+    ) -> Iterator[Recipient]:
+        """Every recipient, page after page, each page read when its first record is wanted.
+
+        :param limit: page size. The other arguments are those of `list`.
+        :raises TransportFailed: while iterating: the pages would not come to an end.
+        :raises PaymentsError: while iterating; see `errors`.
+        """
+        filters = {"sort": sort, "search": search, "country": country, "currency": currency}
+        return self._caller.iterate(
+            _LIST,
+            _RECIPIENTS,
+            lambda found: found.id,
+            lambda number: query_of(counts={"limit": limit, "page": number}, words=filters),
+        )
+
+    def get(self, recipient_id: str) -> Recipient:
+        """The recipient.
+
+        :raises NotFound: there is none.
+        :raises ValueError: the id cannot be one.
+        :raises PaymentsError: see `errors`.
+        """
+        return self._caller.record(_GET, _RECIPIENT, ids={"id": recipient_id})
+
+    def create(
+        self,
+        *,
+        name: str,
+        email: str,
+        address: str,
+        city: str,
+        post_code: str,
+        bank: BankDetails,
+        recipient_type: str | None = None,
+        organization_id: str | None = None,
+        reference: str | None = None,
+    ) -> Recipient:
+        """Makes a recipient with one bank account.
+
+        :param bank: with its currency and country.
+        :param recipient_type: `Individual` or `Business`.
+        :param reference: free additional information.
+        :raises Invalid: the service refuses a field.
+        :raises ValueError: the bank account has no currency or country.
+        :raises PaymentsError: see `errors`. After a `TransportFailed` whose `request_sent` is True the recipient may
+            exist: `list(search=...)` tells.
+        """
+        _of_bank(bank)
+        for field in ("currency", "country"):
+            if getattr(bank, field) is None:
+                raise ValueError(f"bank.{field} is missing: a new recipient's bank account needs it")
+        body = _fields(name, email, address, city, post_code, bank, recipient_type, organization_id, reference)
+        return self._caller.record(_CREATE, _RECIPIENT, body=body)
+
+    def update(
+        self,
+        recipient_id: str,
+        *,
+        name: str,
+        email: str,
+        address: str,
+        city: str,
+        post_code: str,
+        bank: BankDetails,
+        recipient_type: str | None = None,
+        organization_id: str | None = None,
+        reference: str | None = None,
+    ) -> Recipient:
+        """Changes a recipient. The service wants the fields again, and at present changes the name only.
+
+        :param bank: at least its account name.
+        :raises NotFound: there is no such recipient.
+        :raises Invalid: the service refuses a field.
+        :raises PaymentsError: see `errors`.
+        """
+        body = _fields(name, email, address, city, post_code, bank, recipient_type, organization_id, reference)
+        return self._caller.record(_UPDATE, _RECIPIENT, ids={"id": recipient_id}, body=body)
+
+    def delete(self, recipient_id: str) -> Recipient:
+        """Deletes a recipient, and gives what was deleted.
+
+        :raises NotFound: there is no such recipient.
+        :raises PaymentsError: see `errors`.
+        """
+        return self._caller.record(_DELETE, _RECIPIENT, ids={"id": recipient_id})
+
+
+def _fields(
+    name: str,
+    email: str,
+    address: str,
+    city: str,
+    post_code: str,
+    bank: BankDetails,
+    recipient_type: str | None,
+    organization_id: str | None,
+    reference: str | None,
+) -> JsonObject:
+    """A recipient's body on the wire."""
+    body: JsonObject = {
+        "name": text("name", name),
+        "email": text("email", email),
+        "address": text("address", address),
+        "city": text("city", city),
+        "postCode": text("post_code", post_code),
+        "bank": _bank(bank),
+    }
+    return body | texts(recipient_type=recipient_type, organization_id=organization_id, reference=reference)
+
+
+def _bank(bank: BankDetails) -> JsonObject:
+    _of_bank(bank)
+    body: JsonObject = {"accountName": text("bank.account_name", bank.account_name)}
+    body |= texts(
+        "bank.",
+        currency=bank.currency,
+        country=bank.country,
+        bank_name=bank.bank_name,
+        payment_code=bank.payment_code,
+        ach_number=bank.ach_number,
+        fedwire_number=bank.fedwire_number,
+        account_type=bank.account_type,
+        ifsc=bank.ifsc,
+    )
+    if bank.account_number is not None:
+        body["accountNumber"] = secret("bank.account_number", bank.account_number)
+    if bank.iban_number is not None:
+        body["ibanNumber"] = secret("bank.iban_number", bank.iban_number)
+    return body
+
+
+def _of_bank(bank: object) -> None:
+    if not isinstance(bank, BankDetails):
+        raise TypeError(f"bank must be a BankDetails, not {type(bank).__name__}")

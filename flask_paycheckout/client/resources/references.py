@@ -1,0 +1,95 @@
+"""Reference lists, deprecated: currencies, tokens, banks and payment methods. No credentials are sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.client.bodies import query_of
+from flask_paycheckout.client.deprecation import deprecated
+from flask_paycheckout.client.operations import Access, Operation
+from flask_paycheckout.client.records.listing import ListReader
+from flask_paycheckout.client.records.references import Bank, Crypto, Currency, PaymentMethod
+
+if TYPE_CHECKING:
+    from flask_paycheckout.client.calls import Caller
+    from flask_paycheckout.client.paging import Page
+
+__all__ = ["References"]
+
+_CURRENCIES = Operation("GET", "/v1/reference/currencies", repeatable=True, access=Access.OPEN)
+_CRYPTOS = Operation("GET", "/v1/reference/cryptos", repeatable=True, access=Access.OPEN)
+_BANKS = Operation("GET", "/v1/reference/banks", repeatable=True, access=Access.OPEN)
+_METHODS = Operation("GET", "/v1/reference/payment-methods", repeatable=True, access=Access.OPEN)
+
+_CURRENCY = ListReader(Currency)
+_CRYPTO = ListReader(Crypto)
+_BANK = ListReader(Bank)
+_METHOD = ListReader(PaymentMethod)
+
+_INSTEAD = "client.fiat_disbursements.payment_methods"
+
+
+class References:
+    """`client.references`. Every method warns: the service deprecates them."""
+
+    __slots__ = ("_caller",)
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def currencies(self) -> tuple[Currency, ...]:
+        """Every country's currency.
+
+        :raises PaymentsError: see `errors`.
+        """
+        deprecated("references.currencies", f"{_INSTEAD}, which names the currency of each bank")
+        return self._caller.records(_CURRENCIES, _CURRENCY)
+
+    def cryptos(
+        self, *, use_smart_contract: bool | None = None, blockchain_type: str | None = None
+    ) -> tuple[Crypto, ...]:
+        """The tokens.
+
+        :param use_smart_contract: only those that use the service's smart contract proxy, or do not; all when left out.
+        :param blockchain_type: `EVM` or `STELLAR`; all when left out.
+        :raises PaymentsError: see `errors`.
+        """
+        deprecated(
+            "references.cryptos", "client.crypto_disbursements.estimate, which tells whether a token id is known"
+        )
+        query = query_of(flags={"use_smart_contract": use_smart_contract}, words={"blockchain_type": blockchain_type})
+        return self._caller.records(_CRYPTOS, _CRYPTO, query=query)
+
+    def banks(
+        self,
+        *,
+        limit: int | None = None,
+        sort: str | None = None,
+        country: str | None = None,
+        currency: str | None = None,
+        disbursment_available: bool | None = None,
+    ) -> Page[Bank]:
+        """One page of the banks; the interface names no parameter for the others, a greater `limit` gives more.
+
+        :param limit: page size.
+        :param sort: `createdAt` or `updatedAt`, newest first with a `-` before it; the default is `createdAt`.
+        :param disbursment_available: True for those that disbursements can go to. Spelled as the service spells it.
+        :raises PaymentsError: see `errors`.
+        """
+        deprecated("references.banks", _INSTEAD)
+        query = query_of(
+            counts={"limit": limit},
+            words={"sort": sort, "country": country, "currency": currency},
+            flags={"disbursment_available": disbursment_available},
+        )
+        return self._caller.page(_BANKS, _BANK, query=query)
+
+    def payment_methods(self, for_deposit: bool = False) -> tuple[PaymentMethod, ...]:
+        """The ways to pay in.
+
+        :param for_deposit: those of deposits instead of the onramp's.
+        :raises PaymentsError: see `errors`.
+        """
+        deprecated("references.payment_methods", f"{_INSTEAD}, or the hosted page of client.checkouts for deposits")
+        query = query_of(flags={"is_for_deposit": for_deposit or None})
+        return self._caller.records(_METHODS, _METHOD, query=query)
