@@ -16,6 +16,9 @@ from tests.scripted import Clock, Service, Shop, make_app
 
 OpenShop = Callable[..., Shop]
 
+# Runs test files of its own, to try the plugin as a shop would.
+pytest_plugins = ["pytester"]
+
 
 @pytest.fixture
 def clock() -> Clock:

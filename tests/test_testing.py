@@ -1,0 +1,152 @@
+"""The pytest plugin: the payments service in process, its time, its faults and webhooks, and what was signalled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import Pay, PayCheckout, checkout_created, payment_held
+from flask_paycheckout.client import NotFound, PaymentsClient, RequestRefused
+from flask_paycheckout.testing import Sandbox, Signals
+from tests.scripted import make_app
+
+
+@pytest.fixture
+def app(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[Flask]:
+    """A shop as its own tests would make it."""
+    app = make_app(SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path / 'shop.db'}", **paycheckout_sandbox.config)
+    db = SQLAlchemy(app)
+    paycheckout = PayCheckout()
+    paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
+    paycheckout.order_total({"o-1": Pay("12.50", "USD")}.get)
+    app.extensions["shop"] = paycheckout
+    with app.app_context():
+        db.create_all()
+        yield app
+        db.engine.dispose()
+
+
+@pytest.fixture
+def paycheckout(app: Flask) -> PayCheckout:
+    found: PayCheckout = app.extensions["shop"]
+    return found
+
+
+def client(sandbox: Sandbox) -> PaymentsClient:
+    return PaymentsClient(
+        sandbox.base_url,
+        client_id=sandbox.config["PAYCHECKOUT_CLIENT_ID"],
+        client_secret=sandbox.config["PAYCHECKOUT_CLIENT_SECRET"],
+        retries=0,
+        transport=sandbox.transport,
+    )
+
+
+def test_a_late_payment_is_accepted(
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
+) -> None:
+    """The example that the module's own docstring gives."""
+    checkout = paycheckout.start("o-1")
+    paycheckout_sandbox.pick(checkout.checkout_id)
+    paycheckout_sandbox.advance(minutes=16)
+    paycheckout_sandbox.pay(checkout.checkout_id)
+    paycheckout.reconcile()
+    assert paycheckout_signals.names[-1] == "order_paid"
+
+
+def test_a_deposit_exists_once_a_method_was_picked(paycheckout_sandbox: Sandbox) -> None:
+    service = client(paycheckout_sandbox)
+    checkout_id = service.checkouts.create(Pay("12.50", "USD")).id
+    with pytest.raises(NotFound):
+        service.deposits.get(checkout_id)
+    paycheckout_sandbox.pick(checkout_id)
+    assert service.deposits.get(checkout_id).status == "pending"
+    paycheckout_sandbox.pay(checkout_id)
+    assert service.deposits.get(checkout_id).status == "completed"
+
+
+def test_time_moves_for_the_sandbox_and_the_extension_together(
+    app: Flask, paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
+) -> None:
+    clock = app.extensions["paycheckout"].clock
+    before = clock()
+    now = paycheckout_sandbox.advance(minutes=16, seconds=5)
+    assert (now - before).total_seconds() == pytest.approx(965, abs=30)
+    assert (clock() - now).total_seconds() == pytest.approx(0, abs=30)
+
+
+def test_a_fault_happens_as_often_as_ordered(paycheckout_sandbox: Sandbox) -> None:
+    service = client(paycheckout_sandbox)
+    paycheckout_sandbox.fault("POST /v1/checkout", "error", times=2, statusCode=400)
+    for _ in range(2):
+        with pytest.raises(RequestRefused) as refused:
+            service.checkouts.create(Pay("12.50", "USD"))
+        assert refused.value.status_code == 400
+    assert service.checkouts.create(Pay("12.50", "USD")).id
+
+
+def test_webhooks_reach_the_shop_also_those_from_before_it_listened(
+    app: Flask, paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
+) -> None:
+    checkout_id = paycheckout.start("o-1").checkout_id
+    paycheckout_sandbox.pay(checkout_id)
+    assert paycheckout_signals.names == ["checkout_created"]
+    assert paycheckout_sandbox.webhooks
+    paycheckout_sandbox.deliver_to(app.test_client())
+    assert paycheckout_signals.names == ["checkout_created", "order_paid"]
+    assert paycheckout.settle(checkout_id).found_by == "webhook"
+
+
+def test_delivering_again_sends_nothing_twice(
+    app: Flask, paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
+) -> None:
+    paycheckout_sandbox.deliver_to(app.test_client())
+    paycheckout_sandbox.pay(paycheckout.start("o-1").checkout_id)
+    sent = sum(len(webhook["attempts"]) for webhook in paycheckout_sandbox.webhooks)
+    paycheckout_sandbox.deliver_to(app.test_client())
+    assert sum(len(webhook["attempts"]) for webhook in paycheckout_sandbox.webhooks) == sent
+
+
+def test_a_lever_that_the_sandbox_refuses_says_why(paycheckout_sandbox: Sandbox) -> None:
+    with pytest.raises(AssertionError, match=r"POST /_sandbox/checkouts/nobody/pay: 4\d\d"):
+        paycheckout_sandbox.pay("nobody")
+
+
+def test_the_signals_are_kept_with_what_they_passed(
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
+) -> None:
+    checkout = paycheckout.start("o-1")
+    paycheckout_sandbox.pay(checkout.checkout_id, amount=1)
+    paycheckout.reconcile()
+    assert (paycheckout_signals[-1].name, paycheckout_signals[-1].extra) == (
+        "payment_held",
+        {"reason": "amount_mismatch"},
+    )
+    assert (paycheckout_signals[0].name, paycheckout_signals[0].order_id) == ("checkout_created", "o-1")
+    assert paycheckout_signals[0].checkout_id == checkout.checkout_id
+    assert len({told.event_id for told in paycheckout_signals}) == len(paycheckout_signals)
+
+
+def test_after_the_test_nothing_listens_any_more(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        from flask_paycheckout.signals import BY_NAME
+
+        def test_one(paycheckout_signals):
+            assert all(signal.receivers for signal in BY_NAME.values())
+            assert paycheckout_signals == []
+
+        def test_two():
+            assert not any(signal.receivers for signal in BY_NAME.values())
+
+        def test_three(paycheckout_sandbox):
+            assert paycheckout_sandbox.webhooks == []
+        """
+    )
+    pytester.runpytest("-p", "no:randomly", "-p", "no:cacheprovider").assert_outcomes(passed=3)
+    assert not checkout_created.receivers
+    assert not payment_held.receivers
