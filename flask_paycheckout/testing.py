@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -74,11 +75,12 @@ class Sandbox:
 
     def pick(self, checkout_id: str, payment_method: str | None = None) -> dict[str, Any]:
         """The customer picks a payment method: the first enabled one when none is named."""
-        return self.control("POST", f"checkouts/{checkout_id}/pick", paymentMethod=payment_method)
+        return self._deposit(checkout_id, "pick", paymentMethod=payment_method)
 
-    def pay(self, checkout_id: str, amount: Any = None) -> dict[str, Any]:
+    def pay(self, checkout_id: str, amount: Decimal | int | str | float | None = None) -> dict[str, Any]:
         """The customer pays, exactly what was asked when no amount is named; picks a method first if need be."""
-        return self.control("POST", f"checkouts/{checkout_id}/pay", amount=amount)
+        exact = None if amount is None else Decimal(str(amount))
+        return self._deposit(checkout_id, "pay", amount=exact)
 
     def advance(self, minutes: float = 16, *, seconds: float = 0) -> datetime:
         """Move time on, the sandbox's and the extension's; what falls due in the sandbox happens."""
@@ -92,7 +94,7 @@ class Sandbox:
     @property
     def webhooks(self) -> list[dict[str, Any]]:
         """Every webhook with its delivery attempts."""
-        listed: list[dict[str, Any]] = self.control("GET", "webhooks")["webhooks"]
+        listed: list[dict[str, Any]] = self.control("GET", "webhooks")
         return listed
 
     def deliver_to(self, client: FlaskClient) -> None:
@@ -102,21 +104,29 @@ class Sandbox:
             if not any(attempt["answer"] for attempt in webhook["attempts"]):
                 self.control("POST", f"webhooks/{webhook['id']}/redeliver")
 
-    def control(self, method: str, path: str, **body: Any) -> dict[str, Any]:
-        """A call of the control interface; fields that are None are left out.
+    def control(self, method: str, path: str, **body: Any) -> Any:
+        """A call of the control interface, its fields in camelCase or snake_case; those that are None are left out.
 
         :raises AssertionError: the sandbox refused it; the text says why.
         """
+        import msgspec
+
+        given = {_camel(name): value for name, value in body.items() if value is not None}
         answer = self._control.open(
             f"{self.base_url}/_sandbox/{path}",
             method=method,
             headers={"X-Sandbox-Control": _TOKEN},
-            json={name: value for name, value in body.items() if value is not None} if method != "GET" else None,
+            # Decimals as exact JSON numbers, which Flask's own encoder would write as strings.
+            data=msgspec.json.Encoder(decimal_format="number").encode(given) if method != "GET" else None,
+            content_type="application/json",
         )
         if answer.status_code != 200:
             raise AssertionError(f"{method} /_sandbox/{path}: {answer.status_code} {answer.text}")
-        read: dict[str, Any] = answer.get_json()
-        return read
+        return answer.get_json()
+
+    def _deposit(self, checkout_id: str, act: str, **body: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self.control("POST", f"checkouts/{checkout_id}/{act}", **body)
+        return answer
 
     def _send(self, url: str, headers: dict[str, str], body: bytes) -> int:
         if self._shop is None:
@@ -126,6 +136,11 @@ class Sandbox:
         with self._shop.test_request_context():
             target = webhook_url()
         return self._shop.test_client().post(target, data=body, headers=headers).status_code
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(other.capitalize() for other in others)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ state does not allow. The answers, all 200:
 reset               `{"reset": true}`
 clock               `{"now", "offsetSeconds"}`
 webhook-endpoint    `{"url"}` (GET and PUT; null for nowhere)
-webhooks            `{"webhooks": [webhook]}`, oldest first; redeliver answers one webhook:
+webhooks            an array of webhooks, oldest first; redeliver answers one webhook:
                     `{"id", "orderId", "state", "createdAt", "dueAt", "attempts": [{"at", "request": {"method", "url",
                     "headers", "body"}, "answer": {"status"} or null, "error": text or null}]}`; the state is waiting,
                     delivered, failed (no retry left), dropped (by a fault) or no_endpoint
@@ -15,11 +15,12 @@ pick, pay           `{"paymentMethod", "deposit"}`, the deposit as the service w
                     `reference` that the deposit can be read by
 account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
                     "outputCurrency", "enabled", ...}]}`; POST takes any part of it and switches what it names
-faults              `{"faults": [fault]}` for GET and DELETE, the fault for POST: `{"id", "operation", "kind", "times"}`
-                    and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`, `retryAfter`
-requests            `{"requests": [{"id", "at", "method", "target", "clientId", "requestBody", "status", "answerBody",
-                    "fault", "signedString"}]}`, newest first; status is null when no answer was given, signedString
+faults              an array of what is armed for GET and DELETE, the fault for POST: `{"id", "operation", "kind",
+                    "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`, `retryAfter`
+requests            an array of `{"id", "at", "method", "target", "clientId", "requestBody", "status", "answerBody",
+                    "fault", "signedString"}`, newest first; status is null when no answer was given, signedString
                     what the sandbox signed when it did not accept a signature
+openapi.json        the OpenAPI document of the service, without these calls
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, current_app
 from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox import customer
@@ -42,6 +43,7 @@ from flask_paycheckout.sandbox.fault_orders import read_order
 from flask_paycheckout.sandbox.faults import armed, describe, disarm_all
 from flask_paycheckout.sandbox.fields import FieldError, optional_amount, optional_number, optional_text, read_object
 from flask_paycheckout.sandbox.guard import Forbidden, check_control_token, check_loopback
+from flask_paycheckout.sandbox.openapi import document
 from flask_paycheckout.sandbox.request_log import describe as describe_request
 from flask_paycheckout.sandbox.request_log import logged_requests
 from flask_paycheckout.sandbox.settings import advance_clock, set_webhook_url, webhook_url
@@ -122,7 +124,7 @@ def _check_url(url: object) -> None:
 @control.get("/webhooks")
 def read_webhooks() -> Response:
     with transaction() as session:
-        return _answer({"webhooks": list_webhooks(session)})
+        return _answer(list_webhooks(session))
 
 
 @control.post("/webhooks/<webhook_id>/redeliver")
@@ -171,7 +173,7 @@ def switch_account() -> Response:
 @control.get("/faults")
 def read_faults() -> Response:
     with transaction() as session:
-        return _answer({"faults": [describe(fault) for fault in armed(session)]})
+        return _answer([describe(fault) for fault in armed(session)])
 
 
 @control.post("/faults")
@@ -187,17 +189,22 @@ def order_fault() -> Response:
 def forget_faults() -> Response:
     with transaction() as session:
         disarm_all(session)
-    return _answer({"faults": []})
+    return _answer([])
 
 
 @control.get("/requests")
 def read_requests() -> Response:
     """The request log, newest first."""
     with transaction() as session:
-        return _answer({"requests": [describe_request(entry) for entry in logged_requests(session)]})
+        return _answer([describe_request(entry) for entry in logged_requests(session)])
 
 
-def _answer(body: dict[str, Any], status: int = 200) -> Response:
+@control.get("/openapi.json")
+def describe_service() -> Response:
+    return _answer(document(current_app))
+
+
+def _answer(body: dict[str, Any] | list[dict[str, Any]], status: int = 200) -> Response:
     return Response(encode(body), status, content_type="application/json")
 
 

@@ -82,7 +82,7 @@ def test_the_hosted_page_can_fail_too(sandbox: Flask, tester: Tester) -> None:
 
 def test_faults_can_be_seen_and_forgotten(merchant: Merchant, tester: Tester) -> None:
     tester.orders_fault(READ, "error", times=9)
-    (fault,) = tester.does("GET", "faults")["faults"]
+    (fault,) = tester.does("GET", "faults")
     assert (fault["operation"], fault["kind"], fault["times"]) == (READ, "error", 9)
     assert tester.does("DELETE", "faults") == {"faults": []}
     assert merchant.reads_deposit("x").code == 404
