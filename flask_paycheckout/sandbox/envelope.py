@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 from flask import Response
 from werkzeug.exceptions import HTTPException
 
+from flask_paycheckout.sandbox.records import iso as iso
+from flask_paycheckout.sandbox.records import written
 from flask_paycheckout.sandbox.world import unknown
+
+Data = TypeVar("Data")
 
 # Amounts leave as JSON numbers with every digit they have; a float would round them.
 _encoder = msgspec.json.Encoder(decimal_format="number")
@@ -32,25 +35,28 @@ def unworded(status_code: int, message: str) -> Refusal:
 
 
 def encode(value: Any) -> bytes:
-    return _encoder.encode(value)
+    return _encoder.encode(written(value))
 
 
-def iso(moment: datetime) -> str:
-    """`2026-01-01T00:00:00.000Z`, the form timestamps have on the wire."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+class Answer(Response, Generic[Data]):
+    """An answer with `Data` in its envelope; as a view's return type it declares what the operation answers."""
 
 
-def success(data: Any, message: str = "Success", status_code: int = 200) -> Response:
-    return _answer({"statusCode": status_code, "message": message, "data": data})
+def success(
+    data: Data, message: str = "Success", status_code: int = 200, code_field: str = "statusCode"
+) -> Answer[Data]:
+    """The success envelope; login and verify-login carry the number under another name."""
+    return _answer({code_field: status_code, "message": message, "data": data}, status_code)
 
 
-def failure(refusal: Refusal) -> Response:
-    return _answer({"statusCode": refusal.status_code, "error": refusal.error, "message": refusal.message})
+def failure(refusal: Refusal) -> Answer[Any]:
+    body = {"statusCode": refusal.status_code, "error": refusal.error, "message": refusal.message}
+    return _answer(body, refusal.status_code)
 
 
-def _answer(body: dict[str, Any]) -> Response:
-    status = 200 if unknown("http_status") == "always_200" else body["statusCode"]
-    return Response(encode(body), status, content_type="application/json")
+def _answer(body: dict[str, Any], status_code: int) -> Answer[Any]:
+    status = 200 if unknown("http_status") == "always_200" else status_code
+    return Answer(encode(body), status, content_type="application/json")
 
 
 def refusal_of(error: HTTPException) -> Refusal:

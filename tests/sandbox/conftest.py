@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
-from flask import Flask
+from flask import Flask, request_finished
 
 from flask_paycheckout.sandbox import create_sandbox
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.documented import Departures
 
 MakeSandbox = Callable[..., Flask]
+
+
+@pytest.fixture(autouse=True)
+def departures() -> Iterator[Departures]:
+    """Every answer that any sandbox gives in this process during the test must be one that its document allows."""
+    found = Departures()
+    with request_finished.connected_to(found.check):
+        yield found
+    assert found.seen == []
 
 
 @pytest.fixture

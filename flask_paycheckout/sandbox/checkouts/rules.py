@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Annotated
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -12,16 +12,26 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.checkouts.tables import PAGE_VALIDITY, Checkout
 from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.envelope import unworded
-from flask_paycheckout.sandbox.fields import optional_amount, optional_text, read_text
 from flask_paycheckout.sandbox.ids import new_id
+from flask_paycheckout.sandbox.kinds import Amount, Text
 from flask_paycheckout.sandbox.payment_methods import PaymentMethod, enabled_methods, find_rate, quote, usable
 from flask_paycheckout.sandbox.quotes import Quote, rounded
 from flask_paycheckout.sandbox.world import unknown, world
 
 
 @dataclass(frozen=True)
+class NewCheckout:
+    """What a `POST /v1/checkout` sends: exactly one of the amounts."""
+
+    input_currency: Annotated[str, Text()]
+    input_amount: Annotated[Decimal | None, Amount()] = None
+    output_amount: Annotated[Decimal | None, Amount()] = None
+    output_currency: Annotated[str | None, Text()] = None
+
+
+@dataclass(frozen=True)
 class Asked:
-    """What a `POST /v1/checkout` asks for."""
+    """What it asks for: both currencies, and the amount with its currency's decimals."""
 
     input_currency: str
     output_currency: str
@@ -29,18 +39,16 @@ class Asked:
     output_amount: Decimal | None
 
 
-def read_asked(body: dict[str, Any]) -> Asked:
-    """The request's fields, checked one by one."""
-    input_currency = read_text(body, "inputCurrency")
-    output_currency = optional_text(body, "outputCurrency") or input_currency
-    input_amount, output_amount = optional_amount(body, "inputAmount"), optional_amount(body, "outputAmount")
-    if (input_amount is None) == (output_amount is None):
+def check_asked(sent: NewCheckout) -> Asked:
+    """The request's fields, checked against each other and against their currencies."""
+    if (sent.input_amount is None) == (sent.output_amount is None):
         raise unworded(400, "Send exactly one of inputAmount and outputAmount.")
+    output_currency = sent.output_currency or sent.input_currency
     return Asked(
-        input_currency,
+        sent.input_currency,
         output_currency,
-        _in_currency("input", input_currency, input_amount),
-        _in_currency("output", output_currency, output_amount),
+        _in_currency("input", sent.input_currency, sent.input_amount),
+        _in_currency("output", output_currency, sent.output_amount),
     )
 
 

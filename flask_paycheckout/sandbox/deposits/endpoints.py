@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response
+from dataclasses import dataclass
+from typing import Annotated
+
+from flask import Blueprint
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.access import check_signature
 from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.deposits.representation import represent
+from flask_paycheckout.sandbox.deposits.representation import DepositRecord, represent
 from flask_paycheckout.sandbox.deposits.rules import (
     NotPossible,
     expire_due,
@@ -16,31 +19,44 @@ from flask_paycheckout.sandbox.deposits.rules import (
     may_be_forced_to,
 )
 from flask_paycheckout.sandbox.deposits.tables import MOST_STATUS, Deposit
-from flask_paycheckout.sandbox.envelope import Refusal, success, unworded
-from flask_paycheckout.sandbox.fields import read_object, read_text
+from flask_paycheckout.sandbox.envelope import Answer, Refusal, success, unworded
+from flask_paycheckout.sandbox.kinds import Text
+from flask_paycheckout.sandbox.operations import Guard, operation, read_body
 from flask_paycheckout.sandbox.webhooks import deliver_due
 
 deposits = Blueprint("deposits", __name__)
 
 
-@deposits.get("/v1/deposit/<id_or_reference>")
-def read_deposit(id_or_reference: str) -> Response:
-    """The deposit; it does not exist before the customer picked a method."""
+@dataclass(frozen=True)
+class StatusUpdate:
+    """What a sandbox update sends."""
+
+    status: Annotated[str, Text(MOST_STATUS)]
+
+
+@deposits.get("/v1/deposit/<deposit_id>")
+@operation(guard=Guard.SIGNATURE)
+def read_deposit(deposit_id: str) -> Answer[DepositRecord]:
+    """Read a deposit by its id or its reference.
+
+    It does not exist before the customer picked a method.
+    """
     with transaction() as session:
         check_signature(session)
         expire_due(session)
-        deposit = find_deposit(session, id_or_reference)
+        deposit = find_deposit(session, deposit_id)
         if deposit is None:
             raise Refusal(404, "Deposit not found")
         return success(represent(session, deposit))
 
 
 @deposits.patch("/v1/deposit/<deposit_id>")
-def update_deposit(deposit_id: str) -> Response:
+@operation(guard=Guard.SIGNATURE, takes=StatusUpdate)
+def update_deposit(deposit_id: str) -> Answer[DepositRecord]:
     """Force a status, which only a sandbox allows."""
     with transaction() as session:
         check_signature(session)
-        status = read_text(read_object(), "status", MOST_STATUS)
+        status = read_body(StatusUpdate).status
         if not may_be_forced_to(status):
             raise unworded(400, "status is none that the service knows.")
         record = represent(session, _forced(session, deposit_id, status))

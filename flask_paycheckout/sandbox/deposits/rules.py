@@ -19,6 +19,7 @@ from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposi
 from flask_paycheckout.sandbox.fields import FieldError
 from flask_paycheckout.sandbox.payment_methods import PaymentMethod, terms_of
 from flask_paycheckout.sandbox.quotes import Quote, quote_paying
+from flask_paycheckout.sandbox.records import written
 from flask_paycheckout.sandbox.webhooks import enqueue
 from flask_paycheckout.sandbox.world import unknown, world
 
@@ -214,6 +215,6 @@ def _tell(session: Session, deposit: Deposit) -> Deposit:
     session.refresh(deposit)
     payload = {"orderId": deposit.id}
     if unknown("webhook_payload") == "full":
-        payload |= {"event": "deposit"} | represent(session, deposit)
+        payload |= {"event": "deposit"} | written(represent(session, deposit))
     enqueue(session, deposit.id, payload)
     return deposit

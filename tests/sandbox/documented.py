@@ -1,0 +1,67 @@
+"""Holds every answer of a sandbox against the OpenAPI document that the same sandbox serves."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from flask import Flask, Response, g, request
+from openapi_schema_validator import OAS31Validator
+
+from flask_paycheckout.sandbox.openapi import document, path_of
+from flask_paycheckout.sandbox.operations import operation_of
+from flask_paycheckout.sandbox.world import world
+
+_KEPT: dict[str, dict[str, Any]] = {}
+
+
+class Departures:
+    """Answers that were not what the document says, each as one sentence."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.checked = 0
+
+    def check(self, app: Flask, response: Response, **extra: object) -> None:
+        """To be called as a receiver of `request_finished`."""
+        rule = request.url_rule
+        # An ordered fault is there to be off the document.
+        if rule is None or operation_of(app, rule.endpoint) is None or g.get("fault_kind") is not None:
+            return
+        self.checked += 1
+        described = _document_of(app)
+        responses = described["paths"][path_of(rule)][request.method.lower()]["responses"]
+        fault = fault_of(responses, described["components"], response)
+        if fault is not None:
+            self.seen.append(f"{request.method} {rule.rule} answered {response.status_code}: {fault}")
+
+
+def _document_of(app: Flask) -> dict[str, Any]:
+    """The document of a world; those with the same unknowns have the same one."""
+    key = json.dumps(dict(world(app).unknowns))
+    if key not in _KEPT:
+        _KEPT[key] = document(app)
+    return _KEPT[key]
+
+
+def fault_of(described: dict[str, Any], components: dict[str, Any], response: Response) -> str | None:
+    """What is wrong with an answer; None when the document allows it."""
+    status = str(response.status_code)
+    allowed = described.get(status) or described.get(f"{status[0]}XX")
+    if allowed is None:
+        return "the document has no such status"
+    content = allowed["content"].get(response.mimetype)
+    if content is None:
+        return f"the document has no {response.mimetype} there"
+    if response.mimetype != "application/json":
+        return None
+    body = json.loads(response.get_data(), parse_float=Decimal)
+    wrong = next(_validator(json.dumps(content["schema"] | {"components": components})).iter_errors(body), None)
+    return None if wrong is None else f"{wrong.json_path} {wrong.message}"
+
+
+@cache
+def _validator(schema: str) -> OAS31Validator:
+    return OAS31Validator(json.loads(schema))

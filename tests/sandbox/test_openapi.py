@@ -1,0 +1,93 @@
+"""The OpenAPI document: valid, complete, and what the code does rather than what somebody wrote beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask, Response
+from openapi_spec_validator import validate
+
+from flask_paycheckout.sandbox.openapi import operations
+from flask_paycheckout.sandbox.operations import read_body
+from flask_paycheckout.sandbox.unknowns import UNKNOWNS
+from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.documented import Departures
+
+EVERY_VALUE = [(unknown.name, value) for unknown in UNKNOWNS for value in unknown.values]
+
+
+@pytest.fixture
+def described(tester: Tester) -> dict[str, Any]:
+    return tester.does("GET", "openapi.json")
+
+
+def test_the_document_is_valid_openapi(described: dict[str, Any]) -> None:
+    validate(described)
+    assert described["openapi"].startswith("3.")
+
+
+@pytest.mark.parametrize(("name", "value"), EVERY_VALUE)
+def test_it_is_valid_under_every_value_of_every_unknown(make_sandbox: MakeSandbox, name: str, value: str) -> None:
+    validate(Tester(make_sandbox(**{name: value})).does("GET", "openapi.json"))
+
+
+def test_it_is_behind_the_control_token(sandbox: Flask) -> None:
+    assert sandbox.test_client().get("/_sandbox/openapi.json").status_code == 401
+
+
+def test_every_route_of_the_service_is_in_it(sandbox: Flask) -> None:
+    routes = {rule.endpoint for rule in sandbox.url_map.iter_rules() if rule.rule.startswith(("/v1/", "/v2/"))}
+    undeclared = routes - {view for _, _, view, _ in operations(sandbox)}
+    assert not undeclared, "decorate these views with operation(), and return Answer[...] of their record"
+
+
+def test_the_control_interface_is_not_in_it(described: dict[str, Any]) -> None:
+    assert all(path.startswith(("/v1/", "/v2/")) for path in described["paths"])
+
+
+def test_requests_are_described_by_the_class_that_reads_them(described: dict[str, Any]) -> None:
+    sent = described["components"]["schemas"]["NewCheckout"]
+    assert sent["required"] == ["inputCurrency"]
+    assert sent["properties"]["inputAmount"]["anyOf"][0]["exclusiveMinimum"] == 0
+
+
+def test_amounts_are_numbers_and_times_are_date_times(described: dict[str, Any]) -> None:
+    deposit = described["components"]["schemas"]["DepositRecord"]["properties"]
+    assert deposit["inputAmount"] == {"type": "number"}
+    assert deposit["createdAt"] == {"type": "string", "format": "date-time"}
+
+
+def test_a_view_cannot_read_what_it_did_not_declare(sandbox: Flask) -> None:
+    with (
+        sandbox.test_request_context("/v1/checkout", method="POST", json={}),
+        pytest.raises(TypeError, match="declare"),
+    ):
+        read_body(Departures)
+
+
+@pytest.mark.parametrize(
+    ("body", "fault"),
+    [
+        pytest.param('{"statusCode": 200, "message": "Success", "data": {"id": "1", "url": 5}}', "url", id="type"),
+        pytest.param('{"statusCode": 200, "message": "Success", "data": {"id": "1"}}', "url", id="missing"),
+        pytest.param(
+            '{"statusCode": 200, "message": "Success", "data": {"id": "", "url": "", "x": 1}}', "x", id="more"
+        ),
+        pytest.param('{"statusCode": 204, "message": "", "data": {"id": "1", "url": ""}}', "statusCode", id="code"),
+        pytest.param('{"message": "Success", "data": {"id": "1", "url": ""}}', "statusCode", id="no-code"),
+        pytest.param("[]", "object", id="no-envelope"),
+    ],
+)
+def test_an_answer_off_the_document_is_noticed(sandbox: Flask, body: str, fault: str) -> None:
+    found = Departures()
+    with sandbox.test_request_context("/v1/checkout", method="POST"):
+        found.check(sandbox, Response(body, content_type="application/json"))
+    assert len(found.seen) == 1
+    assert fault in found.seen[0]
+
+
+def test_every_answer_of_the_tests_is_checked(departures: Departures, merchant: Merchant) -> None:
+    merchant.makes_checkout()
+    assert departures.checked == 1
