@@ -16,7 +16,8 @@ pick, pay           `{"paymentMethod", "deposit"}`, the deposit as the service w
 account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
                     "outputCurrency", "enabled", ...}]}`; POST takes any part of it and switches what it names
 faults              an array of what is armed for GET and DELETE, the fault for POST: `{"id", "operation", "kind",
-                    "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`, `retryAfter`
+                    "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds` and
+                    `retryAfter`
 requests            an array of `{"id", "at", "method", "target", "clientId", "requestBody", "status", "answerBody",
                     "fault", "signedString"}`, newest first; status is null when no answer was given, signedString
                     what the sandbox signed when it did not accept a signature
