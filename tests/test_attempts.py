@@ -62,6 +62,18 @@ def test_of_two_moves_from_one_state_the_second_is_refused(shop: Shop) -> None:
     assert len(shop.events("order_paid")) == 1
 
 
+def test_a_move_from_a_state_that_was_left_and_entered_again_is_refused(shop: Shop) -> None:
+    """The status is the same; what was compared belongs to an earlier stay in it."""
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "failed")
+    seen = shop.settles(checkout_id)
+    for status in ("pending", "failed"):
+        shop.service.says(checkout_id, status)
+        shop.settles(checkout_id)
+    assert shop.attempt(checkout_id).status == seen.status == "abandoned"
+    assert pays(shop, seen) is None
+
+
 def test_a_second_attempt_of_a_paid_order_cannot_be_paid(shop: Shop) -> None:
     first = shop.attempt(shop.starts())
     shop.clock.advance(minutes=15)

@@ -67,6 +67,7 @@ def test_a_decided_checkout_costs_no_read(shop: Shop, status: str) -> None:
     shop.service.reads.clear()
     assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
     assert shop.service.reads == []
+    assert shop.attempt(checkout_id).next_read_at is None, "nothing to read later either"
 
 
 def test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down(shop: Shop) -> None:
