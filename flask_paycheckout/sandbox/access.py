@@ -1,4 +1,12 @@
-"""Who may call an operation: the signature of a client, and room for the access token of a user.
+"""Who may call an operation: a client with its signature, or a user with an access token, as the operation declares.
+
+| declared guard       | operations                                                                                  |
+|----------------------|---------------------------------------------------------------------------------------------|
+| `Guard.SIGNATURE`    | disbursement reads, crypto estimate, transfer proof, checkout, deposits, recipients, payments |
+| `Guard.ACCESS_TOKEN` | disbursement creates, fiat payment methods, the sandbox update of a disbursement            |
+| `Guard.NONE`         | register, login, verify-login, references                                                   |
+
+This is what the interface's samples show; which scheme the service insists on is the unknown `access_scheme`.
 
 The signature is the lowercase hexadecimal HMAC-SHA256, keyed with the client secret, of four lines:
 method, target (path and query exactly as sent), timestamp, and lowercase hexadecimal SHA-256 of the body.
@@ -11,12 +19,14 @@ import hmac
 from hashlib import sha256
 from urllib.parse import quote
 
-from flask import g, request
+from flask import current_app, g, request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.accounts import USER_ID, Account
+from flask_paycheckout.sandbox.auth.access_tokens import bearer
 from flask_paycheckout.sandbox.envelope import Refusal, unworded
+from flask_paycheckout.sandbox.operations import Guard, operation_of
 from flask_paycheckout.sandbox.world import unknown, world
 
 # Compared against when a client id is unknown, so that it costs the same time as a known one.
@@ -52,12 +62,32 @@ def _path_bytes(path: str) -> bytes:
     return sent
 
 
+def check_access(session: Session) -> Account:
+    """The account that may call the current operation, by the scheme that this operation declares."""
+    declared = operation_of(current_app, request.endpoint)
+    if declared is None or declared.guard is Guard.NONE:
+        raise TypeError(f"{request.endpoint} declares no guard, so there is nobody to ask for")
+    guard = declared.guard
+    if unknown("access_scheme") == "either":
+        guard = Guard.ACCESS_TOKEN if "Authorization" in request.headers else Guard.SIGNATURE
+    return check_signature(session) if guard is Guard.SIGNATURE else check_access_token(session)
+
+
+def check_access_token(session: Session) -> Account:
+    """The account of the user whose access token came with the current request."""
+    account = bearer(session)
+    if account is None:
+        fault = "The Authorization header holds no valid access token. Log in for a new one."
+        raise unworded(int(unknown("access_token_error")), fault)
+    return account
+
+
 def check_signature(session: Session) -> Account:
     """The account whose client signed the current request."""
     client_id = request.headers.get("X-Client-ID", "")
     account = session.execute(select(Account).where(Account.client_id == client_id)).scalar_one_or_none()
     if unknown("signature") == "off":
-        return account or session.execute(select(Account).order_by(Account.user_id).limit(1)).scalar_one()
+        return account or session.get_one(Account, USER_ID)
     signed = _is_signed_with(account.client_secret if account else _NO_SECRET)
     if account is None or not signed or not _is_timely():
         g.rejected_string = g.signed_string

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
+
 from sqlalchemy import String
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.database import Table
+from flask_paycheckout.sandbox.ids import new_id
 
 CLIENT_ID = "sandbox-client"
 CLIENT_SECRET = "sandbox-secret-0123456789abcdef"  # noqa: S105 - published on purpose, it guards play money
@@ -27,3 +30,17 @@ class Account(Table):
 def add_start_account(session: Session) -> None:
     """The account that works at once."""
     session.add(Account(user_id=USER_ID, client_id=CLIENT_ID, client_secret=CLIENT_SECRET, checkout_enabled=True))
+
+
+def add_account(session: Session) -> Account:
+    """An account of its own for a user who registers, with client credentials that nobody has yet."""
+    user_id = new_id(session)
+    account = Account(
+        user_id=user_id,
+        client_id=f"client-{user_id}",
+        client_secret=secrets.token_urlsafe(32),
+        checkout_enabled=True,
+    )
+    session.add(account)
+    session.flush()
+    return account

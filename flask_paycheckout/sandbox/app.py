@@ -9,16 +9,22 @@ from collections.abc import Callable, Iterable, Mapping
 
 from flask import Flask
 
+from flask_paycheckout.sandbox.auth.endpoints import auth
 from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
 from flask_paycheckout.sandbox.clock import Clock
 from flask_paycheckout.sandbox.connection import SandboxApp
 from flask_paycheckout.sandbox.control import control, refuse
+from flask_paycheckout.sandbox.crypto_disbursements.endpoints import crypto_disbursements
 from flask_paycheckout.sandbox.database import configure_database, db, is_memory, transaction, tune_engine
 from flask_paycheckout.sandbox.deposits.endpoints import deposits
+from flask_paycheckout.sandbox.disbursements.endpoints import disbursements
 from flask_paycheckout.sandbox.exchange import surround
+from flask_paycheckout.sandbox.fiat_disbursements.endpoints import fiat_disbursements
 from flask_paycheckout.sandbox.guard import Forbidden, allowed_hosts
 from flask_paycheckout.sandbox.hosted_page import hosted_page
 from flask_paycheckout.sandbox.inspector import inspector
+from flask_paycheckout.sandbox.mail_sender import make_mail_sender
+from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.start_state import Beginning, prepare
 from flask_paycheckout.sandbox.unknowns import choose
 from flask_paycheckout.sandbox.webhook_sender import check_endpoint, make_sender
@@ -40,6 +46,7 @@ def create_sandbox(
     allow_hosts: Iterable[str] = (),
     allow_remote_control: bool = False,
     allow_remote_webhooks: bool = False,
+    smtp: str | None = None,
 ) -> Flask:
     """The payments service in its start state, as a WSGI application of its own.
 
@@ -56,8 +63,10 @@ def create_sandbox(
     :param allow_hosts: further host names to answer to.
     :param allow_remote_control: let other machines use the control interface and the inspector, with the token.
     :param allow_remote_webhooks: let webhooks leave this machine.
+    :param smtp: `HOST:PORT` of the server that mails are delivered to, besides being listed; None for nowhere.
     :raises UnknownError: a switch or value that does not exist.
     :raises EndpointError: `webhook_url` cannot be used.
+    :raises SmtpAddressError: `smtp` is no HOST:PORT.
     """
     loopback_only = send_webhook is None and not allow_remote_webhooks
     if webhook_url is not None:
@@ -73,6 +82,7 @@ def create_sandbox(
         hosts=allowed_hosts(base_url, *allow_hosts),
         allow_remote_control=allow_remote_control,
         loopback_webhooks_only=loopback_only,
+        send_mail=None if smtp is None else make_mail_sender(smtp),
     )
     return _assemble(world, database, Beginning(None if seed is None else str(seed), webhook_url))
 
@@ -83,7 +93,7 @@ def _assemble(world: World, database: str, beginning: Beginning) -> Flask:
     configure_database(app, database)
     surround(app)
     app.register_error_handler(Forbidden, refuse)
-    for blueprint in (checkouts, deposits, control, hosted_page, inspector):
+    for blueprint in (auth, recipients, checkouts, deposits, control, hosted_page, inspector):
         app.register_blueprint(blueprint)
     with app.app_context():
         tune_engine(db.engine)

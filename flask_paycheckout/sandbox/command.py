@@ -16,6 +16,7 @@ from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, EMAIL, PASSWORD
 from flask_paycheckout.sandbox.app import create_sandbox
 from flask_paycheckout.sandbox.due import run_due
+from flask_paycheckout.sandbox.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.unknowns import UNKNOWNS, UnknownError
 from flask_paycheckout.sandbox.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.world import world
@@ -40,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         return _serve(options)
-    except (UnknownError, EndpointError, ArgumentError, SQLAlchemyError, OSError) as wrong:
+    except (UnknownError, EndpointError, SmtpAddressError, ArgumentError, SQLAlchemyError, OSError) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
 
@@ -51,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8790, help="port to listen on; 0 takes a free one (%(default)s)")
     parser.add_argument("--database", default="sqlite://", metavar="URL", help="SQLite in memory unless given")
     parser.add_argument("--webhook-url", metavar="URL", help="where webhooks are sent")
+    parser.add_argument("--smtp", metavar="HOST:PORT", help="where mails are delivered, besides being listed")
     parser.add_argument("--control-token", metavar="TOKEN", help="made up and printed unless given")
     parser.add_argument("--seed", metavar="N", help="makes identifiers repeatable")
     parser.add_argument("--unknown", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a switch")
@@ -108,6 +110,7 @@ def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
         allow_hosts=options.allow_host,
         allow_remote_control=options.allow_remote_control,
         allow_remote_webhooks=options.allow_remote_webhooks,
+        smtp=options.smtp,
     )
 
 

@@ -6,6 +6,7 @@ state does not allow. The answers, all 200:
 
 reset               `{"reset": true}`
 clock               `{"now", "offsetSeconds"}`
+mails               an array of `{"to", "subject", "text", "otp", "sentAt"}`, newest first; `?to=` picks one address
 webhook-endpoint    `{"url"}` (GET and PUT; null for nowhere)
 webhooks            an array of webhooks, oldest first; redeliver answers one webhook:
                     `{"id", "orderId", "state", "createdAt", "dueAt", "attempts": [{"at", "request": {"method", "url",
@@ -29,7 +30,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from flask import Blueprint, Response, current_app
+from flask import Blueprint, Response, current_app, request
 from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox import customer
@@ -44,6 +45,7 @@ from flask_paycheckout.sandbox.fault_orders import read_order
 from flask_paycheckout.sandbox.faults import armed, describe, disarm_all
 from flask_paycheckout.sandbox.fields import FieldError, optional_amount, optional_number, optional_text, read_object
 from flask_paycheckout.sandbox.guard import Forbidden, check_control_token, check_loopback
+from flask_paycheckout.sandbox.mailbox import list_mails
 from flask_paycheckout.sandbox.openapi import document
 from flask_paycheckout.sandbox.request_log import describe as describe_request
 from flask_paycheckout.sandbox.request_log import logged_requests
@@ -94,6 +96,13 @@ def advance() -> Response:
 def _time() -> dict[str, Any]:
     clock = world().clock
     return {"now": iso(clock.now()), "offsetSeconds": clock.offset.total_seconds()}
+
+
+@control.get("/mails")
+def read_mails() -> Response:
+    """The mails of one address, or all of them, newest first."""
+    with transaction() as session:
+        return _answer(list_mails(session, request.args.get("to")))
 
 
 @control.get("/webhook-endpoint")

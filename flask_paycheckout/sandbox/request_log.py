@@ -19,7 +19,11 @@ KEPT = 1000
 _SWEEP_EVERY = 100
 _MOST_TEXT = 4000
 _MASK = "***"
-_SECRET_FIELD = re.compile(r'("(?:password|otp|accessToken|verificationToken|nationalID)"\s*:\s*)"(?:[^"\\]|\\.)*"?')
+_SECRET_FIELD = re.compile(
+    r'("(?:password|otp|otp_code|accessToken|verificationToken|nationalID|clientSecret)"\s*:\s*)'
+    # What should be a string may come as anything, and is the secret all the same.
+    r'(?:"(?:[^"\\]|\\.)*"?|\[[^]]*]?|\{[^}]*}?|[^\s,}\]]+)'
+)
 
 
 class LoggedRequest(Table):

@@ -9,8 +9,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.accounts import add_start_account
+from flask_paycheckout.sandbox.auth.start_user import add_start_user
 from flask_paycheckout.sandbox.database import Table, wait_for_other_processes
 from flask_paycheckout.sandbox.payment_methods import add_start_methods
+from flask_paycheckout.sandbox.recipients.start_recipients import add_start_recipients
 from flask_paycheckout.sandbox.settings import WorldSettings
 from flask_paycheckout.sandbox.world import World
 
@@ -60,4 +62,7 @@ def _begin(session: Session, beginning: Beginning) -> None:
         )
     )
     add_start_account(session)
+    session.flush()
+    add_start_user(session)
+    add_start_recipients(session)
     add_start_methods(session)

@@ -15,6 +15,7 @@ from flask_paycheckout.sandbox.clock import Clock
 EXTENSION_KEY = "paycheckout_sandbox"
 
 WebhookSender = Callable[[str, dict[str, str], bytes], int]
+MailSender = Callable[[str, str, str], None]
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class World:
     #: Host names, without port, that browsers and clients may call this sandbox by.
     hosts: frozenset[str]
     allow_remote_control: bool = False
+    #: Delivers a mail over SMTP; None where mails are only listed.
+    send_mail: MailSender | None = None
     #: Whether webhooks may only go to this machine.
     loopback_webhooks_only: bool = True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import Blueprint
 
-from flask_paycheckout.sandbox.access import check_signature
+from flask_paycheckout.sandbox.access import check_access
 from flask_paycheckout.sandbox.checkouts.rules import NewCheckout, check_asked, page_url, store_checkout
 from flask_paycheckout.sandbox.customer import pays
 from flask_paycheckout.sandbox.database import transaction
@@ -29,7 +29,7 @@ class CheckoutLink(Record, frozen=True):
 def create_checkout() -> Answer[CheckoutLink]:
     """Make a hosted page for one payment."""
     with transaction() as session:
-        account = check_signature(session)
+        account = check_access(session)
         if not account.checkout_enabled:
             raise Refusal(400, "Checkout is not enabled")
         checkout = store_checkout(session, account.user_id, check_asked(read_body(NewCheckout)))

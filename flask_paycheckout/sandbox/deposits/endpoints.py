@@ -8,7 +8,7 @@ from typing import Annotated
 from flask import Blueprint
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.access import check_signature
+from flask_paycheckout.sandbox.access import check_access
 from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.deposits.representation import DepositRecord, represent
 from flask_paycheckout.sandbox.deposits.rules import (
@@ -42,7 +42,7 @@ def read_deposit(deposit_id: str) -> Answer[DepositRecord]:
     It does not exist before the customer picked a method.
     """
     with transaction() as session:
-        check_signature(session)
+        check_access(session)
         expire_due(session)
         deposit = find_deposit(session, deposit_id)
         if deposit is None:
@@ -55,7 +55,7 @@ def read_deposit(deposit_id: str) -> Answer[DepositRecord]:
 def update_deposit(deposit_id: str) -> Answer[DepositRecord]:
     """Force a status, which only a sandbox allows."""
     with transaction() as session:
-        check_signature(session)
+        check_access(session)
         status = read_body(StatusUpdate).status
         if not may_be_forced_to(status):
             raise unworded(400, "status is none that the service knows.")

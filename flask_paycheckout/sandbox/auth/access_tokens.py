@@ -1,0 +1,53 @@
+"""Access tokens: given for a confirmed login, presented in the `Authorization` header."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+
+from flask import request
+from sqlalchemy import delete, or_, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.auth.tables import AccessToken, digest_of
+from flask_paycheckout.sandbox.world import unknown, world
+
+_SCHEME = "bearer "
+
+
+def issue(session: Session, user_id: str, *, expires: bool) -> str:
+    """A new token; one that does not expire can never be invalidated either."""
+    now = world().clock.now()
+    session.execute(delete(AccessToken).where(AccessToken.expires_at <= now))
+    token = secrets.token_urlsafe(32)
+    lifetime = timedelta(minutes=int(unknown("access_token_minutes")))
+    session.add(
+        AccessToken(
+            token_digest=digest_of(token),
+            user_id=user_id,
+            created_at=now,
+            expires_at=now + lifetime if expires else None,
+        )
+    )
+    return token
+
+
+def bearer(session: Session) -> Account | None:
+    """The account of the current request's access token; None without a valid one."""
+    token = _presented(request.headers.get("Authorization", ""))
+    now = world().clock.now()
+    return session.scalars(
+        select(Account)
+        .join(AccessToken, AccessToken.user_id == Account.user_id)
+        .where(AccessToken.token_digest == digest_of(token))
+        .where(or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > now))
+    ).one_or_none()
+
+
+def _presented(header: str) -> str:
+    """The token in the header's value, in the forms that the unknown `authorization_format` allows."""
+    has_scheme = header[: len(_SCHEME)].lower() == _SCHEME
+    if has_scheme:
+        return "" if unknown("authorization_format") == "raw" else header[len(_SCHEME) :].strip()
+    return "" if unknown("authorization_format") == "bearer" else header.strip()

@@ -1,0 +1,64 @@
+"""Where users, their running logins and their access tokens are kept. Secrets are kept as digests only."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from hashlib import sha256
+
+from sqlalchemy import ForeignKey, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.database import Table
+
+_DIGEST = String(64)
+
+
+class User(Table):
+    __tablename__ = "service_user"
+
+    id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), primary_key=True)
+    email: Mapped[str] = mapped_column(Text)
+    email_key: Mapped[str] = mapped_column(Text, unique=True)
+    """The address as it is compared."""
+    password_hash: Mapped[str] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(Text)
+    country: Mapped[str | None] = mapped_column(Text)
+    country_code: Mapped[str | None] = mapped_column(String(2))
+    organization_id: Mapped[str] = mapped_column(String(24))
+    organization_name: Mapped[str] = mapped_column(Text)
+    policy: Mapped[str] = mapped_column(String(24))
+    is_active: Mapped[bool]
+    """False until the first login was confirmed."""
+    is_verified: Mapped[bool]
+    """Whether an external partner has checked who it is."""
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+
+class Verification(Table):
+    """A login that waits for its one-time password."""
+
+    __tablename__ = "verification"
+
+    token_digest: Mapped[str] = mapped_column(_DIGEST, primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey(User.id), index=True)
+    otp_digest: Mapped[str] = mapped_column(_DIGEST)
+    attempts: Mapped[int]
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime] = mapped_column(index=True)
+    used_at: Mapped[datetime | None]
+
+
+class AccessToken(Table):
+    __tablename__ = "access_token"
+
+    token_digest: Mapped[str] = mapped_column(_DIGEST, primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), index=True)
+    created_at: Mapped[datetime]
+    expires_at: Mapped[datetime | None] = mapped_column(index=True)
+    """None for a token that never expires."""
+
+
+def digest_of(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()

@@ -1,0 +1,95 @@
+"""`/v1/recipient`: list, read, create, change, delete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from flask import Blueprint
+
+from flask_paycheckout.sandbox.access import check_access
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.envelope import Answer, success
+from flask_paycheckout.sandbox.kinds import Text
+from flask_paycheckout.sandbox.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.paging import page_of
+from flask_paycheckout.sandbox.recipients.representation import RecipientRecord, represent
+from flask_paycheckout.sandbox.recipients.rules import (
+    add_recipient,
+    change_recipient,
+    delete_recipient,
+    get_recipient,
+    selection,
+)
+from flask_paycheckout.sandbox.recipients.shapes import NewRecipient, RecipientQuery, RecipientUpdate
+from flask_paycheckout.sandbox.recipients.tables import ORDERING
+from flask_paycheckout.sandbox.records import Page
+from flask_paycheckout.sandbox.world import unknown
+
+recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")
+
+
+@dataclass(frozen=True)
+class WhichRecipient:
+    """The query form of naming a recipient, as the sample of the delete operation has it."""
+
+    id: Annotated[str, Text()]
+
+
+@recipients.get("")
+@operation(guard=Guard.SIGNATURE, query=RecipientQuery)
+def list_recipients() -> Answer[Page[RecipientRecord]]:
+    """List recipients, by name, e-mail address, and country and currency of the bank account."""
+    with transaction() as session:
+        account = check_access(session)
+        query = read_query(RecipientQuery)
+        return success(page_of(session, selection(account.user_id, query), ORDERING, query, represent))
+
+
+@recipients.post("")
+@operation(guard=Guard.SIGNATURE, takes=NewRecipient, codes=(200, 201))
+def create_recipient() -> Answer[RecipientRecord]:
+    """Create a recipient with its bank account."""
+    with transaction() as session:
+        recipient = add_recipient(session, check_access(session), read_body(NewRecipient))
+    return success(represent(recipient), "Recipient created successfully", int(unknown("recipient_status_code")))
+
+
+@recipients.get("/<id>")
+@operation(guard=Guard.SIGNATURE)
+def read_recipient(id: str) -> Answer[RecipientRecord]:  # noqa: A002 - the interface's name for it
+    """Read a recipient."""
+    with transaction() as session:
+        return success(represent(get_recipient(session, check_access(session).user_id, id)))
+
+
+@recipients.patch("/<id>")
+@operation(guard=Guard.SIGNATURE, takes=RecipientUpdate)
+def update_recipient(id: str) -> Answer[RecipientRecord]:  # noqa: A002
+    """Change a recipient's name, the only field that can be changed at present."""
+    with transaction() as session:
+        account = check_access(session)
+        recipient = change_recipient(session, account.user_id, id, read_body(RecipientUpdate))
+        return success(represent(recipient), "Recipient updated successfully")
+
+
+@recipients.delete("/<id>")
+@operation(guard=Guard.SIGNATURE)
+def remove_recipient(id: str) -> Answer[RecipientRecord]:  # noqa: A002
+    """Delete a recipient, and answer it a last time."""
+    return _removed(id)
+
+
+@recipients.delete("")
+@operation(guard=Guard.SIGNATURE, query=WhichRecipient)
+def remove_recipient_by_query() -> Answer[RecipientRecord]:
+    """Delete a recipient that the query names."""
+    return _removed(None)
+
+
+def _removed(recipient_id: str | None) -> Answer[RecipientRecord]:
+    with transaction() as session:
+        account = check_access(session)
+        recipient_id = read_query(WhichRecipient).id if recipient_id is None else recipient_id
+        recipient = delete_recipient(session, account.user_id, recipient_id)
+        return success(represent(recipient), "Recipient deleted successfully")

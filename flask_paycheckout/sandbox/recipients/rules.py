@@ -1,0 +1,124 @@
+"""Finding, making, changing and deleting the recipients of one account."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, delete, or_, select, update
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.auth.tables import User
+from flask_paycheckout.sandbox.database import rows_changed
+from flask_paycheckout.sandbox.envelope import unworded
+from flask_paycheckout.sandbox.ids import new_id
+from flask_paycheckout.sandbox.kinds import declared_fields
+from flask_paycheckout.sandbox.recipients.shapes import BankUpdate, NewRecipient, RecipientQuery, RecipientUpdate
+from flask_paycheckout.sandbox.recipients.tables import Recipient
+from flask_paycheckout.sandbox.world import unknown, world
+
+
+def find_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient | None:
+    """The account's recipient of this id."""
+    return session.scalars(select(Recipient).where(*_is(user_id, recipient_id))).one_or_none()
+
+
+def get_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient:
+    """The same, and a refusal when there is none."""
+    recipient = find_recipient(session, user_id, recipient_id)
+    if recipient is None:
+        raise unworded(int(unknown("recipient_not_found")), "Recipient not found")
+    return recipient
+
+
+def _is(user_id: str, recipient_id: str) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return Recipient.id == recipient_id, Recipient.user_id == user_id
+
+
+def selection(user_id: str, query: RecipientQuery) -> Select[Recipient]:
+    """The recipients of an account that a list asks for."""
+    wanted = select(Recipient).where(Recipient.user_id == user_id)
+    if query.country is not None:
+        wanted = wanted.where(Recipient.country == query.country)
+    if query.currency is not None:
+        wanted = wanted.where(Recipient.currency == query.currency)
+    return wanted if query.search is None else wanted.where(_matches(query.search.casefold()))
+
+
+def _matches(text: str) -> ColumnElement[bool]:
+    columns = Recipient.name_key, Recipient.email_key
+    match unknown("recipient_search"):
+        case "exact":
+            return or_(*(column == text for column in columns))
+        case "prefix":
+            return or_(*(column.startswith(text, autoescape=True) for column in columns))
+    return or_(*(column.contains(text, autoescape=True) for column in columns))
+
+
+def add_recipient(session: Session, account: Account, sent: NewRecipient) -> Recipient:
+    """A new recipient; it belongs to the user's organization unless another one is named."""
+    now = world().clock.now()
+    columns = _columns(sent)
+    if columns["organization_id"] is None:
+        columns["organization_id"] = session.scalars(
+            select(User.organization_id).where(User.id == account.user_id)
+        ).one_or_none()
+    recipient = Recipient(
+        id=new_id(session),
+        bank_id=new_id(session),
+        user_id=account.user_id,
+        created_at=now,
+        updated_at=now,
+        **columns,
+        **_keys(columns),
+    )
+    session.add(recipient)
+    session.flush()
+    return recipient
+
+
+def change_recipient(session: Session, user_id: str, recipient_id: str, sent: RecipientUpdate) -> Recipient:
+    """The name as sent, and with other fields what the unknown `recipient_changes` says; what is absent stays."""
+    recipient = get_recipient(session, user_id, recipient_id)
+    columns = {name: value for name, value in _columns(sent).items() if value is not None}
+    if unknown("recipient_changes") == "refused":
+        _refuse_changes(recipient, columns)
+    if unknown("recipient_changes") != "applied":
+        columns = {"name": sent.name}
+    changes = columns | _keys(columns) | {"updated_at": world().clock.now()}
+    if not rows_changed(session, update(Recipient).where(*_is(user_id, recipient_id)).values(changes)):
+        raise unworded(int(unknown("recipient_not_found")), "Recipient not found")
+    session.refresh(recipient)
+    return recipient
+
+
+def _refuse_changes(recipient: Recipient, columns: dict[str, str]) -> None:
+    changed = [name for name, value in columns.items() if name != "name" and getattr(recipient, name) != value]
+    if changed:
+        raise unworded(400, f"{_wire_name(changed[0])} cannot be changed; send it as it is. Only the name can.")
+
+
+def _wire_name(column: str) -> str:
+    own = {field.attribute: field.name for field in declared_fields(RecipientUpdate)}
+    of_bank = {field.attribute: f"bank.{field.name}" for field in declared_fields(BankUpdate)}
+    return (own | of_bank)[column]
+
+
+def delete_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient:
+    """The recipient as it was last. Payouts keep what they know of it themselves."""
+    recipient = get_recipient(session, user_id, recipient_id)
+    if not rows_changed(session, delete(Recipient).where(*_is(user_id, recipient_id))):
+        raise unworded(int(unknown("recipient_not_found")), "Recipient not found")
+    return recipient
+
+
+def _columns(sent: NewRecipient | RecipientUpdate) -> dict[str, Any]:
+    """Recipient and bank in one row; their fields share no name."""
+    columns = asdict(sent)
+    bank: dict[str, Any] = columns.pop("bank")
+    return columns | bank
+
+
+def _keys(columns: dict[str, Any]) -> dict[str, str]:
+    return {f"{name}_key": columns[name].casefold() for name in ("name", "email") if name in columns}
