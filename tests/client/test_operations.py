@@ -1,0 +1,597 @@
+"""Every method of the client: what goes on the wire, with which credentials, and what it does with each answer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import (
+    BankDetails,
+    CryptoReceiver,
+    FiatItem,
+    FiatItemV1,
+    Invalid,
+    NewRecipient,
+    NotFound,
+    OutcomeUnknown,
+    PaymentsError,
+    PayoutBank,
+    RateLimited,
+    RequestRefused,
+    ServiceFault,
+    TransportFailed,
+    Unauthorized,
+)
+from flask_paycheckout.totals import Pay
+from tests.client import samples
+from tests.client.access import access_of
+from tests.client.wire import DEPOSIT, Script, Shop, paged, refusal, success
+
+PDF = httpx.Response(200, headers={"Content-Type": "application/pdf"}, content=b"%PDF-1.7 ...")
+LINK = {"id": "chk_1", "url": "https://pay.example.com/checkout/chk_1"}
+TOKEN = b'{"status":200,"data":{"verificationToken":"v","accessToken":"a"}}'
+BANK = PayoutBank(bank_name="First", account_name="Bo", account_number="12", bank_code="first_bank")
+BATCH = {"totalRecipient": 1, "disburseData": [samples.FIAT], "sumFees": 1.25, "sumAmount": 125.5}
+BATCH_V1 = {
+    **BATCH,
+    "sumFees": [{"currency": "USD", "totalAmount": 1.25}],
+    "sumAmount": [{"currency": "USD", "totalAmount": 125.5}],
+}
+CRYPTO_BATCH = {"totalReceiver": 1, "disburseData": [samples.CRYPTO_DISBURSEMENT], "sumFees": 0.5, "sumAmount": 1}
+PERSON: dict[str, Any] = {"name": "Bo", "email": "b@c.d", "address": "1 Rue", "city": "Lyon", "post_code": "69001"}
+DETAILS = BankDetails(account_name="Bo", currency="USD", country="US")
+EVERYTHING = BankDetails(
+    account_name="Bo",
+    currency="USD",
+    country="US",
+    bank_name="First",
+    account_number="12",
+    payment_code="p",
+    ach_number="1",
+    fedwire_number="2",
+    iban_number="3",
+    account_type="Savings",
+    ifsc="I",
+)
+PERSON_BODY = b'"name":"Bo","email":"b@c.d","address":"1 Rue","city":"Lyon","postCode":"69001"'
+ITEMS = [
+    FiatItem(amount="10.50", recipient_id="r1", reference="ref-1", note="n"),
+    FiatItem(amount=7, recipient=NewRecipient(bank=BANK, email="b@c.d", name="Bo")),
+]
+PAYMENT: dict[str, Any] = {
+    "wallet_address": "0xw",
+    "input_amount": "10.123456",
+    "sender_name": "Ann",
+    "sender_email": "a@b.c",
+    "receiver_id": "r1",
+    "input_currency": "usdc-polygon",
+    "output_currency": "USD",
+}
+PAYMENT_BODY = (
+    b'"walletAddress":"0xw","inputAmount":10.123456,"senderName":"Ann","senderEmail":"a@b.c","receiverId":"r1",'
+    b'"inputCurrency":"usdc-polygon","outputCurrency":"USD"'
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One way to use one method."""
+
+    method: str
+    use: Callable[[Any], Any]
+    sends: str
+    access: str
+    answer: bytes | httpx.Response
+    body: bytes = b""
+    repeated: bool = False
+    moves_money: bool = False
+    warns: str = ""
+
+    def on(self, shop: Shop) -> Any:
+        """Uses the method, and wants its warning."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            result = self.use(shop)
+            result = next(result, None) if isinstance(result, Iterator) else result
+        assert [warning.category for warning in caught] == ([DeprecationWarning] if self.warns else [])
+        assert all(self.warns in str(warning.message) and warning.filename == __file__ for warning in caught)
+        return result
+
+
+CALLS = [
+    Call(
+        "auth.register",
+        lambda c: c.auth.register("a@b.c", "p", "Ann"),
+        "POST /v1/auth/register",
+        "open",
+        success({"verificationToken": "v"}),
+        b'{"email":"a@b.c","password":"p","fullName":"Ann"}',
+    ),
+    Call(
+        "auth.login",
+        lambda c: c.auth.login("a@b.c", "p"),
+        "POST /v1/auth/login",
+        "open",
+        TOKEN,
+        b'{"email":"a@b.c","password":"p"}',
+    ),
+    Call(
+        "auth.verify_login",
+        lambda c: c.auth.verify_login("v", "123456"),
+        "POST /v1/auth/verify-login",
+        "open",
+        TOKEN,
+        b'{"verificationToken":"v","otp":"123456","isDisableExpire":false}',
+    ),
+    Call(
+        "checkouts.create",
+        lambda c: c.checkouts.create(Pay(1, "USD")),
+        "POST /v1/checkout",
+        "signed",
+        success(LINK),
+        b'{"inputCurrency":"USD","inputAmount":1.00}',
+        repeated=True,
+    ),
+    Call(
+        "deposits.get",
+        lambda c: c.deposits.get("chk_1"),
+        "GET /v1/deposit/chk_1",
+        "signed",
+        success(DEPOSIT),
+        repeated=True,
+    ),
+    Call(
+        "deposits.sandbox_update",
+        lambda c: c.deposits.sandbox_update("chk_1", "completed"),
+        "PATCH /v1/deposit/chk_1",
+        "signed",
+        success(DEPOSIT),
+        b'{"status":"completed"}',
+        moves_money=True,
+    ),
+    Call(
+        "fiat_disbursements.list",
+        lambda c: c.fiat_disbursements.list(),
+        "GET /v1/disbursement/fiat",
+        "signed",
+        success(paged(samples.FIAT)),
+        repeated=True,
+    ),
+    Call(
+        "fiat_disbursements.list",
+        lambda c: c.fiat_disbursements.list(
+            limit=5, page=2, sort="-updatedAt", disbursement_id="d/1", status="failed", currency="U S+D&é"
+        ),
+        "GET /v1/disbursement/fiat?limit=5&page=2&sort=-updatedAt&disbursementId=d%2F1&status=failed"
+        "&currency=U%20S%2BD%26%C3%A9",
+        "signed",
+        success([samples.FIAT]),
+        repeated=True,
+    ),
+    Call(
+        "fiat_disbursements.iterate",
+        lambda c: c.fiat_disbursements.iterate(limit=5, sort="createdAt", status="pending", currency="USD"),
+        "GET /v1/disbursement/fiat?limit=5&page=1&sort=createdAt&status=pending&currency=USD",
+        "signed",
+        success(paged(samples.FIAT)),
+        repeated=True,
+    ),
+    Call(
+        "fiat_disbursements.get",
+        lambda c: c.fiat_disbursements.get("d/1"),
+        "GET /v1/disbursement/fiat/d%2F1",
+        "signed",
+        success(samples.FIAT),
+        repeated=True,
+    ),
+    Call(
+        "fiat_disbursements.create",
+        lambda c: c.fiat_disbursements.create("USD", ITEMS),
+        "POST /v2/disbursement/fiat",
+        "bearer",
+        success(BATCH),
+        b'{"currency":"USD","disburseData":[{"recipientId":"r1","amount":10.50,"reference":"ref-1","note":"n"},'
+        b'{"recipient":{"email":"b@c.d","name":"Bo","bank":{"bankName":"First","accountName":"Bo",'
+        b'"bankCode":"first_bank","accountNumber":"12"}},"amount":7}]}',
+        moves_money=True,
+    ),
+    Call(
+        "fiat_disbursements.create_v1",
+        lambda c: c.fiat_disbursements.create_v1(
+            [FiatItemV1(amount="1.500", currency="KWD", recipient_id="r1", reference="ref-1", note="n")]
+        ),
+        "POST /v1/disbursement/fiat",
+        "bearer",
+        success(BATCH_V1),
+        b'{"disburseData":[{"currency":"KWD","recipientId":"r1","amount":1.500,"reference":"ref-1","note":"n"}]}',
+        moves_money=True,
+        warns="use client.fiat_disbursements.create",
+    ),
+    Call(
+        "fiat_disbursements.payment_methods",
+        lambda c: c.fiat_disbursements.payment_methods(),
+        "GET /v1/disbursement/fiat/payment-method",
+        "bearer",
+        success([samples.FIAT_METHOD]),
+        repeated=True,
+    ),
+    Call(
+        "fiat_disbursements.payment_methods",
+        lambda c: c.fiat_disbursements.payment_methods("USD"),
+        "GET /v1/disbursement/fiat/payment-method?currency=USD",
+        "bearer",
+        success([samples.FIAT_METHOD]),
+        repeated=True,
+    ),
+    Call(
+        "fiat_disbursements.report",
+        lambda c: c.fiat_disbursements.report("d1"),
+        "GET /v1/disbursement/fiat/d1/report",
+        "signed",
+        PDF,
+        repeated=True,
+    ),
+    Call(
+        "fiat_disbursements.sandbox_update",
+        lambda c: c.fiat_disbursements.sandbox_update("d1", "completed"),
+        "PATCH /v1/disbursement/d1",
+        "bearer",
+        b'{"statusCode":200,"message":"ok"}',
+        b'{"status":"completed"}',
+        moves_money=True,
+    ),
+    Call(
+        "crypto_disbursements.create",
+        lambda c: c.crypto_disbursements.create(
+            "usdc-polygon",
+            [CryptoReceiver(amount="0.000000000000000001", receiver_wallet_address="0xr", reference="ref-1", note="n")],
+        ),
+        "POST /v1/disbursement/crypto",
+        "bearer",
+        success(CRYPTO_BATCH),
+        b'{"token":"usdc-polygon","receivers":[{"amount":0.000000000000000001,"receiverWalletAddress":"0xr",'
+        b'"reference":"ref-1","note":"n"}]}',
+        moves_money=True,
+    ),
+    Call(
+        "crypto_disbursements.estimate",
+        lambda c: c.crypto_disbursements.estimate("usdc-polygon", 100),
+        "GET /v1/disbursement/crypto/estimate?token=usdc-polygon&amount=100",
+        "signed",
+        success({"token": "usdc-polygon", "amount": 100, "fee": 1.01}),
+        repeated=True,
+    ),
+    Call(
+        "recipients.list",
+        lambda c: c.recipients.list(limit=10, page=2, sort="-createdAt", search="Bo B", country="FR", currency="EUR"),
+        "GET /v1/recipient?limit=10&page=2&sort=-createdAt&search=Bo%20B&country=FR&currency=EUR",
+        "signed",
+        success(paged(samples.RECIPIENT)),
+        repeated=True,
+    ),
+    Call(
+        "recipients.iterate",
+        lambda c: c.recipients.iterate(search="Bo"),
+        "GET /v1/recipient?page=1&search=Bo",
+        "signed",
+        success(paged(samples.RECIPIENT)),
+        repeated=True,
+    ),
+    Call(
+        "recipients.get",
+        lambda c: c.recipients.get("r1"),
+        "GET /v1/recipient/r1",
+        "signed",
+        success(samples.RECIPIENT),
+        repeated=True,
+    ),
+    Call(
+        "recipients.create",
+        lambda c: c.recipients.create(**PERSON, bank=DETAILS),
+        "POST /v1/recipient",
+        "signed",
+        success(samples.RECIPIENT),
+        b"{" + PERSON_BODY + b',"bank":{"accountName":"Bo","currency":"USD","country":"US"}}',
+    ),
+    Call(
+        "recipients.create",
+        lambda c: c.recipients.create(
+            **PERSON, bank=EVERYTHING, recipient_type="Business", organization_id="o1", reference="vip"
+        ),
+        "POST /v1/recipient",
+        "signed",
+        success(samples.RECIPIENT, 201),
+        b"{" + PERSON_BODY + b',"bank":{"accountName":"Bo","currency":"USD","country":"US","bankName":"First",'
+        b'"paymentCode":"p","achNumber":"1","fedwireNumber":"2","accountType":"Savings","ifsc":"I",'
+        b'"accountNumber":"12","ibanNumber":"3"},"recipientType":"Business","organizationId":"o1","reference":"vip"}',
+    ),
+    Call(
+        "recipients.update",
+        lambda c: c.recipients.update("r1", **PERSON, bank=BankDetails(account_name="Bo"), reference="vip"),
+        "PATCH /v1/recipient/r1",
+        "signed",
+        success(samples.RECIPIENT),
+        b"{" + PERSON_BODY + b',"bank":{"accountName":"Bo"},"reference":"vip"}',
+    ),
+    Call(
+        "recipients.delete",
+        lambda c: c.recipients.delete("r1"),
+        "DELETE /v1/recipient/r1",
+        "signed",
+        success(samples.RECIPIENT),
+    ),
+    Call(
+        "payments.quote",
+        lambda c: c.payments.quote(amount="1E+2", input_currency="usdc-polygon", output_currency="USD"),
+        "GET /v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=USD",
+        "signed",
+        success(samples.QUOTE),
+        repeated=True,
+        warns="use client.fiat_disbursements.payment_methods",
+    ),
+    Call(
+        "payments.quote",
+        lambda c: c.payments.quote(amount=1, input_currency="a-b", output_currency="USD", with_limit=False),
+        "GET /v2/payment/quote?amount=1&inputCurrency=a-b&outputCurrency=USD&withLimit=false",
+        "signed",
+        success(samples.QUOTE),
+        repeated=True,
+        warns="use client.fiat_disbursements.payment_methods",
+    ),
+    Call(
+        "payments.list",
+        lambda c: c.payments.list(
+            limit=3,
+            page=2,
+            sort="createdAt",
+            search="Bo",
+            status="processed",
+            reason="salary",
+            min_input_amount=0,
+            max_input_amount="10.5",
+            min_output_amount="1E+1",
+            max_output_amount=20,
+            organization_id="o1",
+            organization_name="Jars",
+            blockchain="polygon",
+            receiver_name="Bo",
+        ),
+        "GET /v2/payments?limit=3&page=2&sort=createdAt&search=Bo&status=processed&reason=salary&organizationId=o1"
+        "&organizationName=Jars&blockchain=polygon&receiverName=Bo&minInputAmount=0&maxInputAmount=10.5"
+        "&minOutputAmount=10&maxOutputAmount=20",
+        "signed",
+        success(paged(samples.PAYMENT)),
+        repeated=True,
+        warns="use client.fiat_disbursements.list",
+    ),
+    Call(
+        "payments.iterate",
+        lambda c: c.payments.iterate(status="pending", min_input_amount="1"),
+        "GET /v2/payments?page=1&status=pending&minInputAmount=1",
+        "signed",
+        success(paged(samples.PAYMENT)),
+        repeated=True,
+        warns="use client.fiat_disbursements.iterate",
+    ),
+    Call(
+        "payments.get",
+        lambda c: c.payments.get("p1"),
+        "GET /v2/payment/detail/p1",
+        "signed",
+        success(samples.PAYMENT),
+        repeated=True,
+        warns="use client.fiat_disbursements.get",
+    ),
+    Call(
+        "payments.create",
+        lambda c: c.payments.create(**PAYMENT),
+        "POST /v2/payment",
+        "signed",
+        success(samples.PAYMENT, 201),
+        b"{" + PAYMENT_BODY + b"}",
+        moves_money=True,
+        warns="use client.fiat_disbursements.create",
+    ),
+    Call(
+        "payments.create",
+        lambda c: c.payments.create(**PAYMENT, reason="salary", description="may", us_network="ach"),
+        "POST /v2/payment",
+        "signed",
+        success(samples.PAYMENT, 201),
+        b"{" + PAYMENT_BODY + b',"reason":"salary","description":"may","usNetwork":"ach"}',
+        moves_money=True,
+        warns="use client.fiat_disbursements.create",
+    ),
+    Call(
+        "references.currencies",
+        lambda c: c.references.currencies(),
+        "GET /v1/reference/currencies",
+        "open",
+        success([samples.CURRENCY]),
+        repeated=True,
+        warns="use client.fiat_disbursements.payment_methods",
+    ),
+    Call(
+        "references.cryptos",
+        lambda c: c.references.cryptos(use_smart_contract=True, blockchain_type="EVM"),
+        "GET /v1/reference/cryptos?blockchainType=EVM&useSmartContract=true",
+        "open",
+        success([samples.CRYPTO]),
+        repeated=True,
+        warns="use client.crypto_disbursements.estimate",
+    ),
+    Call(
+        "references.banks",
+        lambda c: c.references.banks(limit=50, sort="createdAt", country="FR", currency="EUR"),
+        "GET /v1/reference/banks?limit=50&sort=createdAt&country=FR&currency=EUR",
+        "open",
+        success(paged(samples.BANK)),
+        repeated=True,
+        warns="use client.fiat_disbursements.payment_methods",
+    ),
+    Call(
+        "references.banks",
+        lambda c: c.references.banks(disbursment_available=True),
+        "GET /v1/reference/banks?disbursmentAvailable=true",
+        "open",
+        success(paged(samples.BANK)),
+        repeated=True,
+        warns="use client.fiat_disbursements.payment_methods",
+    ),
+    Call(
+        "references.payment_methods",
+        lambda c: c.references.payment_methods(),
+        "GET /v1/reference/payment-methods",
+        "open",
+        success([samples.PAYMENT_METHOD]),
+        repeated=True,
+        warns="use client.fiat_disbursements.payment_methods",
+    ),
+    Call(
+        "references.payment_methods",
+        lambda c: c.references.payment_methods(for_deposit=True),
+        "GET /v1/reference/payment-methods?isForDeposit=true",
+        "open",
+        success([samples.PAYMENT_METHOD]),
+        repeated=True,
+        warns="use client.fiat_disbursements.payment_methods",
+    ),
+]
+
+
+def ids(calls: list[Call]) -> list[str]:
+    return [f"{index}-{call.method}" for index, call in enumerate(calls)]
+
+
+def every(calls: list[Call]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("call", calls, ids=ids(calls))
+
+
+MONEY = [call for call in CALLS if call.moves_money]
+
+
+def test_no_method_is_missing_here() -> None:
+    shop = Shop(Script(b""))
+    resources = [name for name in vars(shop) if name not in ("watch", "caller")]
+    methods = {
+        f"{resource}.{method}"
+        for resource in resources
+        for method in dir(getattr(shop, resource))
+        if not method.startswith("_")
+    }
+    assert {call.method for call in CALLS} == methods
+    operations = {(call.sends.split("?")[0], "?disbursment" in call.sends, "?isFor" in call.sends) for call in CALLS}
+    assert len(operations) == 28 + 2
+
+
+@every(CALLS)
+def test_what_goes_on_the_wire(call: Call) -> None:
+    script = Script(call.answer)
+    call.on(Shop(script))
+    (request,) = script.requests
+    assert f"{request.method} {request.url.raw_path.decode()}" == call.sends
+    assert request.content == call.body
+    assert access_of(request) == call.access
+    assert request.headers.get("content-type") == ("application/json" if call.body else None)
+    assert request.headers["accept"] == (
+        "application/pdf, application/json" if call.method.endswith("report") else "application/json"
+    )
+
+
+REFUSALS: list[tuple[int, type[RequestRefused]]] = [
+    (400, Invalid),
+    (401, Unauthorized),
+    (403, Unauthorized),
+    (404, NotFound),
+    (409, Invalid),
+    (429, RateLimited),
+    (500, ServiceFault),
+]
+
+
+@pytest.mark.parametrize(("status", "kind"), REFUSALS)
+@every(CALLS)
+def test_the_body_decides_that_it_is_a_refusal(call: Call, status: int, kind: type[RequestRefused]) -> None:
+    script = Script(httpx.Response(200, content=refusal(status, "Bad Request", "No such thing")))
+    with pytest.raises(RequestRefused, match=f"{status} Bad Request: No such thing") as caught:
+        call.on(Shop(script))
+    assert type(caught.value) is kind
+    assert caught.value.status_code == status
+    assert len(script.requests) == (3 if call.repeated and status in (429, 500) else 1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.ReadTimeout("late"),
+        httpx.RemoteProtocolError("gone"),
+        b"<html>",
+        b'{"statusCode":200,"status":200',
+        b'{"message":"ok"}',
+        httpx.Response(502, content=b"Bad Gateway"),
+        httpx.Response(200, headers={"Content-Type": "application/pdf"}, content=b"<html>"),
+        httpx.Response(303, headers={"Location": "/elsewhere"}),
+    ],
+    ids=["timeout", "broken", "html", "half", "no-code", "proxy", "no-pdf", "redirect"],
+)
+@every(CALLS)
+def test_a_lost_answer(call: Call, answer: bytes | httpx.Response | Exception) -> None:
+    script = Script(answer)
+    with pytest.raises(TransportFailed) as caught:
+        call.on(Shop(script))
+    assert type(caught.value) is (OutcomeUnknown if call.moves_money else TransportFailed)
+    assert len(script.requests) == (3 if call.repeated else 1)
+
+
+@pytest.mark.parametrize("data", [{}, [5], [None], {"docs": [{}]}, {"disburseData": {}}], ids=str)
+# No field of a quote is certain, and a sandbox update answers without data.
+@every([call for call in CALLS if call.method not in ("payments.quote", "fiat_disbursements.sandbox_update")])
+def test_an_answer_of_another_kind_is_none(call: Call, data: object) -> None:
+    body = success(data).replace(b'"message"', b'"status": 200, "message"')
+    with pytest.raises(TransportFailed, match=r"\(HTTP 200\)"):
+        call.on(Shop(Script(body)))
+
+
+@pytest.mark.parametrize("fault", [httpx.ConnectError("refused"), httpx.ConnectTimeout(""), httpx.PoolTimeout("")])
+@every(MONEY)
+def test_money_that_never_left_is_no_unknown(call: Call, fault: Exception) -> None:
+    script = Script(fault)
+    with pytest.raises(TransportFailed) as caught:
+        call.on(Shop(script))
+    assert type(caught.value) is TransportFailed
+    assert not caught.value.request_sent
+    assert len(script.requests) == 1
+
+
+HOW = {
+    "deposits.sandbox_update": ("chk_1", "look it up by 'chk_1'"),
+    "fiat_disbursements.create": ("ref-1", r"fiat_disbursements.iterate\(sort='-createdAt'\)"),
+    "fiat_disbursements.create_v1": ("ref-1", r"fiat_disbursements.iterate\(sort='-createdAt'\)"),
+    "fiat_disbursements.sandbox_update": ("d1", "fiat_disbursements.get"),
+    "crypto_disbursements.create": ("ref-1", "dashboard"),
+    "payments.create": (None, r"payments.iterate\(sort='-createdAt'\)"),
+}
+
+
+@every(MONEY)
+def test_a_lost_answer_says_how_to_look_it_up(call: Call) -> None:
+    reference, how = HOW[call.method]
+    with pytest.raises(OutcomeUnknown, match=f"it may have been carried out.*{how}") as caught:
+        call.on(Shop(Script(httpx.ReadTimeout(""))))
+    assert caught.value.reference == reference
+    assert caught.value.references == (() if reference is None else (reference,))
+    assert (reference or "it carried no reference") in str(caught.value)
+
+
+@every(MONEY)
+def test_so_does_a_service_that_failed(call: Call) -> None:
+    reference, how = HOW[call.method]
+    with pytest.raises(ServiceFault, match=f"503 Bad: No; it may have been carried out.*{how}") as caught:
+        call.on(Shop(Script(refusal(503))))
+    assert caught.value.references == (() if reference is None else (reference,))
+    assert isinstance(caught.value, PaymentsError)

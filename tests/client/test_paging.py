@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flask_paycheckout.client import FiatDisbursement, Page, ServiceFault, TransportFailed
+from flask_paycheckout.client.paging import page_of_array, walk
+from tests.client import samples
+from tests.client.wire import Script, Shop, paged, refusal, steady, success
+
+NUMBERS = st.integers(-3, 2**70) | st.none() | st.booleans() | st.text(max_size=3) | st.floats()
+
+
+def doc(number: int) -> dict[str, Any]:
+    return {"disbursementId": f"d{number}", "status": "pending"}
+
+
+class Shelf:
+    """A service with so many disbursements; counts the pages that were read."""
+
+    def __init__(self, total: int, *, array: bool = False, ignores_paging: bool = False) -> None:
+        self.total = total
+        self.array = array
+        self.ignores_paging = ignores_paging
+        self.read: list[int] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        page = int(request.url.params.get("page", "1"))
+        limit = int(request.url.params.get("limit", "10"))
+        self.read.append(page)
+        first = 0 if self.ignores_paging else (page - 1) * limit
+        last = self.total if self.ignores_paging else first + limit
+        docs = [doc(number) for number in range(first, min(last, self.total))]
+        pages = -(-self.total // limit)
+        data = docs if self.array else paged(*docs, page=page, total_pages=pages, limit=limit, totalDocs=self.total)
+        return httpx.Response(200, content=success(data))
+
+
+def ids(found: Iterator[FiatDisbursement]) -> list[str]:
+    return [disbursement.disbursement_id for disbursement in found]
+
+
+@steady
+@given(st.integers(0, 60), st.integers(1, 25), st.booleans(), st.booleans())
+def test_iterating_gives_every_record_once_in_order(total: int, limit: int, array: bool, ignores: bool) -> None:
+    shelf = Shelf(total, array=array, ignores_paging=array and ignores)
+    assert ids(Shop(shelf).fiat_disbursements.iterate(limit=limit)) == [f"d{number}" for number in range(total)]
+    assert len(shelf.read) <= total // limit + 2
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_without_a_limit_the_services_own_holds(array: bool) -> None:
+    shelf = Shelf(25, array=array)
+    assert len(ids(Shop(shelf).fiat_disbursements.iterate())) == 25
+    assert shelf.read == [1, 2, 3]
+
+
+def test_pages_are_read_when_they_are_wanted() -> None:
+    shelf = Shelf(30)
+    found = Shop(shelf).fiat_disbursements.iterate(limit=10)
+    assert shelf.read == []
+    for _ in range(10):
+        next(found)
+    assert shelf.read == [1]
+    next(found)
+    assert shelf.read == [1, 2]
+
+
+def test_a_wrong_filter_is_named_before_iterating() -> None:
+    shop = Shop(Script(b""))
+    with pytest.raises(TypeError, match="status must be a string"):
+        shop.fiat_disbursements.iterate(status=5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="limit must be at least 1"):
+        shop.recipients.iterate(limit=0)
+
+
+def test_a_page_that_fails_ends_the_iteration() -> None:
+    script = Script(success(paged(doc(1), page=1, total_pages=2)), refusal(500))
+    found = Shop(script, count=0).fiat_disbursements.iterate()
+    assert next(found).disbursement_id == "d1"
+    with pytest.raises(ServiceFault):
+        next(found)
+    assert list(found) == []
+
+
+def test_a_page_says_where_it_is() -> None:
+    page = Shop(Shelf(25)).fiat_disbursements.list(page=2, limit=10)
+    assert ids(iter(page.docs)) == [f"d{number}" for number in range(10, 20)]
+    assert (page.total_docs, page.offset, page.limit, page.total_pages, page.page) == (25, 10, 10, 3, 2)
+    assert (page.paging_counter, page.has_prev_page, page.has_next_page) == (11, True, True)
+    assert (page.prev_page, page.next_page) == (1, 3)
+    with pytest.raises(AttributeError):
+        page.page = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("docs", [[], [samples.FIAT], [samples.FIAT, {**samples.FIAT, "disbursementId": "d2"}]])
+def test_paged_or_plain_reads_the_same_records(docs: list[Any]) -> None:
+    pages = [Shop(Script(success(data))).fiat_disbursements.list() for data in (paged(*docs), docs)]
+    assert pages[0].docs == pages[1].docs
+    assert len(pages[0].docs) == len(docs)
+
+
+@pytest.mark.parametrize(
+    ("length", "page", "limit", "expected"),
+    [
+        pytest.param(3, None, None, Page((0,) * 3, 3, 0, 10, 1, 1, 1, False, False, None, None), id="all"),
+        pytest.param(0, None, None, Page((), 0, 0, 10, 1, 1, 1, False, False, None, None), id="none"),
+        pytest.param(12, 3, 10, Page((0,) * 12, 12, 0, 12, 1, 1, 1, False, False, None, None), id="paging-ignored"),
+        pytest.param(2, 3, 2, Page((0,) * 2, 6, 4, 2, 3, 3, 5, True, True, 2, 4), id="perhaps-more"),
+        pytest.param(1, 3, 2, Page((0,), 5, 4, 2, 3, 3, 5, True, False, 2, None), id="last"),
+    ],
+)
+def test_what_a_plain_array_says_as_a_page(
+    length: int, page: int | None, limit: int | None, expected: Page[int]
+) -> None:
+    assert page_of_array((0,) * length, page, limit) == expected
+
+
+def circling(**changed: Any) -> Callable[[httpx.Request], httpx.Response]:
+    """A service whose pages are all fresh, but for what is changed."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        number = int(request.url.params["page"])
+        data = paged(doc(number), page=number, total_pages=number + 3) | {
+            name: value(number) if callable(value) else value for name, value in changed.items()
+        }
+        return httpx.Response(200, content=success(data))
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault", "given_first"),
+    [
+        pytest.param({"nextPage": 1}, "page 1 names page 1 as the next", [], id="to-itself"),
+        pytest.param({"nextPage": 0}, "page 1 names page 0 as the next", [], id="to-nothing"),
+        pytest.param({"nextPage": lambda n: 2 if n == 1 else 1}, "page 2 names page 1 as the next", ["d1"], id="back"),
+        pytest.param({"nextPage": lambda n: n + 2}, "page 1 names page 3 as the next", [], id="over-one"),
+        pytest.param({"nextPage": None}, "page 1 names no next page although one follows", [], id="nameless"),
+        pytest.param({"docs": []}, "page 1 is empty and names a next page", [], id="empty"),
+        pytest.param({"docs": [doc(7)]}, "page 2 begins as an earlier one did", ["d7"], id="repeated"),
+        pytest.param({"totalPages": 2}, "page 2 of 2 names page 3 as the next", ["d1"], id="more-than-all"),
+    ],
+)
+def test_a_list_that_circles_ends(changed: dict[str, Any], fault: str, given_first: list[str]) -> None:
+    found = Shop(circling(**changed)).fiat_disbursements.iterate()
+    got: list[FiatDisbursement] = []
+    with pytest.raises(TransportFailed, match=f"GET /v1/disbursement/fiat: the list does not end: {fault}"):
+        got.extend(found)
+    assert ids(iter(got)) == given_first
+
+
+def test_every_iterator_is_guarded() -> None:
+    person = {**samples.RECIPIENT}
+    with pytest.raises(TransportFailed, match="does not end"):
+        list(Shop(Script(success(paged(person, total_pages=9)))).recipients.iterate())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        found = Shop(Script(success(paged(samples.PAYMENT, total_pages=9)))).payments.iterate()
+    with pytest.raises(TransportFailed, match="does not end"):
+        list(found)
+
+
+@pytest.mark.parametrize("is_array", [False, True])
+def test_a_list_that_grows_while_it_is_read_ends(is_array: bool) -> None:
+    def fetch(number: int) -> tuple[Page[str], bool]:
+        return Page((str(number),), 10**9, 0, 1, 10**9, number, 1, True, True, None, number + 1), is_array
+
+    with pytest.raises(TransportFailed, match="more than 100000 pages"):
+        for _ in walk("GET /x", fetch, str):
+            pass
+
+
+@steady
+@given(st.dictionaries(st.sampled_from(sorted(set(paged()) - {"docs"})), NUMBERS))
+def test_no_set_of_odd_numbers_makes_it_circle(odd: dict[str, Any]) -> None:
+    script = Script(success({**paged(doc(1), doc(2), total_pages=3), **odd}))
+    found: list[str] = []
+    with pytest.raises(TransportFailed) if _claims_more(odd) else warnings.catch_warnings():
+        found += ids(Shop(script, count=0).fiat_disbursements.iterate())
+    assert len(script.requests) <= 2
+
+
+def _claims_more(odd: dict[str, Any]) -> bool:
+    """Whether the pages made of these numbers are either unreadable or name a next one."""
+    numbers = [odd.get(name, 1) for name in ("totalDocs", "limit", "totalPages", "page")]
+    if any(type(number) is not int or number < 0 for number in numbers):
+        return True
+    has_next = odd.get("hasNextPage", True)
+    names_next = type(odd.get("nextPage", 2)) is int
+    return has_next if isinstance(has_next, bool) else names_next
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"totalDocs": -1}, {"limit": None}, {"totalPages": "3"}, {"page": 1.5}, {"docs": None}, {"docs": {}}],
+    ids=json.dumps,
+)
+def test_what_is_no_page_is_no_answer(odd: dict[str, Any]) -> None:
+    with pytest.raises(TransportFailed, match=r"\(HTTP 200\)"):
+        Shop(Script(success({**paged(doc(1)), **odd})), count=0).fiat_disbursements.list()
+
+
+@pytest.mark.parametrize("name", ["offset", "pagingCounter", "hasPrevPage", "hasNextPage", "prevPage", "nextPage"])
+@pytest.mark.parametrize("value", [None, "x", 1.5, []])
+def test_an_odd_side_number_hides_no_record(name: str, value: object) -> None:
+    page = Shop(Script(success({**paged(doc(1), doc(2)), name: value}))).fiat_disbursements.list()
+    assert len(page.docs) == 2
+    assert not page.has_next_page
