@@ -12,6 +12,5 @@ def run_due() -> int:
     """Do all of it by the virtual clock's present time; how many webhooks were sent. Not within a transaction."""
     with transaction() as session:
         expire_due(session)
-    settle_all_due()
     deliver_mails()
     return deliver_due()
