@@ -19,11 +19,12 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
 
 def watch_writes(db: SQLAlchemy) -> None:
     """Remember of each session of this `db` what it wrote in its open transaction."""
-    if not event.contains(db.session, "after_flush", _after_flush):
-        event.listen(db.session, "after_flush", _after_flush)
-        event.listen(db.session, "do_orm_execute", _on_execute)
-        event.listen(db.session, "after_begin", _on_begin)
-        event.listen(db.session, "after_transaction_end", _on_end)
+    # Listening twice is listening once; asking event.contains first is not safe, since a new object may have the
+    # address of one that is gone and be taken for it.
+    event.listen(db.session, "after_flush", _after_flush)
+    event.listen(db.session, "do_orm_execute", _on_execute)
+    event.listen(db.session, "after_begin", _on_begin)
+    event.listen(db.session, "after_transaction_end", _on_end)
 
 
 def refuse_uncommitted(db: SQLAlchemy, call: str, *, only_if_blocking: bool = False) -> None:

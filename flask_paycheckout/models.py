@@ -200,9 +200,8 @@ def _mapped(db: SQLAlchemy, mixin: type[Any], name: str) -> type[Any]:
     held = [model for metadata in db.metadatas.values() for model in metadata.info.get(__name__, ())]
     found = next((model for model in held if issubclass(model, mixin) and "__mapper__" in vars(model)), None)
     model: type[Any] = found or type(name, (mixin, db.Model), {"__module__": __name__})
-    if not event.contains(model, "load", _on_load):
-        event.listen(model, "load", _on_load)
-        event.listen(model, "refresh", _on_refresh)
+    event.listen(model, "load", _on_load)
+    event.listen(model, "refresh", _on_refresh)
     return model
 
 
