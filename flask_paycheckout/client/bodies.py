@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.amounts import Amount
     from flask_paycheckout.client.envelope import JsonObject
 
-__all__ = ["batch", "query_of", "secret", "text", "texts"]
+__all__ = ["batch", "needed", "query_of", "secret", "text", "texts"]
 
 T = TypeVar("T")
 
@@ -41,8 +41,13 @@ def secret(name: str, value: str) -> Hidden:
     return Hidden(text(name, value))
 
 
+def needed(place: str = "", **values: str) -> JsonObject:
+    """Strings that must be given, under their wire names; `place` goes before each name in a complaint."""
+    return {_camel(name): text(place + name, value) for name, value in values.items()}
+
+
 def texts(place: str = "", **values: str | None) -> JsonObject:
-    """The strings that are given, under their wire names; `place` goes before each name in a complaint."""
+    """The same for strings that may be None, which leaves them out."""
     return {_camel(name): text(place + name, value) for name, value in values.items() if value is not None}
 
 

@@ -36,7 +36,7 @@ def test_registering_gives_the_verification_token() -> None:
     assert sent(script) == (
         "POST",
         b"/v1/auth/register",
-        b'{"email":"a@b.c","password":"canary-password","fullName":"Ann Example"}',
+        b'{"email":"a@b.c","fullName":"Ann Example","password":"canary-password"}',
     )
 
 
@@ -44,7 +44,7 @@ def test_registering_with_everything() -> None:
     script = Script(success({"verificationToken": TOKEN}))
     Shop(script).auth.register("a@b.c", "p", "Ann", national_id="N1", country="France", country_code="FR")
     assert sent(script)[2] == (
-        b'{"email":"a@b.c","country":"France","countryCode":"FR","password":"p","fullName":"Ann","nationalID":"N1"}'
+        b'{"email":"a@b.c","fullName":"Ann","password":"p","country":"France","countryCode":"FR","nationalID":"N1"}'
     )
 
 

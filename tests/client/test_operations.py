@@ -73,7 +73,7 @@ PAYMENT: dict[str, Any] = {
     "output_currency": "USD",
 }
 PAYMENT_BODY = (
-    b'"walletAddress":"0xw","inputAmount":10.123456,"senderName":"Ann","senderEmail":"a@b.c","receiverId":"r1",'
+    b'"inputAmount":10.123456,"walletAddress":"0xw","senderName":"Ann","senderEmail":"a@b.c","receiverId":"r1",'
     b'"inputCurrency":"usdc-polygon","outputCurrency":"USD"'
 )
 
@@ -110,7 +110,7 @@ CALLS = [
         "POST /v1/auth/register",
         "open",
         success({"verificationToken": "v"}),
-        b'{"email":"a@b.c","password":"p","fullName":"Ann"}',
+        b'{"email":"a@b.c","fullName":"Ann","password":"p"}',
     ),
     Call(
         "auth.login",

@@ -185,4 +185,6 @@ def _list_reader_of(item: Any, required: bool) -> _Read:
     if item is str:
         return _texts
     reader = RecordReader(item)
-    return reader.read_each if required else reader.read_all
+    if not required:
+        return reader.read_all
+    return lambda value: reader.read_each(value) if isinstance(value, list) else None

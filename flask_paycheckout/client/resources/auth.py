@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask_paycheckout.client.bodies import secret, text, texts
+from flask_paycheckout.client.bodies import needed, secret, texts
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records.auth import Login, Verification
 from flask_paycheckout.client.records.reading import RecordReader
@@ -49,8 +49,8 @@ class Auth:
         :raises Invalid: the service refuses the user.
         :raises PaymentsError: see `errors`.
         """
-        body = texts(email=email, country=country, country_code=country_code)
-        body |= {"password": secret("password", password), "fullName": text("full_name", full_name)}
+        body = needed(email=email, full_name=full_name) | {"password": secret("password", password)}
+        body |= texts(country=country, country_code=country_code)
         if national_id is not None:
             body["nationalID"] = secret("national_id", national_id)
         del password, national_id
@@ -62,7 +62,7 @@ class Auth:
         :raises RequestRefused: e-mail or password are wrong; the interface does not show which error that is.
         :raises PaymentsError: see `errors`.
         """
-        body = texts(email=email) | {"password": secret("password", password)}
+        body = needed(email=email) | {"password": secret("password", password)}
         del password
         return self._caller.record(_LOGIN, _VERIFICATION, body=body).verification_token
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.client.amounts import Amount, as_number, exact_amount, whole_amount
-from flask_paycheckout.client.bodies import batch, query_of, text, texts
+from flask_paycheckout.client.bodies import batch, needed, query_of, text, texts
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records.crypto_disbursements import CryptoBatch, CryptoReceiver, FeeEstimate
 from flask_paycheckout.client.records.reading import RecordReader
@@ -72,9 +72,5 @@ class CryptoDisbursements:
 def _receiver(place: str, receiver: CryptoReceiver) -> JsonObject:
     """The receiver on the wire; `place` names it in complaints."""
     body: JsonObject = {"amount": as_number(exact_amount(f"{place}amount", receiver.amount))}
-    return body | texts(
-        place,
-        receiver_wallet_address=receiver.receiver_wallet_address,
-        reference=receiver.reference,
-        note=receiver.note,
-    )
+    body |= needed(place, receiver_wallet_address=receiver.receiver_wallet_address)
+    return body | texts(place, reference=receiver.reference, note=receiver.note)

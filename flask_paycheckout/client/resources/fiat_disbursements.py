@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flask_paycheckout.client.amounts import as_number, exact_amount
-from flask_paycheckout.client.bodies import batch, query_of, secret, text, texts
+from flask_paycheckout.client.bodies import batch, needed, query_of, secret, text, texts
 from flask_paycheckout.client.deprecation import deprecated
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation
 from flask_paycheckout.client.paging import Page, page_of_array, walk
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FiatDisbursements"]
 
-_HOW = "go through fiat_disbursements.iterate(sort='-createdAt') for a disbursement with that reference"
+_HOW = "go through fiat_disbursements.iterate(sort='-createdAt') and compare references, or recipients and amounts"
 
 _LIST = Operation("GET", "/v1/disbursement/fiat", repeatable=True)
 _GET = Operation("GET", "/v1/disbursement/fiat/{id}", repeatable=True)
@@ -177,7 +177,7 @@ class FiatDisbursements:
         :raises PaymentsError: see `errors`.
         """
         self._caller.done(
-            _SANDBOX_UPDATE, ids={"id": disbursement_id}, body=texts(status=status), references=(disbursement_id,)
+            _SANDBOX_UPDATE, ids={"id": disbursement_id}, body=needed(status=status), references=(disbursement_id,)
         )
 
     def _page(
@@ -210,7 +210,7 @@ def _recipient(place: str, recipient: NewRecipient) -> JsonObject:
     _of_kind(f"{place}.bank", bank, PayoutBank)
     account_number = secret(f"{place}.bank.account_number", bank.account_number)
     body: JsonObject = texts(f"{place}.", email=recipient.email, name=recipient.name)
-    body["bank"] = texts(
+    body["bank"] = needed(
         f"{place}.bank.", bank_name=bank.bank_name, account_name=bank.account_name, bank_code=bank.bank_code
     ) | {"accountNumber": account_number}
     return body
@@ -222,6 +222,6 @@ def _of_kind(place: str, value: object, kind: type[Any]) -> None:
 
 
 def _item_v1(place: str, item: FiatItemV1) -> JsonObject:
-    body: JsonObject = texts(place, currency=item.currency, recipient_id=item.recipient_id)
+    body: JsonObject = needed(place, currency=item.currency, recipient_id=item.recipient_id)
     body["amount"] = as_number(exact_amount(f"{place}amount", item.amount, item.currency))
     return body | texts(place, reference=item.reference, note=item.note)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.client.amounts import Amount, as_number, exact_amount
-from flask_paycheckout.client.bodies import query_of, text, texts
+from flask_paycheckout.client.bodies import needed, query_of, text, texts
 from flask_paycheckout.client.deprecation import deprecated
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records.listing import ListReader
@@ -200,14 +200,14 @@ class Payments:
         :raises PaymentsError: see `errors`.
         """
         deprecated("payments.create", f"{_INSTEAD}.create")
-        body: JsonObject = {
-            "walletAddress": text("wallet_address", wallet_address),
-            "inputAmount": as_number(exact_amount("input_amount", input_amount)),
-            "senderName": text("sender_name", sender_name),
-            "senderEmail": text("sender_email", sender_email),
-            "receiverId": text("receiver_id", receiver_id),
-            "inputCurrency": text("input_currency", input_currency),
-            "outputCurrency": text("output_currency", output_currency),
-        }
+        body: JsonObject = {"inputAmount": as_number(exact_amount("input_amount", input_amount))}
+        body |= needed(
+            wallet_address=wallet_address,
+            sender_name=sender_name,
+            sender_email=sender_email,
+            receiver_id=receiver_id,
+            input_currency=input_currency,
+            output_currency=output_currency,
+        )
         body |= texts(reason=reason, description=description, us_network=us_network)
         return self._caller.record(_CREATE, _PAYMENT, body=body)

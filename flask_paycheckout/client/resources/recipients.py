@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask_paycheckout.client.bodies import query_of, secret, text, texts
+from flask_paycheckout.client.bodies import needed, query_of, secret, texts
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records.listing import ListReader
 from flask_paycheckout.client.records.reading import RecordReader
@@ -169,20 +169,14 @@ def _fields(
     reference: str | None,
 ) -> JsonObject:
     """A recipient's body on the wire."""
-    body: JsonObject = {
-        "name": text("name", name),
-        "email": text("email", email),
-        "address": text("address", address),
-        "city": text("city", city),
-        "postCode": text("post_code", post_code),
-        "bank": _bank(bank),
-    }
+    body: JsonObject = needed(name=name, email=email, address=address, city=city, post_code=post_code)
+    body["bank"] = _bank(bank)
     return body | texts(recipient_type=recipient_type, organization_id=organization_id, reference=reference)
 
 
 def _bank(bank: BankDetails) -> JsonObject:
     _of_bank(bank)
-    body: JsonObject = {"accountName": text("bank.account_name", bank.account_name)}
+    body: JsonObject = needed("bank.", account_name=bank.account_name)
     body |= texts(
         "bank.",
         currency=bank.currency,

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qsl
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flask_paycheckout.client.bodies import query_of
+from tests.client.access import access_of
+from tests.client.samples import RECIPIENT
+from tests.client.wire import Script, Shop, paged, steady, success
+
+WORD = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@pytest.mark.parametrize(
+    ("given_filters", "kind", "fault"),
+    [
+        ({"limit": 0}, ValueError, "limit must be at least 1, not 0"),
+        ({"page": -1}, ValueError, "page must be at least 1, not -1"),
+        ({"limit": "10"}, TypeError, "limit must be a whole number, not str"),
+        ({"limit": True}, TypeError, "limit must be a whole number, not bool"),
+        ({"page": 1.0}, TypeError, "page must be a whole number, not float"),
+        ({"search": 5}, TypeError, "search must be a string, not int"),
+        ({"country": "\ud800"}, ValueError, "country must be encodable as UTF-8"),
+    ],
+)
+def test_a_wrong_filter_is_named_and_nothing_is_sent(
+    given_filters: dict[str, Any], kind: type[Exception], fault: str
+) -> None:
+    script = Script(success(paged(RECIPIENT)))
+    with pytest.raises(kind, match=fault):
+        Shop(script).recipients.list(**given_filters)
+    assert script.requests == []
+
+
+@pytest.mark.parametrize(
+    ("groups", "kind", "fault"),
+    [
+        ({"flags": {"with_limit": "yes"}}, TypeError, "with_limit must be True, False or None"),
+        ({"amounts": {"min_input_amount": 1.5}}, TypeError, "min_input_amount must be Decimal, int or str"),
+        ({"amounts": {"min_input_amount": "-1"}}, ValueError, "min_input_amount must be positive"),
+    ],
+)
+def test_flags_and_amounts_are_checked(groups: dict[str, Any], kind: type[Exception], fault: str) -> None:
+    with pytest.raises(kind, match=fault):
+        query_of(**groups)
+
+
+@steady
+@given(st.dictionaries(st.sampled_from(["search", "country", "currency", "sort"]), WORD))
+def test_any_word_arrives_as_it_was_given_and_is_signed(words: dict[str, str]) -> None:
+    script = Script(success(paged(RECIPIENT)))
+    Shop(script).recipients.list(limit=10, **words)  # type: ignore[arg-type]
+    (request,) = script.requests
+    assert access_of(request) == "signed"
+    read = dict(parse_qsl(request.url.query.decode(), keep_blank_values=True, strict_parsing=True))
+    assert read == {"limit": "10", **words}
+
+
+def test_the_signature_covers_the_query() -> None:
+    script = Script(success(paged(RECIPIENT)))
+    shop = Shop(script)
+    shop.recipients.list(page=1)
+    shop.recipients.list(page=2)
+    first, second = script.requests
+    assert first.headers["x-timestamp"] == second.headers["x-timestamp"]
+    assert first.headers["x-signature"] != second.headers["x-signature"]
+
+
+def test_the_documented_vector_with_a_query() -> None:
+    from flask_paycheckout.client import PaymentsClient
+
+    script = Script(success(paged(RECIPIENT)))
+    client = PaymentsClient(
+        "https://api.example.com",
+        client_id="sandbox-client",
+        client_secret="sandbox-secret-0123456789abcdef",
+        transport=httpx.MockTransport(script),
+    )
+    client.recipients.list(limit=10, page=2)
+    assert script.requests[0].url.raw_path == b"/v1/recipient?limit=10&page=2"

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from flask_paycheckout.client import (
+    Activity,
+    CryptoDisbursement,
+    CryptoReceiver,
+    FeeConfig,
+    FeeEstimate,
+    TransportFailed,
+)
+from tests.client.samples import CRYPTO_DISBURSEMENT
+from tests.client.wire import Script, Shop, success
+
+BATCH = {"totalReceiver": 1, "disburseData": [CRYPTO_DISBURSEMENT], "sumFees": 0.5, "sumAmount": 1}
+
+
+def receiver(**changed: Any) -> CryptoReceiver:
+    return CryptoReceiver(**{"amount": 1, "receiver_wallet_address": "0xr", **changed})
+
+
+def test_a_batch_is_read_to_the_last_decimal() -> None:
+    batch = Shop(Script(success(BATCH))).crypto_disbursements.create("usdc-polygon", [receiver()])
+    assert (batch.total_receiver, batch.sum_fees, batch.sum_amount) == (1, Decimal("0.5"), Decimal(1))
+    at = datetime(2026, 1, 1, 10, tzinfo=UTC)
+    assert batch.disburse_data == (
+        CryptoDisbursement(
+            disbursement_id="c1",
+            status="pending",
+            group_id="g1",
+            token_address="0xt",
+            receiver_address="0xr",
+            sender_address="0xs",
+            amount=Decimal("1E-18"),
+            token="usdc-polygon",
+            token_decimal=6,
+            network="polygon",
+            blockchain_type="EVM",
+            fee_amount=Decimal("0.5"),
+            fee_percentage=Decimal(1),
+            fee_config=FeeConfig(Decimal("0.1"), Decimal(1), Decimal("0.01")),
+            created_by="u1",
+            activity_history=(Activity("Disburse requested", "asked", "pending", at),),
+            reference="ref-1",
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "fault"),
+    [
+        (receiver(amount=0.1), TypeError, r"receivers\[1\]\.amount must be Decimal, int or str, not float"),
+        (receiver(amount="-1"), ValueError, r"receivers\[1\]\.amount must be positive"),
+        (
+            receiver(receiver_wallet_address=None),
+            TypeError,
+            r"receivers\[1\]\.receiver_wallet_address must be a string",
+        ),
+        (receiver(reference=5), TypeError, r"receivers\[1\]\.reference must be a string"),
+        (5, TypeError, r"receivers\[1\] must be a CryptoReceiver, not int"),
+    ],
+)
+def test_a_wrong_receiver_is_named_and_nothing_is_sent(wrong: Any, kind: type[Exception], fault: str) -> None:
+    script = Script(success(BATCH))
+    with pytest.raises(kind, match=fault):
+        Shop(script).crypto_disbursements.create("usdc-polygon", [receiver(), wrong])
+    assert script.requests == []
+
+
+def test_a_token_is_a_string() -> None:
+    shop = Shop(Script(success(BATCH)))
+    with pytest.raises(TypeError, match="token must be a string"):
+        shop.crypto_disbursements.create(None, [receiver()])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="token must be a string"):
+        shop.crypto_disbursements.estimate(None, 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("amount", "sent"), [(5, b"5"), ("1E+3", b"1000"), (Decimal("5.00"), b"5")])
+def test_an_estimate_is_asked_for_a_whole_number(amount: Any, sent: bytes) -> None:
+    script = Script(success({"token": "usdc-polygon", "amount": 5, "fee": 0.51}))
+    fee = Shop(script).crypto_disbursements.estimate("usdc-polygon", amount)
+    assert fee == FeeEstimate("usdc-polygon", Decimal(5), Decimal("0.51"))
+    assert script.requests[0].url.raw_path == b"/v1/disbursement/crypto/estimate?token=usdc-polygon&amount=" + sent
+
+
+@pytest.mark.parametrize(
+    ("amount", "kind", "fault"),
+    [
+        ("1.5", ValueError, "amount must be a whole number, not 1.5"),
+        (0, ValueError, "amount must be positive"),
+        (1.0, TypeError, "amount must be Decimal, int or str"),
+    ],
+)
+def test_other_amounts_cannot_be_estimated(amount: Any, kind: type[Exception], fault: str) -> None:
+    with pytest.raises(kind, match=fault):
+        Shop(Script(success({}))).crypto_disbursements.estimate("usdc-polygon", amount)
+
+
+def test_an_estimate_without_its_fee_is_none() -> None:
+    with pytest.raises(TransportFailed, match="no usable fee"):
+        Shop(Script(success({"token": "a-b", "amount": 1, "fee": "1"})), count=0).crypto_disbursements.estimate(
+            "a-b", 1
+        )

@@ -1,0 +1,269 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flask_paycheckout.client import (
+    Activity,
+    CurrencySum,
+    FiatBank,
+    FiatDisbursement,
+    FiatItem,
+    FiatItemV1,
+    FiatPaymentMethod,
+    FiatRecipient,
+    Invalid,
+    NewRecipient,
+    NotFound,
+    OutcomeUnknown,
+    PayoutBank,
+    TransportFailed,
+    Unauthorized,
+)
+from flask_paycheckout.client.hidden import AccountNumber
+from tests.client.samples import FIAT, FIAT_METHOD
+from tests.client.wire import Script, Shop, paged, refusal, steady, success
+
+AT = datetime(2026, 1, 1, 10, tzinfo=UTC)
+WHOLE = FiatDisbursement(
+    disbursement_id="d1",
+    status="pending",
+    group_id="g1",
+    recipient=FiatRecipient(
+        "r1",
+        "bo@example.com",
+        "Bo",
+        FiatBank("First Bank", "Bo Example", AccountNumber("canary-account"), "first_bank", "USD", "US"),
+    ),
+    amount=Decimal("125.5"),
+    currency="USD",
+    fee_amount=Decimal("1.25"),
+    fee_percentage=Decimal(1),
+    created_by="u1",
+    activity_history=(Activity("Disburse requested", "asked", "pending", AT),),
+    reference="ref-1",
+    note="thanks",
+    created_at=AT,
+    updated_at=AT,
+)
+BANK = PayoutBank(bank_name="First", account_name="Bo", account_number="canary-12", bank_code="first_bank")
+BATCH = {"totalRecipient": 1, "disburseData": [FIAT], "sumFees": 1.25, "sumAmount": 125.5}
+
+
+def test_a_disbursement_is_read_the_same_everywhere() -> None:
+    assert Shop(Script(success(FIAT))).fiat_disbursements.get("d1") == WHOLE
+    assert Shop(Script(success(paged(FIAT)))).fiat_disbursements.list().docs == (WHOLE,)
+    assert list(Shop(Script(success([FIAT]))).fiat_disbursements.iterate()) == [WHOLE]
+    batch = Shop(Script(success(BATCH))).fiat_disbursements.create("USD", [FiatItem(amount=1, recipient_id="r1")])
+    assert batch.disburse_data == (WHOLE,)
+    assert (batch.total_recipient, batch.sum_fees, batch.sum_amount) == (1, Decimal("1.25"), Decimal("125.5"))
+
+
+def test_a_recipient_who_was_named_in_the_disbursement_may_lack_fields() -> None:
+    item = {**FIAT, "recipient": {"bank": {"bankName": "First", "accountNumber": 42}}}
+    batch = Shop(Script(success({**BATCH, "disburseData": [item]}))).fiat_disbursements.create(
+        "USD", [FiatItem(amount=1, recipient=NewRecipient(bank=BANK))]
+    )
+    assert batch.disburse_data[0].recipient == FiatRecipient(
+        bank=FiatBank(bank_name="First", account_number=AccountNumber("42"))
+    )
+
+
+def test_the_deprecated_create_sums_by_currency() -> None:
+    sums = [{"currency": "USD", "totalAmount": 1.25}, {"currency": "JPY", "totalAmount": 5}]
+    script = Script(success({**BATCH, "sumFees": sums, "sumAmount": sums}))
+    with pytest.warns(DeprecationWarning, match=r"client\.fiat_disbursements\.create_v1 .* use client\.fiat"):
+        batch = Shop(script).fiat_disbursements.create_v1([FiatItemV1(amount=5, currency="JPY", recipient_id="r1")])
+    assert batch.sum_fees == batch.sum_amount
+    assert batch.sum_fees == (CurrencySum("USD", Decimal("1.25")), CurrencySum("JPY", Decimal(5)))
+
+
+def test_payment_methods_have_limits_and_fees() -> None:
+    assert Shop(Script(success([FIAT_METHOD]))).fiat_disbursements.payment_methods() == (
+        FiatPaymentMethod(
+            "USD", "first_bank", "First Bank", Decimal(1), Decimal("10000.5"), Decimal("0.25"), Decimal(1)
+        ),
+    )
+
+
+def item(**changed: Any) -> FiatItem:
+    return FiatItem(**{"amount": 1, "recipient_id": "r1", **changed})
+
+
+def in_bank(**changed: Any) -> FiatItem:
+    bank = {"bank_name": "B", "account_name": "A", "account_number": "canary-12", "bank_code": "c", **changed}
+    return item(recipient_id=None, recipient=NewRecipient(bank=PayoutBank(**bank)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind", "fault"),
+    [
+        (item(amount=1.5), TypeError, r"items\[1\]\.amount must be Decimal, int or str, not float"),
+        (item(amount=True), TypeError, r"items\[1\]\.amount must be"),
+        (item(amount=None), TypeError, r"items\[1\]\.amount must be"),
+        (item(amount="ten"), ValueError, r"items\[1\]\.amount 'ten' is not a decimal number"),
+        (item(amount=0), ValueError, r"items\[1\]\.amount must be positive"),
+        (item(amount="-0.01"), ValueError, r"items\[1\]\.amount must be positive"),
+        (item(amount="NaN"), ValueError, r"items\[1\]\.amount must be finite"),
+        (item(amount=Decimal("Infinity")), ValueError, r"items\[1\]\.amount must be finite"),
+        (item(amount="1E+40"), ValueError, r"items\[1\]\.amount has more than 40 digits"),
+        (item(amount="1E-41"), ValueError, r"items\[1\]\.amount has more than 40 digits"),
+        (item(amount="1.005"), ValueError, r"items\[1\]\.amount 1.005 has more decimals than USD has \(2\)"),
+        (item(recipient_id=None), ValueError, r"items\[1\]\.recipient_id or items\[1\]\.recipient must be given"),
+        (item(recipient=NewRecipient(bank=BANK)), ValueError, r"and not both"),
+        (item(recipient_id=5), TypeError, r"items\[1\]\.recipient_id must be a string, not int"),
+        (item(reference=5), TypeError, r"items\[1\]\.reference must be a string"),
+        (item(note=b"n"), TypeError, r"items\[1\]\.note must be a string"),
+        (item(note="\udfff"), ValueError, r"items\[1\]\.note must be encodable as UTF-8"),
+        (item(recipient_id=None, recipient={"bank": {}}), TypeError, r"items\[1\]\.recipient must be a NewRecipient"),
+        (
+            item(recipient_id=None, recipient=NewRecipient(bank={})),  # type: ignore[arg-type]
+            TypeError,
+            r"items\[1\]\.recipient\.bank must be a PayoutBank",
+        ),
+        (in_bank(bank_name=None), TypeError, r"items\[1\]\.recipient\.bank\.bank_name must be a string"),
+        (in_bank(bank_code=5), TypeError, r"items\[1\]\.recipient\.bank\.bank_code must be a string"),
+        (in_bank(account_number=12), TypeError, r"items\[1\]\.recipient\.bank\.account_number must be a string"),
+        ({"amount": 1}, TypeError, r"items\[1\] must be a FiatItem, not dict"),
+    ],
+)
+def test_a_wrong_item_is_named_and_nothing_is_sent(wrong: Any, kind: type[Exception], fault: str) -> None:
+    script = Script(success(BATCH))
+    with pytest.raises(kind, match=fault) as caught:
+        Shop(script).fiat_disbursements.create("USD", [item(), wrong])
+    assert script.requests == []
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("items", "kind", "fault"),
+    [
+        ([], ValueError, "items is empty"),
+        (item(), TypeError, "items must be a list of FiatItem, not FiatItem"),
+        ("r1", TypeError, "items must be a list of FiatItem, not str"),
+        ({"amount": 1}, TypeError, "items must be a list of FiatItem, not dict"),
+        (None, TypeError, "NoneType"),
+    ],
+)
+def test_a_batch_is_a_list_of_items(items: Any, kind: type[Exception], fault: str) -> None:
+    with pytest.raises(kind, match=fault):
+        Shop(Script(success(BATCH))).fiat_disbursements.create("USD", items)
+
+
+def test_a_currency_is_a_string_and_the_service_judges_it() -> None:
+    with pytest.raises(TypeError, match="currency must be a string"):
+        Shop(Script(success(BATCH))).fiat_disbursements.create(None, [item()])  # type: ignore[arg-type]
+    script = Script(refusal(400, "Bad Request", "currency is not valid"))
+    with pytest.raises(Invalid, match="currency is not valid"):
+        Shop(script).fiat_disbursements.create("nope", [item(amount="1.23456")])
+
+
+@steady
+@given(st.decimals(min_value=Decimal("0.01"), max_value=Decimal("1e15"), places=2))
+def test_amounts_are_sent_exactly(amount: Decimal) -> None:
+    script = Script(success(BATCH))
+    for given_amount in (amount, str(amount)):
+        Shop(script).fiat_disbursements.create("USD", iter([item(amount=given_amount)]))
+    bodies = [json.loads(request.content, parse_float=Decimal, parse_int=Decimal) for request in script.requests]
+    assert [body["disburseData"][0]["amount"] for body in bodies] == [amount, amount]
+
+
+def test_an_account_number_is_never_shown() -> None:
+    assert "canary" not in repr([in_bank(), BANK])
+
+    def echo(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=refusal(400, "Bad Request", request.content.decode()))
+
+    with pytest.raises(Invalid, match=r"\*\*\*") as caught:
+        Shop(echo).fiat_disbursements.create("USD", [in_bank()])
+    assert "canary" not in str(caught.value) + repr(caught.value)
+
+
+def test_a_token_that_comes_back_in_an_error_is_masked() -> None:
+    def echo(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=refusal(401, "canary-token-77aa", request.headers["authorization"]))
+
+    with pytest.raises(Unauthorized, match=r"\*\*\*") as caught:
+        Shop(echo).fiat_disbursements.payment_methods()
+    assert "canary" not in str(caught.value) + repr(caught.value)
+
+
+def test_a_lost_batch_names_its_references() -> None:
+    items = [item(reference=f"ref-{number}") for number in range(7)] + [item()]
+    with pytest.raises(OutcomeUnknown) as caught:
+        Shop(Script(httpx.ReadTimeout(""))).fiat_disbursements.create("USD", items)
+    assert caught.value.references == tuple(f"ref-{number}" for number in range(7))
+    assert "(references: 'ref-0', 'ref-1', 'ref-2', 'ref-3', 'ref-4' and 2 more)" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {**BATCH, "disburseData": None},
+        {**BATCH, "disburseData": [FIAT, {}]},
+        {**BATCH, "disburseData": [{**FIAT, "disbursementId": 5}]},
+    ],
+)
+def test_a_batch_that_cannot_be_read_whole_may_have_moved_money(odd: dict[str, Any]) -> None:
+    with pytest.raises(OutcomeUnknown, match=r"disburseData|disbursementId|item 1"):
+        Shop(Script(success(odd))).fiat_disbursements.create("USD", [item()])
+
+
+def pdf(content: bytes = b"%PDF-1.7", kind: str = "application/pdf", status: int = 200) -> httpx.Response:
+    return httpx.Response(status, headers={"Content-Type": kind}, content=content)
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", "Application/PDF; charset=binary"])
+def test_the_report_is_the_pdf(kind: str) -> None:
+    report = Shop(Script(pdf(b"%PDF-1.7 \xff\x00", kind))).fiat_disbursements.report("d1")
+    assert (type(report), report) == (bytes, b"%PDF-1.7 \xff\x00")
+
+
+def test_a_report_may_have_16_mebibytes() -> None:
+    most = b"%PDF" + b"x" * (16 * 1024 * 1024 - 4)
+    assert Shop(Script(pdf(most))).fiat_disbursements.report("d1") == most
+    with pytest.raises(TransportFailed, match="larger than 16777216 bytes"):
+        Shop(Script(pdf(most + b"x")), count=0).fiat_disbursements.report("d1")
+
+
+@pytest.mark.parametrize("status", [200, 404])
+def test_without_a_pdf_the_envelope_decides(status: int) -> None:
+    answer = httpx.Response(status, content=refusal(404, "Not Found", "Disbursement not found"))
+    with pytest.raises(NotFound, match="Disbursement not found"):
+        Shop(Script(answer)).fiat_disbursements.report("d1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (pdf(b"<html>"), "called application/pdf and is none"),
+        (pdf(b""), "called application/pdf and is none"),
+        (pdf(b" %PDF-1.7"), "called application/pdf and is none"),
+        (pdf(refusal(404)), "called application/pdf and is none"),
+        (pdf(kind="text/html"), "not a JSON object"),
+        (pdf(kind="application/octet-stream"), "not a JSON object"),
+        (pdf(status=201), "not a JSON object"),
+        (pdf(status=500), "not a JSON object"),
+        (pdf(success({}), "application/json"), "the answer is no application/pdf"),
+    ],
+)
+def test_what_is_no_pdf_is_no_report(answer: httpx.Response, fault: str) -> None:
+    with pytest.raises(TransportFailed, match=fault):
+        Shop(Script(answer), count=0).fiat_disbursements.report("d1")
+
+
+def test_an_update_needs_no_data() -> None:
+    update: Callable[..., object] = Shop(Script(b'{"statusCode":200,"message":"ok"}')).fiat_disbursements.sandbox_update
+    assert update("d1", "completed") is None
+    with pytest.raises(Invalid, match="Disbursement not found"):
+        Shop(Script(refusal(400, "Bad Request", "Disbursement not found"))).fiat_disbursements.sandbox_update(
+            "d1", "completed"
+        )

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flask_paycheckout.client.calls import _encode
+from flask_paycheckout.client.hidden import AccountNumber, Hidden, Sealed, hidden_in, hide
+from tests.client.wire import steady
+
+
+@pytest.mark.parametrize("kind", [Hidden, AccountNumber])
+def test_a_hidden_string_is_a_string_that_repr_does_not_show(kind: type[Hidden]) -> None:
+    value = kind("canary")
+    assert value == "canary"
+    assert hash(value) == hash("canary")
+    assert f"{value}" == "canary"
+    assert repr(value) == repr([value])[1:-1] == "'***'"
+    assert "canary" not in f"{value!r}"
+    for twin in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):  # noqa: S301
+        assert (type(twin), twin) == (kind, "canary")
+    assert json.dumps({"a": value}) == '{"a": "canary"}'
+
+
+def test_it_is_sent_like_any_other_and_nothing_else_slips_through() -> None:
+    assert _encode({"a": Hidden("x")}) == b'{"a":"x"}'
+    with pytest.raises(TypeError, match="object is no JSON"):
+        _encode({"a": object()})
+
+
+def test_a_sealed_body_tells_its_size() -> None:
+    assert repr(Sealed(b"canary")) == "<6 bytes>"
+    assert Sealed(b"canary") == b"canary"
+
+
+def test_hidden_strings_are_found_wherever_they_are() -> None:
+    body = {"a": Hidden("1"), "b": ["x", {"c": AccountNumber("2")}], "d": None}
+    assert list(hidden_in(body)) == ["1", "2"]
+    assert list(hidden_in(None)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "secrets", "shown"),
+    [
+        ("abc", [], "abc"),
+        ("abc", [""], "abc"),
+        ("password abc is weak", ["abc"], "password *** is weak"),
+        ("abcabc", ["abc"], "******"),
+        ("Bearer abcdef", ["abc", "Bearer abcdef", "abcdef"], "***"),
+    ],
+)
+def test_what_is_masked(text: str, secrets: list[str], shown: str) -> None:
+    assert hide(text, secrets) == shown
+
+
+@steady
+@given(st.text("abc", max_size=12), st.text("abc", min_size=1, max_size=4), st.text("abc", max_size=12))
+def test_no_secret_is_left(before: str, secret: str, after: str) -> None:
+    assert secret not in hide(before + secret + after, [secret])

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import BankDetails, Invalid, TransportFailed
+from tests.client.samples import RECIPIENT
+from tests.client.wire import Script, Shop, paged, success
+
+PERSON: dict[str, Any] = {"name": "Bo", "email": "b@c.d", "address": "1 Rue", "city": "Lyon", "post_code": "69001"}
+BANK = BankDetails(account_name="Bo", currency="USD", country="US", account_number="canary-12", iban_number="canary-3")
+
+
+def test_a_bank_goes_out_as_an_object_and_comes_back_in_a_list() -> None:
+    script = Script(success(RECIPIENT))
+    recipient = Shop(script).recipients.create(**PERSON, bank=BANK)
+    assert isinstance(json.loads(script.requests[0].content)["bank"], dict)
+    (bank,) = recipient.bank
+    assert (bank.id, bank.account_name, bank.account_type, bank.ifsc) == ("b1", "Bo Example", "Checking", "I")
+
+
+@pytest.mark.parametrize(
+    ("wire", "read"), [(1234567890, "1234567890"), ("0012", "0012"), (1.5, None), (True, None), ([], None)]
+)
+@pytest.mark.parametrize("listed", [True, False])
+def test_an_account_number_is_a_string_whatever_it_was(wire: object, read: str | None, listed: bool) -> None:
+    data = {**RECIPIENT, "bank": [{**RECIPIENT["bank"][0], "accountNumber": wire}]}
+    recipients = Shop(Script(success(paged(data) if listed else data))).recipients
+    recipient = recipients.list().docs[0] if listed else recipients.get("r1")
+    assert recipient.bank[0].account_number == read
+    assert recipient.bank[0].bank_name == "First Bank"
+    assert repr(recipient).count("1234567890") == 0
+
+
+@pytest.mark.parametrize("bank", [None, {}, "x", [5], [None]])
+def test_an_odd_bank_hides_no_recipient(bank: object) -> None:
+    (recipient,) = Shop(Script(success(paged({**RECIPIENT, "bank": bank})))).recipients.list().docs
+    assert (recipient.name, recipient.bank) == ("Bo", ())
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "fault"),
+    [
+        ({"name": None}, TypeError, "name must be a string"),
+        ({"post_code": 69001}, TypeError, "post_code must be a string"),
+        ({"reference": 5}, TypeError, "reference must be a string"),
+        ({"bank": {"account_name": "Bo"}}, TypeError, "bank must be a BankDetails, not dict"),
+        ({"bank": BankDetails(account_name="Bo", country="US")}, ValueError, r"bank\.currency is missing"),
+        ({"bank": BankDetails(account_name="Bo", currency="USD")}, ValueError, r"bank\.country is missing"),
+        (
+            {"bank": BankDetails(account_name="Bo", currency="USD", country="US", account_number=5)},  # type: ignore[arg-type]
+            TypeError,
+            r"bank\.account_number must be a string",
+        ),
+        (
+            {"bank": BankDetails(account_name=None, currency="USD", country="US")},  # type: ignore[arg-type]
+            TypeError,
+            r"bank\.account_name must be a string",
+        ),
+    ],
+)
+def test_what_cannot_be_sent_is_named(changed: dict[str, Any], kind: type[Exception], fault: str) -> None:
+    script = Script(success(RECIPIENT))
+    with pytest.raises(kind, match=fault):
+        Shop(script).recipients.create(**{**PERSON, "bank": BANK, **changed})
+    assert script.requests == []
+
+
+def test_an_update_wants_a_bank_too() -> None:
+    with pytest.raises(TypeError, match="bank must be a BankDetails"):
+        Shop(Script(success(RECIPIENT))).recipients.update("r1", **PERSON, bank=None)  # type: ignore[arg-type]
+
+
+def test_account_numbers_are_not_shown() -> None:
+    def echo(request: httpx.Request) -> httpx.Response:
+        words = json.dumps({"statusCode": 400, "message": request.content.decode()}).encode()
+        return httpx.Response(200, content=words)
+
+    with pytest.raises(Invalid, match=r"\*\*\*") as caught:
+        Shop(echo).recipients.create(**PERSON, bank=BANK)
+    assert "canary" not in str(caught.value) + repr(caught.value) + repr(BANK)
+
+
+def test_a_recipient_without_an_id_is_none() -> None:
+    with pytest.raises(TransportFailed, match="no usable id"):
+        Shop(Script(success({**RECIPIENT, "id": None})), count=0).recipients.get("r1")
