@@ -14,9 +14,12 @@ from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
 from flask_paycheckout.sandbox.clock import Clock
 from flask_paycheckout.sandbox.connection import SandboxApp
 from flask_paycheckout.sandbox.control import control, refuse
+from flask_paycheckout.sandbox.crypto_disbursements.endpoints import crypto_disbursements
 from flask_paycheckout.sandbox.database import configure_database, db, is_memory, transaction, tune_engine
 from flask_paycheckout.sandbox.deposits.endpoints import deposits
+from flask_paycheckout.sandbox.disbursements.endpoints import disbursements
 from flask_paycheckout.sandbox.exchange import surround
+from flask_paycheckout.sandbox.fiat_disbursements.endpoints import fiat_disbursements
 from flask_paycheckout.sandbox.guard import Forbidden, allowed_hosts
 from flask_paycheckout.sandbox.hosted_page import hosted_page
 from flask_paycheckout.sandbox.inspector import inspector
@@ -90,7 +93,19 @@ def _assemble(world: World, database: str, beginning: Beginning) -> Flask:
     configure_database(app, database)
     surround(app)
     app.register_error_handler(Forbidden, refuse)
-    for blueprint in (auth, recipients, checkouts, deposits, control, hosted_page, inspector):
+    blueprints = (
+        auth,
+        recipients,
+        checkouts,
+        deposits,
+        fiat_disbursements,
+        crypto_disbursements,
+        disbursements,
+        control,
+        hosted_page,
+        inspector,
+    )
+    for blueprint in blueprints:
         app.register_blueprint(blueprint)
     with app.app_context():
         tune_engine(db.engine)

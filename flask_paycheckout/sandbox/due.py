@@ -1,9 +1,10 @@
-"""What happens because time has passed: deposits expire, mails and webhooks go out."""
+"""What happens because time has passed: deposits expire, disbursements arrive, mails and webhooks go out."""
 
 from __future__ import annotations
 
 from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.deposits.rules import expire_due
+from flask_paycheckout.sandbox.disbursements.moves import settle_all_due
 from flask_paycheckout.sandbox.mailbox import deliver_mails
 from flask_paycheckout.sandbox.webhooks import deliver_due
 
@@ -12,5 +13,6 @@ def run_due() -> int:
     """Do all of it by the virtual clock's present time; how many webhooks were sent. Not within a transaction."""
     with transaction() as session:
         expire_due(session)
+    settle_all_due()
     deliver_mails()
     return deliver_due()

@@ -49,6 +49,11 @@ def success(
     return _answer({code_field: status_code, "message": message, "data": data}, status_code)
 
 
+def done(message: str) -> Answer[None]:
+    """The success envelope of an operation that answers no data."""
+    return _answer({"statusCode": 200, "message": message}, 200)
+
+
 def failure(refusal: Refusal) -> Answer[Any]:
     body = {"statusCode": refusal.status_code, "error": refusal.error, "message": refusal.message}
     return _answer(body, refusal.status_code)

@@ -46,7 +46,9 @@ UNKNOWNS = (
     Unknown("estimate_amount", "integer", ("decimal",), "Whether the crypto estimate takes fractions of a token."),
     Unknown("disbursement_progress", "forced", ("completed", "failed"), "A disbursement pending for ten minutes."),
     Unknown("disbursement_progress_webhook", "none", ("sent",), "Whether such a move by itself sends the webhook."),
-    Unknown("disbursement_webhook", "minimal", ("full",), "The disbursement webhook holds id and status, or all of it."),
+    Unknown(
+        "disbursement_webhook", "minimal", ("full",), "The disbursement webhook holds id and status, or all of it."
+    ),
     Unknown(
         "forced_disbursement_status", "known", ("any", "completed"), "Which statuses PATCH /v1/disbursement/{id} takes."
     ),

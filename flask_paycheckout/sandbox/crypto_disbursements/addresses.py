@@ -1,0 +1,44 @@
+"""Wallet addresses: which ones a chain can pay, and the service's own."""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+
+from flask_paycheckout.sandbox.crypto_disbursements import strkey
+from flask_paycheckout.sandbox.crypto_disbursements.keccak import keccak256
+from flask_paycheckout.sandbox.tokens import EVM
+
+_EVM_FORM = re.compile(r"0x[0-9a-fA-F]{40}")
+_EVM_BYTES = 20
+_STELLAR_BYTES = 32
+
+
+def fault_of(address: str, blockchain_type: str) -> str | None:
+    """What keeps a chain from paying an address, to be read after the field's name; None when nothing does."""
+    if blockchain_type != EVM:
+        return None if strkey.is_payable(address) else "is no Stellar account address (G... or M..., with its checksum)"
+    if not _EVM_FORM.fullmatch(address):
+        return "is no EVM address (0x and 40 hexadecimal digits)"
+    if _carries_checksum(address) and checksummed(address) != address:
+        return "has a wrong EIP-55 checksum; copy it again, or send it in lower case to do without"
+    return None
+
+
+def checksummed(address: str) -> str:
+    """An EVM address in the mix of cases that EIP-55 makes its checksum."""
+    digits = address[2:].lower()
+    digest = keccak256(digits.encode()).hex()
+    return "0x" + "".join(d.upper() if int(nibble, 16) > 7 else d for d, nibble in zip(digits, digest, strict=False))
+
+
+def _carries_checksum(address: str) -> bool:
+    digits = address[2:]
+    return digits not in {digits.lower(), digits.upper()}
+
+
+def sending_wallet(user_id: str, blockchain_type: str) -> str:
+    """The wallet that the service pays an account's disbursements from; nobody holds its key."""
+    size = _EVM_BYTES if blockchain_type == EVM else _STELLAR_BYTES
+    digest = blake2b(f"wallet:{user_id}".encode(), digest_size=size).digest()
+    return checksummed(f"0x{digest.hex()}") if blockchain_type == EVM else strkey.encode(strkey.ACCOUNT, digest)

@@ -1,0 +1,39 @@
+"""`POST /v1/disbursement/crypto` and `GET /v1/disbursement/crypto/estimate`."""
+
+from __future__ import annotations
+
+from flask import Blueprint
+
+from flask_paycheckout.sandbox.access import check_access
+from flask_paycheckout.sandbox.crypto_disbursements.representation import CryptoBatch, FeeEstimate
+from flask_paycheckout.sandbox.crypto_disbursements.rules import (
+    NewCryptoDisbursements,
+    WantedEstimate,
+    disburse,
+    estimate,
+)
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.envelope import Answer, success
+from flask_paycheckout.sandbox.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.world import unknown
+
+crypto_disbursements = Blueprint("crypto_disbursements", __name__)
+
+
+@crypto_disbursements.post("/v1/disbursement/crypto")
+@operation(takes=NewCryptoDisbursements, guard=Guard.ACCESS_TOKEN, codes=(200, 201))
+def create_crypto_disbursements() -> Answer[CryptoBatch]:
+    """Send a token to wallets, all of them or none."""
+    with transaction() as session:
+        account = check_access(session)
+        batch = disburse(session, account.user_id, read_body(NewCryptoDisbursements))
+    return success(batch, "Disbursement created successfully", int(unknown("disbursement_status_code")))
+
+
+@crypto_disbursements.get("/v1/disbursement/crypto/estimate")
+@operation(query=WantedEstimate, guard=Guard.SIGNATURE)
+def estimate_crypto_fee() -> Answer[FeeEstimate]:
+    """What sending an amount of a token to one wallet would cost."""
+    with transaction() as session:
+        check_access(session)
+    return success(estimate(read_query(WantedEstimate)))

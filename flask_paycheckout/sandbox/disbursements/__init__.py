@@ -1,0 +1,1 @@
+"""What fiat and crypto disbursements share: their batches, their history, how they move, the sandbox's update."""

@@ -1,0 +1,105 @@
+"""Storing a batch: every item of a request or none, in one transaction, no reference twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of
+from flask_paycheckout.sandbox.disbursements.history import begin_history
+from flask_paycheckout.sandbox.disbursements.tables import PENDING, Disbursement
+from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.ids import new_id
+from flask_paycheckout.sandbox.world import unknown, world
+
+#: The largest number of items that any value of the unknown `batch_maximum` allows.
+MOST_ITEMS = 1000
+
+
+@dataclass(frozen=True)
+class Order:
+    """One item of a request, checked; amounts are whole units of the currency."""
+
+    currency: str
+    amount: Decimal
+    terms: FeeTerms
+    reference: str | None
+    note: str | None
+
+
+def check_size(field: str, items: Sequence[object]) -> None:
+    most = int(unknown("batch_maximum"))
+    if len(items) > most:
+        raise FieldError(f"{field} must hold at most {most} items; send the rest in further requests.")
+
+
+def store_batch(
+    session: Session, kind: str, user_id: str, field: str, orders: Sequence[Order], *, grouped: bool
+) -> list[Disbursement]:
+    """The disbursements of a request, in its order; `field` is the name of its list, for what is said about items."""
+    _wait_for_other_batches(session, user_id)
+    _check_references(session, user_id, field, orders)
+    made = list(_made(session, kind, user_id, orders, new_id(session) if grouped else None))
+    session.add_all(made)
+    try:
+        session.flush()
+    except IntegrityError:
+        raise FieldError(f"{field} has a reference that was used before; give every disbursement its own.") from None
+    session.add_all(begin_history(made))
+    return made
+
+
+def _wait_for_other_batches(session: Session, user_id: str) -> None:
+    """One batch of an account after the other: two that share references must not wait for each other's rows."""
+    session.execute(select(Account.user_id).where(Account.user_id == user_id).with_for_update(key_share=True))
+
+
+def _check_references(session: Session, user_id: str, field: str, orders: Sequence[Order]) -> None:
+    places: dict[str, int] = {}
+    for place, order in enumerate(orders):
+        if order.reference is not None and places.setdefault(order.reference, place) != place:
+            raise FieldError(
+                f"{field}[{place}].reference is that of {field}[{places[order.reference]}] too;"
+                " give every disbursement its own."
+            )
+    used = _used_before(session, user_id, places)
+    if used:
+        place = min(places[reference] for reference in used)
+        raise FieldError(f"{field}[{place}].reference was used before; give every disbursement its own.")
+
+
+def _used_before(session: Session, user_id: str, references: Iterable[str]) -> list[str]:
+    rows = session.scalars(
+        select(Disbursement.reference).where(
+            Disbursement.user_id == user_id, Disbursement.reference.in_(list(references))
+        )
+    )
+    return [reference for reference in rows if reference is not None]
+
+
+def _made(
+    session: Session, kind: str, user_id: str, orders: Iterable[Order], group_id: str | None
+) -> Iterator[Disbursement]:
+    now = world().clock.now()
+    for order in orders:
+        yield Disbursement(
+            id=new_id(session),
+            kind=kind,
+            user_id=user_id,
+            group_id=group_id,
+            currency=order.currency,
+            amount=order.amount,
+            fee_amount=fee_of(order.terms, order.amount, order.currency),
+            fee_percentage=order.terms.percentage,
+            reference=order.reference,
+            note=order.note,
+            status=PENDING,
+            created_at=now,
+            updated_at=now,
+        )

@@ -1,0 +1,52 @@
+"""What a disbursement costs. The only fee formula of disbursements there is:
+
+    fee = flat + network + amount * percentage / 100, rounded up to a whole unit of the currency
+
+in the currency, or the token, that is paid out, on top of the amount. Flat, network and amount are whole units, so only
+the percentage is ever rounded, by less than one unit, in favour of the service. A sum of fees is the sum of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_UP, Context, Decimal
+
+from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
+from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.quotes import rounded
+
+# Wide enough for every product and sum of the amounts that `fields.py` lets in.
+_WIDE = Context(prec=120, rounding=ROUND_UP)
+
+
+@dataclass(frozen=True)
+class FeeTerms:
+    """What is charged for one transfer; `network` is what the chain takes, nothing for a bank."""
+
+    flat: Decimal
+    percentage: Decimal
+    network: Decimal = Decimal(0)
+
+
+def fee_of(terms: FeeTerms, amount: Decimal, currency: str) -> Decimal:
+    share = _WIDE.multiply(amount, terms.percentage.scaleb(-2, _WIDE))
+    return rounded(_WIDE.add(_WIDE.add(terms.flat, terms.network), share), currency)
+
+
+def total(amounts: Iterable[Decimal]) -> Decimal:
+    """The exact sum."""
+    result = Decimal(0)
+    for amount in amounts:
+        result = _WIDE.add(result, amount)
+    return result
+
+
+def in_units(field: str, amount: Decimal, currency: str) -> Decimal:
+    """The amount with its currency's decimals. One that has more is refused, because nothing is rounded silently."""
+    decimals = decimals_of(currency)
+    if decimals is None:
+        raise LookupError(f"{currency!r} is no currency the sandbox knows")
+    if not is_divisible(amount, decimals):
+        raise FieldError(f"{field} has more than the {decimals} decimals of {currency}; round it before sending it.")
+    return rounded(amount, currency)

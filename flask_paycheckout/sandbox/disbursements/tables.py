@@ -1,0 +1,77 @@
+"""Where disbursements of both kinds and what happened to them are kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.database import Table
+
+FIAT = "fiat"
+CRYPTO = "crypto"
+
+PENDING = "pending"
+COMPLETED = "completed"
+FAILED = "failed"
+STATUSES = (PENDING, FAILED, COMPLETED)
+#: Longer status strings are refused.
+MOST_STATUS = 40
+#: Longer references are refused.
+MOST_REFERENCE = 200
+MOST_NOTE = 500
+
+
+def _listing(*filtered: str) -> list[Index]:
+    """One index per order of a list: the filtered columns, the time, and what tells rows of the same instant apart."""
+    name = "_".join(("ix_disbursement", *(column[:3] for column in filtered)))
+    times = ("created_at", "updated_at")
+    return [Index(f"{name}_{time[:3]}", "user_id", "kind", *filtered, time, "number") for time in times]
+
+
+class Disbursement(Table):
+    """One payment out. Those of one request share a group and everything of them is stored in one transaction."""
+
+    __tablename__ = "disbursement"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    """Grows in the order of the items."""
+    id: Mapped[str] = mapped_column(String(24), unique=True)
+    kind: Mapped[str] = mapped_column(String(6))
+    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
+    group_id: Mapped[str | None] = mapped_column(String(24))
+    """None for those made by the first version of the operation, which has no groups."""
+    currency: Mapped[str] = mapped_column(String(40))
+    """A fiat code, or a token id."""
+    amount: Mapped[Decimal]
+    fee_amount: Mapped[Decimal]
+    fee_percentage: Mapped[Decimal]
+    reference: Mapped[str | None] = mapped_column(String(MOST_REFERENCE))
+    note: Mapped[str | None] = mapped_column(String(MOST_NOTE))
+    status: Mapped[str] = mapped_column(String(MOST_STATUS))
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+
+    __table_args__ = (
+        UniqueConstraint("user_id", "reference"),
+        # What has been pending long enough is found by this one.
+        Index("ix_disbursement_due", "status", "created_at"),
+        *_listing(),
+        *_listing("status"),
+        *_listing("currency"),
+        *_listing("currency", "status"),
+    )
+
+
+class DisbursementActivity(Table):
+    __tablename__ = "disbursement_activity"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    disbursement_id: Mapped[str] = mapped_column(ForeignKey(Disbursement.id), index=True)
+    activity: Mapped[str] = mapped_column(String(80))
+    description: Mapped[str] = mapped_column(String(200))
+    status: Mapped[str] = mapped_column(String(MOST_STATUS))
+    updated_at: Mapped[datetime]

@@ -1,0 +1,41 @@
+"""Reading an account's fiat disbursements: one of them, or the list with its filters, order and pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
+from flask_paycheckout.sandbox.fiat_disbursements.representation import FiatDisbursement, represent_fiat
+from flask_paycheckout.sandbox.fiat_disbursements.requests import FiatListQuery
+from flask_paycheckout.sandbox.paging import Ordering, page_of
+from flask_paycheckout.sandbox.records import Page
+from flask_paycheckout.sandbox.world import unknown
+
+ORDERING = Ordering(Disbursement.created_at, Disbursement.updated_at, Disbursement.number)
+
+
+def list_fiat(session: Session, user_id: str, query: FiatListQuery) -> Page[FiatDisbursement] | list[FiatDisbursement]:
+    """One page, in the envelope or as a plain array."""
+    page: Page[Any] = page_of(session, _wanted(user_id, query), ORDERING, query, lambda row: row)
+    # Represented together: one by one, each row would ask for its recipient and its history.
+    docs = represent_fiat(session, page.docs)
+    return docs if unknown("fiat_list") == "array" else msgspec.structs.replace(page, docs=docs)
+
+
+def _wanted(user_id: str, query: FiatListQuery) -> Select[Disbursement]:
+    wanted = select(Disbursement).where(Disbursement.user_id == user_id, Disbursement.kind == FIAT)
+    filters = (
+        (Disbursement.id, query.disbursement_id),
+        (Disbursement.currency, query.currency),
+        (Disbursement.status, query.status),
+    )
+    return wanted.where(*(column == value for column, value in filters if value is not None))
+
+
+def find_fiat(session: Session, user_id: str, disbursement_id: str) -> FiatDisbursement | None:
+    found = session.scalars(_wanted(user_id, FiatListQuery(disbursement_id=disbursement_id))).all()
+    return next(iter(represent_fiat(session, found)), None)
