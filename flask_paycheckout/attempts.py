@@ -256,11 +256,12 @@ class Attempts:
         """Whether a signal tells of this move: an accepted duplicate, or one lapsed attempt of several, is none."""
         if to is Status.PAID:
             return pays
-        if to is Status.ABANDONED:
+        if to in (Status.ABANDONED, Status.REJECTED):
+            # The last hope of the order is gone with this attempt, or it is not.
             table = self._models.checkouts
             hopeful = exists().where(table.c.order_id == attempt.order_id, table.c.status.in_(_HOPEFUL))
             return not connection.execute(select(hopeful)).scalar_one()
-        return to in SIGNAL_OF
+        return True
 
     def _lock_order(self, connection: Connection, order_id: str) -> None:
         """One writer per order. SQLite has one writer anyway, and wants it to begin with the write."""

@@ -63,8 +63,9 @@ SIGNAL_OF = {
     Status.PAID: "order_paid",
     Status.HELD: "payment_held",
     Status.ABANDONED: "order_abandoned",
+    Status.REJECTED: "order_abandoned",
 }
-"""The signal that tells of a state; `rejected` was a person's own decision and has none."""
+"""The signal that tells of a state; `order_abandoned` only when no other attempt of the order gives hope."""
 
 _BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED, Status.ABANDONED)
 

@@ -54,7 +54,7 @@ def test_a_read_of_the_deposit_moves_only_open_states() -> None:
 
 
 def test_every_state_but_rejected_has_its_signal() -> None:
-    assert set(SIGNAL_OF) == set(Status) - {Status.REJECTED}
+    assert set(SIGNAL_OF) == set(Status)
     assert set(SIGNAL_OF.values()) == set(BY_NAME)
 
 

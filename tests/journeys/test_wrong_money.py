@@ -71,6 +71,30 @@ def test_a_held_payment_is_decided_by_a_person(
     assert "Ada accepted the held payment: 50 cents of bank fees" in shop.explains("o-1")
 
 
+def test_a_rejected_payment_leaves_the_order_abandoned(
+    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
+) -> None:
+    """Nothing is live, pending, held or paid any more: the shop may release what it kept for the order."""
+    checkout_id = shopper.starts_to_pay()
+    paycheckout_sandbox.pay(checkout_id, amount=1)
+    with shop.app.app_context():
+        shop.paycheckout.resolve(checkout_id, False, by="Ada", why="far too little, sent back")
+    assert signals.names == ["checkout_created", "payment_held", "order_abandoned"]
+    assert shopper.sees_status() == "unpaid"
+
+
+def test_a_rejected_duplicate_leaves_the_paid_order_alone(
+    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
+) -> None:
+    first = shopper.starts_to_pay()
+    shop.prices("o-1", Pay("13.00", "USD"))
+    paycheckout_sandbox.pay(shopper.starts_to_pay())
+    paycheckout_sandbox.pay(first)
+    with shop.app.app_context():
+        shop.paycheckout.resolve(first, False, by="Ada", why="sent back")
+    assert signals.names[-2:] == ["order_paid", "payment_held"]
+
+
 def test_an_accepted_duplicate_pays_the_order_no_second_time(
     shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
 ) -> None:
