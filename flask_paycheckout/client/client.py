@@ -36,7 +36,8 @@ class PaymentsClient:
     :param base_url: where the service is. A path in it goes before every call's path and is part of what is signed.
     :param client_id: names the account in signed calls; goes together with `client_secret`.
     :param client_secret: the key of the signature.
-    :param access_token: a login's token, for the calls that want it.
+    :param access_token: a login's token, for the calls that want it; or a `Signer` that makes their headers in place
+        of `Authorization: Bearer <token>`.
     :param signer: signs in place of the built-in formula, and alone: it gives every header of the signature.
     :param timeout: seconds that one call may take in all, retries and waits included.
     :param retries: how often a failed read or `checkouts.create` is tried again within that time.
@@ -60,7 +61,7 @@ class PaymentsClient:
         *,
         client_id: str | None = None,
         client_secret: str | None = None,
-        access_token: str | None = None,
+        access_token: str | Signer | None = None,
         signer: Signer | None = None,
         timeout: float = 15.0,
         retries: int = 2,
@@ -98,12 +99,12 @@ class PaymentsClient:
 
 
 def _signers(
-    client_id: str | None, client_secret: str | None, access_token: str | None, signer: Signer | None
+    client_id: str | None, client_secret: str | None, access_token: str | Signer | None, signer: Signer | None
 ) -> dict[Access, Signer]:
     """Who signs which calls."""
     signers: dict[Access, Signer] = {}
     if access_token is not None:
-        signers[Access.BEARER] = BearerToken(access_token)
+        signers[Access.BEARER] = BearerToken(access_token) if isinstance(access_token, str) else _signing(access_token)
     if signer is not None:
         signers[Access.SIGNED] = signer
     elif client_id is not None and client_secret is not None:
@@ -112,6 +113,12 @@ def _signers(
         missing = "client_id" if client_id is None else "client_secret"
         raise ValueError(f"{missing} is missing: client_id and client_secret go together")
     return signers
+
+
+def _signing(access_token: Signer) -> Signer:
+    if not callable(getattr(access_token, "sign", None)):
+        raise TypeError(f"access_token must be a string or a Signer, not {type(access_token).__name__}")
+    return access_token
 
 
 def _seconds(timeout: float) -> float:

@@ -54,9 +54,10 @@ class Page(Generic[T]):
 def page_of_array(docs: tuple[T, ...], asked_page: int | None, asked_limit: int | None) -> Page[T]:
     """The page that a plain array is, given which one was asked for.
 
-    An array says nothing about the rest of the list. One longer than the page size ignored the paging and is
-    everything there is; a shorter one is the last page; one of exactly the page size may be followed by another page,
-    so that `total_docs` and `total_pages` count what is known to be there.
+    An array says nothing about the rest of the list: `total_docs` and `total_pages` count what is known to be there.
+    One longer than the page size ignored the paging and is everything there is; a shorter one counts as the last page;
+    one of exactly the page size may be followed by another. `walk` does not rely on that and reads on until a page
+    brings nothing new, since the service may have a page size that is smaller than the one asked for.
     """
     limit = asked_limit or DEFAULT_LIMIT
     whole = len(docs) > limit
@@ -92,24 +93,26 @@ def walk(operation: str, fetch: Callable[[int], tuple[Page[T], bool]], id_of: Ca
     while True:
         page, is_array = fetch(number)
         first = id_of(page.docs[0]) if page.docs else None
-        if is_array and first in firsts:
-            # A list that ignores the page asked for has been seen whole.
+        if is_array and (first is None or first in firsts):
+            # Past the end, or a list that ignores the page asked for: it has been seen whole.
             return
         if fault := _fault(page, number, first in firsts, is_array):
             raise TransportFailed(operation, f"the list does not end: {fault}")
         yield from page.docs
-        if page.next_page is None or not page.has_next_page:
+        if not (page.has_next_page or is_array):
             return
         if first is not None:
             firsts.add(first)
-        number = page.next_page
+        number += 1
 
 
 def _fault(page: Page[T], number: int, repeats: bool, is_array: bool) -> str | None:
     """Why a page cannot be followed by another one."""
     if repeats:
         return f"page {number} begins as an earlier one did"
-    if not page.has_next_page:
+    if number >= _MOST_PAGES:
+        return f"it has more than {_MOST_PAGES} pages"
+    if is_array or not page.has_next_page:
         return None
     if page.next_page is None:
         return f"page {number} names no next page although one follows"
@@ -117,6 +120,6 @@ def _fault(page: Page[T], number: int, repeats: bool, is_array: bool) -> str | N
         return f"page {number} names page {page.next_page} as the next"
     if not page.docs:
         return f"page {number} is empty and names a next page"
-    if page.next_page > page.total_pages and not is_array:
+    if page.next_page > page.total_pages:
         return f"page {number} of {page.total_pages} names page {page.next_page} as the next"
-    return f"it has more than {_MOST_PAGES} pages" if number >= _MOST_PAGES else None
+    return None

@@ -71,14 +71,19 @@ class HmacSigner:
 class BearerToken:
     """Sends the access token of a login as `Authorization: Bearer <token>`.
 
+    The interface shows the header with a masked value only. Should the service want another word before the token, or
+    the token alone, `PaymentsClient(access_token=BearerToken(token, scheme=""))` sends that.
+
+    :param scheme: the word before the token; empty for the token alone.
     :raises TypeError: the token is not a string.
     :raises ValueError: the token is empty or cannot stand in a header.
     """
 
     __slots__ = ("_header",)
 
-    def __init__(self, access_token: str) -> None:
-        self._header = f"Bearer {header_value('access_token', access_token)}"
+    def __init__(self, access_token: str, scheme: str = "Bearer") -> None:
+        token = header_value("access_token", access_token)
+        self._header = header_value("scheme", f"{scheme} {token}".lstrip())
 
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
         """The one header, the same for every request."""

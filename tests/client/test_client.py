@@ -53,6 +53,7 @@ def test_the_client_loads_no_flask_and_nothing_of_ours_but_totals() -> None:
         ({"client_id": "a\nb"}, ValueError, "client_id may hold"),
         ({"access_token": f"{TOKEN}\r\nX: 1"}, ValueError, "access_token may hold"),
         ({"access_token": ""}, ValueError, "access_token is empty"),
+        ({"access_token": 5}, TypeError, "access_token must be a string or a Signer, not int"),
         ({"timeout": 0}, ValueError, "timeout must be"),
         ({"timeout": -1.0}, ValueError, "timeout must be"),
         ({"timeout": float("nan")}, ValueError, "timeout must be"),
@@ -77,6 +78,16 @@ def test_a_signer_of_ones_own_signs_alone() -> None:
     make(signer=BearerToken("mine"), transport=httpx.MockTransport(script)).deposits.get("c")
     assert script.requests[0].headers["authorization"] == "Bearer mine"
     assert "x-signature" not in script.requests[0].headers
+
+
+@pytest.mark.parametrize(
+    ("access_token", "header"),
+    [(TOKEN, f"Bearer {TOKEN}"), (BearerToken("t", scheme=""), "t"), (BearerToken("t", scheme="Token"), "Token t")],
+)
+def test_another_form_of_the_authorization_header_can_be_had(access_token: Any, header: str) -> None:
+    script = Script(success([]))
+    make(access_token=access_token, transport=httpx.MockTransport(script)).fiat_disbursements.payment_methods()
+    assert script.requests[0].headers["authorization"] == header
 
 
 def test_without_credentials_a_signed_call_says_what_it_needs() -> None:
