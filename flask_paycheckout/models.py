@@ -150,7 +150,7 @@ class EventMixin:
         return names
 
     def __repr__(self) -> str:
-        told = "delivered" if self.delivered_at else f"not delivered, {self.attempts} attempts"
+        told = "delivered" if self.delivered_at else f"not delivered, tried {self.attempts} times"
         return f"<{type(self).__name__} {self.name} {self.event_id} of order {self.order_id!r}: {told}>"
 
 

@@ -70,7 +70,7 @@ def test_no_repr_shows_where_to_pay(shop: Shop) -> None:
     (event,) = shop.events()
     assert repr(event).endswith("of order 'o-1': delivered>")
     event.delivered_at = None
-    assert repr(event).endswith("of order 'o-1': not delivered, 1 attempts>")
+    assert repr(event).endswith("of order 'o-1': not delivered, tried 1 times>")
 
 
 @pytest.mark.parametrize("column", ["checkout_id", "current_order_id", "paid_order_id"])
