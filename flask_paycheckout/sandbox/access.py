@@ -73,6 +73,15 @@ def check_access(session: Session) -> Account:
     return check_signature(session) if guard is Guard.SIGNATURE else check_access_token(session)
 
 
+def check_client_id(session: Session) -> Account:
+    """The account of a client that names itself and proves nothing, as a page in a browser has to."""
+    client_id = request.headers.get("X-Client-ID", "")
+    account = session.scalars(select(Account).where(Account.client_id == client_id)).one_or_none()
+    if account is None:
+        raise _refused()
+    return account
+
+
 def check_access_token(session: Session) -> Account:
     """The account of the user whose access token came with the current request."""
     account = bearer(session)

@@ -24,7 +24,10 @@ from flask_paycheckout.sandbox.guard import Forbidden, allowed_hosts
 from flask_paycheckout.sandbox.hosted_page import hosted_page
 from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.mail_sender import make_mail_sender
+from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
+from flask_paycheckout.sandbox.references.endpoints import references
+from flask_paycheckout.sandbox.references.pictures import pictures
 from flask_paycheckout.sandbox.start_state import Beginning, prepare
 from flask_paycheckout.sandbox.unknowns import choose
 from flask_paycheckout.sandbox.webhook_sender import check_endpoint, make_sender
@@ -101,6 +104,9 @@ def _assemble(world: World, database: str, beginning: Beginning) -> Flask:
         fiat_disbursements,
         crypto_disbursements,
         disbursements,
+        payments,
+        references,
+        pictures,
         control,
         hosted_page,
         inspector,

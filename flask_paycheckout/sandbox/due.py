@@ -1,4 +1,4 @@
-"""What happens because time has passed: deposits expire, disbursements arrive, mails and webhooks go out."""
+"""What happens because time has passed: deposits expire, payouts and payments move on, mails and webhooks go out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.deposits.rules import expire_due
 from flask_paycheckout.sandbox.disbursements.moves import settle_all_due
 from flask_paycheckout.sandbox.mailbox import deliver_mails
+from flask_paycheckout.sandbox.payments.moves import move_all_due
 from flask_paycheckout.sandbox.webhooks import deliver_due
 
 
@@ -14,5 +15,6 @@ def run_due() -> int:
     with transaction() as session:
         expire_due(session)
     settle_all_due()
+    move_all_due()
     deliver_mails()
     return deliver_due()

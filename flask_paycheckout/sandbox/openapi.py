@@ -7,7 +7,7 @@ It describes the world that serves it: where an unknown changes the shape of ans
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING
 from typing import Any
 
@@ -37,7 +37,7 @@ _SECURITY: dict[Guard, list[dict[str, list[str]]]] = {
 
 def document(app: Flask) -> dict[str, Any]:
     """The OpenAPI 3.1 document of one world's service."""
-    writer = _Writer(always_200=world(app).unknowns["http_status"] == "always_200")
+    writer = _Writer(world(app).unknowns)
     paths: dict[str, dict[str, Any]] = {}
     for path, method, view, declared in operations(app):
         paths.setdefault(path, {})[method.lower()] = writer.operation(path, view, declared)
@@ -77,23 +77,31 @@ def _security_schemes() -> dict[str, Any]:
 class _Writer:
     """Writes operations, and keeps the schemas that they refer to."""
 
-    def __init__(self, *, always_200: bool) -> None:
+    def __init__(self, unknowns: Mapping[str, str]) -> None:
         self.schemas: dict[str, Schema] = {"Error": _ERROR}
-        self.always_200 = always_200
+        self.always_200 = unknowns["http_status"] == "always_200"
+        self.either_scheme = unknowns["access_scheme"] == "either"
 
     def operation(self, path: str, view: str, declared: Operation) -> dict[str, Any]:
         written = {
             "operationId": _operation_id(path, view),
+            "deprecated": declared.deprecated,
             "summary": declared.summary,
             "description": declared.description,
             "parameters": [*_path_parameters(path), *map(self._query_parameter, _query_of(declared))],
-            "security": _SECURITY[declared.guard],
+            "security": self._security(declared),
             "responses": self._responses(declared),
         }
         if declared.takes is not None:
             content = {"application/json": {"schema": self.request_schema(declared.takes)}}
             written["requestBody"] = {"required": True, "content": content}
         return written
+
+    def _security(self, declared: Operation) -> list[dict[str, list[str]]]:
+        schemes = _SECURITY[declared.guard]
+        if self.either_scheme and declared.guard is not Guard.NONE:
+            schemes = _SECURITY[Guard.SIGNATURE] + _SECURITY[Guard.ACCESS_TOKEN]
+        return [*schemes, {"X-Client-ID": []}] if declared.client_id_alone else schemes
 
     def _query_parameter(self, field: Declared) -> dict[str, Any]:
         schema = field.kind.schema(self.request_schema)

@@ -49,6 +49,8 @@ class Operation:
     codes: tuple[int, ...]
     code_field: str
     media_type: str
+    deprecated: bool
+    client_id_alone: bool
 
 
 def operation(
@@ -59,19 +61,34 @@ def operation(
     codes: tuple[int, ...] = (200,),
     code_field: str = "statusCode",
     media_type: str = "application/json",
+    deprecated: bool = False,
+    client_id_alone: bool = False,
 ) -> Callable[[View], View]:
     """Declare a view.
 
     :param takes: the dataclass of its JSON body.
     :param query: the dataclass of its query parameters.
     :param codes: every number that a success may have, by whatever unknowns.
+    :param client_id_alone: the client id without a signature can be enough.
     :param code_field: the envelope's name for that number.
     """
 
     def declare(view: View) -> View:
         summary, _, description = (view.__doc__ or "").strip().partition("\n")
         data = next(iter(get_args(get_type_hints(view)["return"])), None)
-        declared = Operation(summary, description.strip(), guard, takes, query, data, codes, code_field, media_type)
+        declared = Operation(
+            summary,
+            description.strip(),
+            guard,
+            takes,
+            query,
+            data,
+            codes,
+            code_field,
+            media_type,
+            deprecated,
+            client_id_alone,
+        )
         setattr(view, _MARK, declared)
         return view
 

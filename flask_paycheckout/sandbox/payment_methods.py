@@ -135,6 +135,11 @@ def _method(
     )
 
 
+def all_methods(session: Session) -> list[PaymentMethod]:
+    """Every method, enabled or not, in the page's order."""
+    return list(session.scalars(select(PaymentMethod).order_by(PaymentMethod.position)))
+
+
 def enabled_methods(session: Session, currency: str) -> list[PaymentMethod]:
     """The enabled methods that take a currency, in the page's order."""
     rows = session.execute(

@@ -82,6 +82,17 @@ UNKNOWNS = (
     Unknown("recipient_search", "substring", ("prefix", "exact"), "How search compares with name and e-mail address."),
     Unknown("account_number_type", "number", ("string",), "How answers write an accountNumber that reads as a number."),
     Unknown("bank_ifsc", "shown", ("hidden",), "Whether a recipient's bank shows the ifsc that was sent."),
+    Unknown("quote_credentials", "client_id", ("signature",), "What a quote with withLimit=true asks for, at least."),
+    Unknown("quote_without_limit_flag", "pure", ("limited",), "A quote that says nothing about withLimit."),
+    Unknown("daily_limit", "100000", ("1000", "off"), "What the payments of one day (UTC) may be worth, in USD."),
+    Unknown("quote_above_daily_limit", "status_false", ("refused",), "A quote above the daily limit, or a 400."),
+    Unknown(
+        "payment_progress",
+        "completed",
+        ("processed", "failed", "pending"),
+        "What a payment becomes by itself: processed after 5 minutes, then completed or failed after 10.",
+    ),
+    Unknown("payment_not_found", "404", ("400",), "The statusCode for a payment that does not exist."),
     Unknown("pages_of_nothing", "1", ("0",), "The totalPages of a list without items."),
 )
 

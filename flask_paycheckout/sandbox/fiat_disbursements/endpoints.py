@@ -48,7 +48,7 @@ def list_fiat_methods() -> Answer[list[FiatPaymentMethod]]:
 
 
 @fiat_disbursements.post("/v1/disbursement/fiat")
-@operation(takes=NewFiatDisbursementsV1, guard=Guard.ACCESS_TOKEN, codes=(200, 201))
+@operation(takes=NewFiatDisbursementsV1, guard=Guard.ACCESS_TOKEN, codes=(200, 201), deprecated=True)
 def create_fiat_v1() -> Answer[FiatBatchV1]:
     """Pay saved recipients, all of them or none (deprecated: the second version replaces it)."""
     with transaction() as session:

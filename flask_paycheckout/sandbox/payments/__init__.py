@@ -1,0 +1,1 @@
+"""Payments (deprecated): somebody sends crypto from a wallet, and a recipient gets fiat money for it."""

@@ -1,0 +1,101 @@
+"""Quotes and payments below `/v2/payment`. Deprecated. The list answers at `/v2/payments` too."""
+
+from __future__ import annotations
+
+from flask import Blueprint, request
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.access import check_access, check_client_id
+from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.envelope import Answer, success, unworded
+from flask_paycheckout.sandbox.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.paging import page_of
+from flask_paycheckout.sandbox.payments.limits import is_within_daily_limit
+from flask_paycheckout.sandbox.payments.moves import move_due
+from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange
+from flask_paycheckout.sandbox.payments.representation import (
+    DetailedPayment,
+    PaymentRecord,
+    Quote,
+    represent,
+    represent_detail,
+    represent_quote,
+)
+from flask_paycheckout.sandbox.payments.requests import NewPayment, PaymentQuery, QuoteQuery
+from flask_paycheckout.sandbox.payments.rules import get_payment, make_payment, payout_wallet, selection
+from flask_paycheckout.sandbox.payments.tables import ORDERING
+from flask_paycheckout.sandbox.records import Page
+from flask_paycheckout.sandbox.world import unknown
+
+payments = Blueprint("payments", __name__)
+
+
+@payments.get("/v2/payment/quote")
+@operation(guard=Guard.SIGNATURE, client_id_alone=True, query=QuoteQuery, deprecated=True)
+def quote_payment() -> Answer[Quote]:
+    """What would become of an amount of crypto (deprecated).
+
+    With `withLimit=true` the client id alone is enough, so that a page in a browser can ask, and `status` says whether
+    the payment would fit into the account's daily limit.
+    """
+    with transaction() as session:
+        account = _quote_caller(session)
+        query = read_query(QuoteQuery)
+        made = exchange("amount", query.amount, query.input_currency, query.output_currency)
+        is_within_limit = not _looks_at_limit(query) or _fits_into_today(session, account, made)
+    wallet = payout_wallet(account.user_id, made.token)
+    return success(represent_quote(made, wallet, is_within_limit=is_within_limit))
+
+
+def _quote_caller(session: Session) -> Account:
+    """A caller without any signature may only be one who asks with the limit."""
+    proof = {"X-Signature", "Authorization"} & set(request.headers.keys())
+    with_limit = request.args.get("withLimit") == "true" and unknown("quote_credentials") == "client_id"
+    if with_limit and not proof and unknown("signature") == "on":
+        return check_client_id(session)
+    return check_access(session)
+
+
+def _looks_at_limit(query: QuoteQuery) -> bool:
+    by_default = unknown("quote_without_limit_flag") == "limited"
+    return by_default if query.with_limit is None else query.with_limit
+
+
+def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool:
+    fits = is_within_daily_limit(session, account.user_id, made.token, made.amount)
+    if not fits and unknown("quote_above_daily_limit") == "refused":
+        raise unworded(400, "The amount is above what is left of the daily limit.")
+    return fits
+
+
+@payments.get("/v2/payments")
+@payments.get("/v2/payment")
+@operation(guard=Guard.SIGNATURE, query=PaymentQuery, deprecated=True)
+def list_payments() -> Answer[Page[PaymentRecord]]:
+    """List payments, all or those that the filters let through (deprecated)."""
+    with transaction() as session:
+        account = check_access(session)
+        query = read_query(PaymentQuery)
+        move_due(session)
+        return success(page_of(session, selection(account.user_id, query), ORDERING, query, represent))
+
+
+@payments.get("/v2/payment/detail/<payment_id>")
+@operation(guard=Guard.SIGNATURE, deprecated=True)
+def read_payment(payment_id: str) -> Answer[DetailedPayment]:
+    """Read one payment with its history (deprecated)."""
+    with transaction() as session:
+        account = check_access(session)
+        move_due(session)
+        return success(represent_detail(session, get_payment(session, account.user_id, payment_id)))
+
+
+@payments.post("/v2/payment")
+@operation(guard=Guard.SIGNATURE, takes=NewPayment, codes=(201,), deprecated=True)
+def create_payment() -> Answer[DetailedPayment]:
+    """Pay a recipient in fiat money with crypto from a wallet (deprecated)."""
+    with transaction() as session:
+        account = check_access(session)
+        payment = make_payment(session, account, read_body(NewPayment))
+        return success(represent_detail(session, payment), "Payment created successfully", 201)

@@ -1,0 +1,103 @@
+"""What becomes of an amount of a token on its way to a bank account. The only formulas of payments there are.
+
+With the amount A in the token, and the rate r in units of the currency per token (see `rates.py`):
+
+    exchange fee   E = A * 0.5 %, rounded up;   platform fee  P = A * 0.3 %, rounded up;   total fee  F = E + P
+    received in the token       N = A - F
+    received in the currency    n = N * r, rounded down;       exactly: N * r, with every digit
+    amount in the currency      a = A * r, rounded down
+    fee in the currency         f = a - n
+
+all in whole smallest units of the token (capitals) or the currency. So A == N + F and a == n + f, exactly; rounding is
+below one unit and in favour of the service.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, Context, Decimal
+
+from flask_paycheckout.sandbox.currencies import is_divisible
+from flask_paycheckout.sandbox.envelope import unworded
+from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.payments.rates import rate_of
+from flask_paycheckout.sandbox.quotes import rounded
+from flask_paycheckout.sandbox.references.countries import CURRENCIES
+from flask_paycheckout.sandbox.tokens import Token, find_token
+from flask_paycheckout.sandbox.world import unknown
+
+EXCHANGE_PERCENTAGE = Decimal("0.5")
+PLATFORM_PERCENTAGE = Decimal("0.3")
+TOTAL_PERCENTAGE = EXCHANGE_PERCENTAGE + PLATFORM_PERCENTAGE
+
+# Wide enough for every product of the amounts that `fields.py` lets in with any rate.
+_WIDE = Context(prec=120)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """The outcome of the formulas."""
+
+    token: Token
+    currency: str
+    rate: Decimal
+    amount: Decimal
+    exchange_fee: Decimal
+    platform_fee: Decimal
+
+    @property
+    def fee(self) -> Decimal:
+        return _WIDE.add(self.exchange_fee, self.platform_fee)
+
+    @property
+    def received(self) -> Decimal:
+        return _WIDE.subtract(self.amount, self.fee)
+
+    @property
+    def received_in_currency_exactly(self) -> Decimal:
+        return _WIDE.multiply(self.received, self.rate)
+
+    @property
+    def received_in_currency(self) -> Decimal:
+        return rounded(self.received_in_currency_exactly, self.currency, ROUND_DOWN)
+
+    @property
+    def amount_in_currency(self) -> Decimal:
+        return rounded(_WIDE.multiply(self.amount, self.rate), self.currency, ROUND_DOWN)
+
+    @property
+    def fee_in_currency(self) -> Decimal:
+        return _WIDE.subtract(self.amount_in_currency, self.received_in_currency)
+
+
+def exchange(amount_field: str, amount: Decimal, token_id: str, currency: str) -> Exchange:
+    """The exchange of an amount of a token for a currency.
+
+    :param amount_field: what the request calls the amount.
+    :raises FieldError: a code that is in no reference list, or more decimals than the token has.
+    :raises Refusal: the token is not exchanged for that currency, or nothing would be left of so little.
+    """
+    token = find_token(token_id)
+    if token is None:
+        raise FieldError("inputCurrency is no token id; GET /v1/reference/cryptos lists them.")
+    if currency not in CURRENCIES:
+        raise FieldError("outputCurrency is no currency code; GET /v1/reference/currencies lists them.")
+    rate = rate_of(token, currency)
+    if rate is None:
+        raise unworded(int(unknown("conversion_refused")), f"{token.id} is exchanged for {_list(token)} only.")
+    if not is_divisible(amount, token.decimal):
+        raise FieldError(f"{amount_field} has more than the {token.decimal} decimals of {token.id}; round it first.")
+    made = Exchange(token, currency, rate, rounded(amount, token.id), *_fees(token, amount))
+    if made.received <= 0 or made.received_in_currency <= 0:
+        raise unworded(400, f"{amount_field} is so small that nothing of it would arrive; send more.")
+    return made
+
+
+def _fees(token: Token, amount: Decimal) -> tuple[Decimal, Decimal]:
+    exact = (_WIDE.multiply(amount, share.scaleb(-2)) for share in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
+    exchange_fee, platform_fee = (rounded(fee, token.id) for fee in exact)
+    return exchange_fee, platform_fee
+
+
+def _list(token: Token) -> str:
+    return ", ".join(token.currencies)

@@ -1,0 +1,151 @@
+"""Making a payment, and finding payments of one account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, false, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.auth.tables import User
+from flask_paycheckout.sandbox.crypto_disbursements.addresses import fault_of, sending_wallet
+from flask_paycheckout.sandbox.envelope import unworded
+from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.ids import derived, new_id
+from flask_paycheckout.sandbox.payments.limits import cents_of
+from flask_paycheckout.sandbox.payments.moves import begin_history
+from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange
+from flask_paycheckout.sandbox.payments.requests import NewPayment, PaymentQuery
+from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, lower_bound, sortable
+from flask_paycheckout.sandbox.recipients.rules import find_recipient
+from flask_paycheckout.sandbox.recipients.tables import Recipient
+from flask_paycheckout.sandbox.tokens import Token
+from flask_paycheckout.sandbox.world import unknown, world
+
+#: How long after its creation a payment's expiredDate is.
+LIFETIME = timedelta(hours=24)
+
+
+def make_payment(session: Session, account: Account, sent: NewPayment) -> Payment:
+    """A pending payment, with the first entry of its history."""
+    made = exchange("inputAmount", sent.input_amount, sent.input_currency, sent.output_currency)
+    fault = fault_of(sent.wallet_address, made.token.blockchain_type)
+    if fault is not None:
+        raise FieldError(f"walletAddress {fault}.")
+    receiver = find_recipient(session, account.user_id, sent.receiver_id)
+    if receiver is None:
+        raise unworded(400, "receiverId is no recipient; GET /v1/recipient lists them.")
+    payment = _payment(session, account, sent, made, receiver)
+    session.add(payment)
+    session.flush()
+    begin_history(session, payment)
+    session.flush()
+    return payment
+
+
+def payout_wallet(user_id: str, token: Token) -> str:
+    """Where the sender's crypto is to go; nobody holds its key."""
+    return sending_wallet(f"payout:{user_id}", token.blockchain_type)
+
+
+def _payment(session: Session, account: Account, sent: NewPayment, made: Exchange, receiver: Recipient) -> Payment:
+    user, now = session.get_one(User, account.user_id), world().clock.now()
+    return Payment(
+        id=new_id(session),
+        user_id=account.user_id,
+        organization_id=user.organization_id,
+        organization_name=user.organization_name,
+        # The same person has the same id in every payment of an account.
+        sender_id=derived(f"sender:{account.user_id}:{sent.sender_email.casefold()}"),
+        sender_name=sent.sender_name,
+        sender_email=sent.sender_email,
+        wallet_address=sent.wallet_address,
+        **_receiver(receiver),
+        us_network=sent.us_network,
+        **_money(made),
+        reason=sent.reason,
+        description=sent.description,
+        payout_wallet=payout_wallet(account.user_id, made.token),
+        status=PENDING,
+        created_at=now,
+        updated_at=now,
+        expired_at=now + LIFETIME,
+        text_key=_text_key(sent.sender_name, sent.sender_email, receiver.name, receiver.email),
+    )
+
+
+def _receiver(receiver: Recipient) -> dict[str, str | None]:
+    return {
+        "receiver_id": receiver.id,
+        "receiver_name": receiver.name,
+        "receiver_key": receiver.name.casefold(),
+        "receiver_email": receiver.email,
+        "account_number": receiver.account_number,
+        "bank_name": receiver.bank_name,
+        "ifsc": receiver.ifsc,
+        "ach_number": receiver.ach_number,
+        "fedwire_number": receiver.fedwire_number,
+        "iban_number": receiver.iban_number,
+    }
+
+
+def _money(made: Exchange) -> dict[str, Any]:
+    return {
+        "input_currency": made.token.id,
+        "input_amount": made.amount,
+        "input_key": sortable(made.amount),
+        "exchange_fees": made.exchange_fee,
+        "platform_fees": made.platform_fee,
+        "output_currency": made.currency,
+        "output_amount": made.received_in_currency,
+        "output_amount_exact": made.received_in_currency_exactly,
+        "output_key": sortable(made.received_in_currency),
+        "blockchain": made.token.network,
+        "cents": cents_of(made.token, made.amount),
+    }
+
+
+def _text_key(*texts: str) -> str:
+    # No printable text holds a line break, so nothing is found across two of them.
+    return "\n".join(text.casefold() for text in texts)
+
+
+def get_payment(session: Session, user_id: str, payment_id: str) -> Payment:
+    """The account's payment of this id, or a refusal when there is none."""
+    found = session.scalars(select(Payment).where(Payment.id == payment_id, Payment.user_id == user_id)).one_or_none()
+    if found is None:
+        raise unworded(int(unknown("payment_not_found")), "Payment not found")
+    return found
+
+
+def selection(user_id: str, query: PaymentQuery) -> Select[Payment]:
+    """The payments of an account that a list asks for."""
+    wanted = select(Payment).where(Payment.user_id == user_id)
+    equal = (
+        (Payment.status, query.status),
+        (Payment.reason, query.reason),
+        (Payment.organization_id, query.organization_id),
+        (Payment.organization_name, query.organization_name),
+        (Payment.blockchain, query.blockchain),
+        (Payment.receiver_key, None if query.receiver_name is None else query.receiver_name.casefold()),
+    )
+    wanted = wanted.where(*(column == value for column, value in equal if value is not None))
+    wanted = wanted.where(*_between(Payment.input_key, query.min_input_amount, query.max_input_amount))
+    wanted = wanted.where(*_between(Payment.output_key, query.min_output_amount, query.max_output_amount))
+    if query.search is None:
+        return wanted
+    return wanted.where(Payment.text_key.contains(query.search.casefold(), autoescape=True))
+
+
+def _between(
+    key: InstrumentedAttribute[str], least: Decimal | None, most: Decimal | None
+) -> Iterator[ColumnElement[bool]]:
+    # Amounts are positive: a bound below zero holds for all of them, or for none.
+    if least is not None and least > 0:
+        yield key >= lower_bound(least)
+    if most is not None:
+        yield false() if most < 0 else key <= sortable(most)

@@ -1,0 +1,124 @@
+"""Where payments and what happened to them are kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal
+
+from sqlalchemy import BigInteger, ForeignKey, Index, String, Text
+from sqlalchemy.orm import Mapped, mapped_column
+
+from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.database import Table
+from flask_paycheckout.sandbox.fields import MOST_DIGITS
+from flask_paycheckout.sandbox.paging import Ordering
+
+PENDING = "pending"
+PROCESSED = "processed"
+COMPLETED = "completed"
+FAILED = "failed"
+STATUSES = (PENDING, PROCESSED, COMPLETED, FAILED)
+
+#: The longest address that a chain has, and some room.
+MOST_ADDRESS = 100
+MOST_TEXT = 500
+
+# No token divides finer.
+_KEY_DECIMALS = 18
+_KEY_WIDTH = MOST_DIGITS + 1 + _KEY_DECIMALS
+_WIDE = Context(prec=120)
+
+
+class Payment(Table):
+    """One payment. What it says about sender and recipient is what was true when it was made."""
+
+    __tablename__ = "payment"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    """Grows with every payment that is made."""
+    id: Mapped[str] = mapped_column(String(24), unique=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
+    organization_id: Mapped[str] = mapped_column(String(24))
+    organization_name: Mapped[str] = mapped_column(Text)
+    sender_id: Mapped[str] = mapped_column(String(24))
+    sender_name: Mapped[str] = mapped_column(Text)
+    sender_email: Mapped[str] = mapped_column(Text)
+    wallet_address: Mapped[str] = mapped_column(String(MOST_ADDRESS))
+    receiver_id: Mapped[str] = mapped_column(String(24))
+    receiver_name: Mapped[str] = mapped_column(Text)
+    receiver_email: Mapped[str] = mapped_column(Text)
+    account_number: Mapped[str | None] = mapped_column(Text)
+    bank_name: Mapped[str | None] = mapped_column(Text)
+    ifsc: Mapped[str | None] = mapped_column(Text)
+    ach_number: Mapped[str | None] = mapped_column(Text)
+    fedwire_number: Mapped[str | None] = mapped_column(Text)
+    iban_number: Mapped[str | None] = mapped_column(Text)
+    us_network: Mapped[str | None] = mapped_column(String(4))
+    input_currency: Mapped[str] = mapped_column(String(40))
+    input_amount: Mapped[Decimal]
+    exchange_fees: Mapped[Decimal]
+    platform_fees: Mapped[Decimal]
+    """Both within the input amount, in its token."""
+    output_currency: Mapped[str] = mapped_column(String(3))
+    output_amount: Mapped[Decimal]
+    output_amount_exact: Mapped[Decimal]
+    reason: Mapped[str | None] = mapped_column(Text)
+    description: Mapped[str | None] = mapped_column(Text)
+    blockchain: Mapped[str] = mapped_column(String(40))
+    payout_wallet: Mapped[str] = mapped_column(String(MOST_ADDRESS))
+    transaction_hash: Mapped[str | None] = mapped_column(String(66))
+    status: Mapped[str] = mapped_column(String(20))
+    created_at: Mapped[datetime]
+    updated_at: Mapped[datetime]
+    expired_at: Mapped[datetime]
+    cents: Mapped[int] = mapped_column(BigInteger)
+    """Its worth in US cents, rounded up, by which the daily limit is counted."""
+    text_key: Mapped[str] = mapped_column(Text)
+    """Names and e-mail addresses of both sides without regard to case, for searching."""
+    receiver_key: Mapped[str] = mapped_column(Text)
+    input_key: Mapped[str] = mapped_column(String(_KEY_WIDTH))
+    output_key: Mapped[str] = mapped_column(String(_KEY_WIDTH))
+    """The amounts as text that sorts like the numbers."""
+
+    __table_args__ = (
+        # One for each order of the list, and one for each filter.
+        Index("payment_by_creation", "user_id", "created_at", "number", "cents"),
+        Index("payment_by_update", "user_id", "updated_at", "number"),
+        Index("payment_by_status", "user_id", "status", "created_at", "number"),
+        Index("payment_by_status_update", "user_id", "status", "updated_at", "number"),
+        Index("payment_by_blockchain", "user_id", "blockchain", "created_at", "number"),
+        Index("payment_by_reason", "user_id", "reason", "created_at", "number"),
+        Index("payment_by_receiver", "user_id", "receiver_key", "created_at", "number"),
+        Index("payment_by_organization", "user_id", "organization_id", "created_at", "number"),
+        Index("payment_by_organization_name", "user_id", "organization_name", "created_at", "number"),
+        Index("payment_by_input", "user_id", "input_key"),
+        Index("payment_by_output", "user_id", "output_key"),
+        # What has been in a status long enough is found by this one.
+        Index("payment_due", "status", "created_at"),
+    )
+
+
+class PaymentActivity(Table):
+    __tablename__ = "payment_activity"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(String(24))
+    payment_id: Mapped[str] = mapped_column(ForeignKey(Payment.id), index=True)
+    activity: Mapped[str] = mapped_column(String(80))
+    status: Mapped[str] = mapped_column(String(20))
+    description: Mapped[str] = mapped_column(String(200))
+    updated_at: Mapped[datetime]
+
+
+ORDERING = Ordering(Payment.created_at, Payment.updated_at, Payment.number)
+
+
+def sortable(amount: Decimal, rounding: str = ROUND_DOWN) -> str:
+    """A number from zero on as text that sorts like it. Stored amounts need no rounding; bounds may."""
+    unit = Decimal(1).scaleb(-_KEY_DECIMALS)
+    return f"{amount.quantize(unit, rounding=rounding, context=_WIDE):f}".rjust(_KEY_WIDTH, "0")
+
+
+def lower_bound(amount: Decimal) -> str:
+    """The least stored amount that is not below the number."""
+    return sortable(amount, ROUND_CEILING)

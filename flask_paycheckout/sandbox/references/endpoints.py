@@ -1,0 +1,56 @@
+"""The reference lists below `/v1/reference/`. Deprecated, and read without credentials."""
+
+from __future__ import annotations
+
+from flask import Blueprint
+
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.envelope import Answer, success
+from flask_paycheckout.sandbox.operations import Guard, operation, read_query
+from flask_paycheckout.sandbox.payment_methods import all_methods
+from flask_paycheckout.sandbox.records import Page
+from flask_paycheckout.sandbox.references.countries import COUNTRIES
+from flask_paycheckout.sandbox.references.onramp_methods import ONRAMP_METHODS
+from flask_paycheckout.sandbox.references.representation import (
+    BankRecord,
+    CryptoRecord,
+    CurrencyRecord,
+    PaymentMethodRecord,
+    represent_crypto,
+    represent_currency,
+    represent_method,
+)
+from flask_paycheckout.sandbox.references.rules import BankQuery, CryptoQuery, MethodQuery, banks_of, tokens_of
+
+references = Blueprint("references", __name__, url_prefix="/v1/reference")
+
+
+@references.get("/currencies")
+@operation(guard=Guard.NONE, deprecated=True)
+def list_currencies() -> Answer[list[CurrencyRecord]]:
+    """List countries with their currencies (deprecated)."""
+    return success([represent_currency(country) for country in COUNTRIES])
+
+
+@references.get("/cryptos")
+@operation(guard=Guard.NONE, query=CryptoQuery, deprecated=True)
+def list_cryptos() -> Answer[list[CryptoRecord]]:
+    """List tokens, all or those of one kind (deprecated)."""
+    return success([represent_crypto(token) for token in tokens_of(read_query(CryptoQuery))])
+
+
+@references.get("/banks")
+@operation(guard=Guard.NONE, query=BankQuery, deprecated=True)
+def list_banks() -> Answer[Page[BankRecord]]:
+    """List banks, all or those that can be paid (deprecated)."""
+    return success(banks_of(read_query(BankQuery)))
+
+
+@references.get("/payment-methods")
+@operation(guard=Guard.NONE, query=MethodQuery, deprecated=True)
+def list_payment_methods() -> Answer[list[PaymentMethodRecord]]:
+    """List the ways of paying for crypto, or of paying deposits (deprecated)."""
+    if not read_query(MethodQuery).is_for_deposit:
+        return success([represent_method(method) for method in ONRAMP_METHODS])
+    with transaction() as session:
+        return success([represent_method(method) for method in all_methods(session)])
