@@ -1,0 +1,58 @@
+"""The client and the sandbox, each written from the interface alone, agree about every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from flask import Flask, request, request_started
+
+from flask_paycheckout.sandbox.unknowns import UNKNOWNS
+from tests.journeys.client.conftest import SetUp
+from tests.journeys.client.stories import STORIES, Desk
+
+pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
+
+Story = Callable[[Desk], None]
+every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+
+# The interface gives these twice: deleting by path and by query, and the payments' list under two paths.
+SECOND_FORMS = {("DELETE", "/v1/recipient"), ("GET", "/v2/payment")}
+
+
+@every_story
+@pytest.mark.parametrize("socket", [False, True], ids=["in-process", "socket"])
+def test_each_part_works(set_up: SetUp, story: Story, socket: bool) -> None:
+    story(set_up(socket=socket))
+
+
+def test_the_stories_leave_no_operation_out(set_up: SetUp) -> None:
+    desk = set_up()
+    called: set[tuple[str, str]] = set()
+
+    def note(app: Flask) -> None:
+        if request.url_rule is not None and request.path.startswith("/v"):
+            called.add((request.method, request.url_rule.rule))
+
+    with request_started.connected_to(note, desk.sandbox.app):
+        for story in STORIES:
+            story(desk)
+    offered = {
+        (method, rule.rule)
+        for rule in desk.sandbox.app.url_map.iter_rules()
+        if rule.rule.startswith("/v")
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    }
+    assert called == offered - SECOND_FORMS
+    assert len(called) == 28
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(unknown.name, value) for unknown in UNKNOWNS for value in unknown.alternatives],
+    ids=lambda part: str(part),
+)
+def test_whatever_the_interface_leaves_open_the_client_works(set_up: SetUp, name: str, value: str) -> None:
+    desk = set_up(socket=True, **{name: value})
+    for story in STORIES:
+        story(desk)
