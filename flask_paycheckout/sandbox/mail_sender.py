@@ -51,18 +51,18 @@ def make_mail_sender(address: str, budget: float = TIME_BUDGET) -> Callable[[str
 
 def _hand_over(line: socket.socket, expired: Event, message: EmailMessage, to: str) -> None:
     # Our own name is given, because looking it up may take longer than everything else.
-    talk = SMTP(local_hostname="localhost")
-    talk.sock = line
-    code, _ = talk.getreply()
-    if code != _GREETING:
-        raise SMTPConnectError(code, "no greeting")
-    talk.send_message(message, SENDER, [to])
-    if expired.is_set():
-        # Cut off in the middle of a line, a reply looks whole.
-        raise TimeoutError("the time for this mail was over before the server had taken it")
-    # It has the mail now; how it says good-bye changes nothing.
-    with suppress(OSError):
-        talk.quit()
+    with closing(SMTP(local_hostname="localhost")) as talk:
+        talk.sock = line
+        code, _ = talk.getreply()
+        if code != _GREETING:
+            raise SMTPConnectError(code, "no greeting")
+        talk.send_message(message, SENDER, [to])
+        if expired.is_set():
+            # Cut off in the middle of a line, a reply looks whole.
+            raise TimeoutError("the time for this mail was over before the server had taken it")
+        # It has the mail now; how it says good-bye changes nothing.
+        with suppress(OSError):
+            talk.quit()
 
 
 def _message(to: str, subject: str, text: str) -> EmailMessage:

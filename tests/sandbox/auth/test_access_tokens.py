@@ -1,0 +1,97 @@
+"""The access token in the `Authorization` header: how it is written, how long it lives, whose it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox.access import check_access_token
+from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN, USER_ID
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.envelope import Refusal
+from tests.sandbox.actors import Tester
+from tests.sandbox.auth.visitors import Visitor
+from tests.sandbox.conftest import MakeSandbox
+
+
+def whose(app: Flask, header: str | None) -> str | int:
+    """The user whom the header stands for, or the statusCode of the refusal."""
+    headers = {} if header is None else {"Authorization": header}
+    with app.test_request_context(headers=headers), transaction() as session:
+        try:
+            return check_access_token(session).user_id
+        except Refusal as refused:
+            return refused.status_code
+
+
+def test_the_published_token_is_the_start_users(sandbox: Flask) -> None:
+    assert whose(sandbox, f"Bearer {ACCESS_TOKEN}") == USER_ID
+
+
+def test_the_token_of_a_login_is_its_users(sandbox: Flask, visitor: Visitor) -> None:
+    registered = visitor.registers().data["verificationToken"]
+    login = visitor.confirms(registered, visitor.otp("new@example.com")).data
+    assert whose(sandbox, f"Bearer {login['accessToken']}") == login["user"]["id"] != USER_ID
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "wrong", "Basic YTpi", "Bearer é"])
+def test_without_a_valid_token_it_is_401(sandbox: Flask, header: str | None) -> None:
+    assert whose(sandbox, header) == 401
+
+
+@pytest.mark.parametrize(
+    ("name", "with_scheme", "raw"),
+    [("both", USER_ID, USER_ID), ("bearer", USER_ID, 401), ("raw", 401, USER_ID)],
+)
+def test_unknown_authorization_format(make_sandbox: MakeSandbox, name: str, with_scheme: object, raw: object) -> None:
+    app = make_sandbox(authorization_format=name)
+    assert whose(app, f"Bearer {ACCESS_TOKEN}") == with_scheme
+    assert whose(app, f"bearer  {ACCESS_TOKEN}") == with_scheme
+    assert whose(app, ACCESS_TOKEN) == raw
+
+
+def test_a_token_expires_after_a_day_of_the_virtual_clock(sandbox: Flask, visitor: Visitor, tester: Tester) -> None:
+    token = visitor.gets_token()
+    tester.advances(hours=23)
+    assert whose(sandbox, token) == USER_ID
+    tester.advances(hours=2)
+    assert whose(sandbox, token) == 401
+
+
+def test_is_disable_expire_true_gives_a_token_without_expiry(sandbox: Flask, visitor: Visitor, tester: Tester) -> None:
+    token = visitor.gets_token(isDisableExpire=True)
+    tester.advances(hours=24 * 3000)
+    visitor.logs_in()
+    assert whose(sandbox, token) == USER_ID
+    assert whose(sandbox, ACCESS_TOKEN) == USER_ID
+
+
+@pytest.mark.parametrize("fields", [{}, {"isDisableExpire": False}, {"isDisableExpire": None}], ids=repr)
+def test_is_disable_expire_is_false_by_default(
+    sandbox: Flask, visitor: Visitor, tester: Tester, fields: dict[str, Any]
+) -> None:
+    token = visitor.gets_token(**fields)
+    tester.advances(hours=25)
+    assert whose(sandbox, token) == 401
+
+
+def test_a_new_login_leaves_earlier_tokens_alone(sandbox: Flask, visitor: Visitor) -> None:
+    first, second = visitor.gets_token(), visitor.gets_token()
+    assert first != second
+    assert whose(sandbox, first) == whose(sandbox, second) == USER_ID
+
+
+@pytest.mark.parametrize("minutes", ["60", "10080"])
+def test_unknown_access_token_minutes(make_sandbox: MakeSandbox, minutes: str) -> None:
+    app = make_sandbox(access_token_minutes=minutes)
+    token = Visitor(app).gets_token()
+    Tester(app).advances(minutes=int(minutes) - 1)
+    assert whose(app, token) == USER_ID
+    Tester(app).advances(minutes=2)
+    assert whose(app, token) == 401
+
+
+def test_unknown_access_token_error(make_sandbox: MakeSandbox) -> None:
+    assert whose(make_sandbox(access_token_error="403"), "wrong") == 403

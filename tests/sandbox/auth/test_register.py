@@ -1,0 +1,132 @@
+"""`POST /v1/auth/register`: each field, what a registration leads to, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import Tester
+from tests.sandbox.auth.visitors import Visitor
+from tests.sandbox.conftest import MakeSandbox
+
+
+def test_a_registration_answers_status_code_message_and_verification_token(visitor: Visitor) -> None:
+    answer = visitor.registers()
+    assert set(answer.body) == {"statusCode", "message", "data"}
+    assert (answer.http_status, answer.code) == (200, 200)
+    assert set(answer.data) == {"verificationToken"}
+    assert len(answer.data["verificationToken"]) > 30
+
+
+@pytest.mark.parametrize("field", ["email", "password", "fullName"])
+@pytest.mark.parametrize("value", [..., None, "", "  ", 5, ["x"], "a\nb", "x" * 300], ids=repr)
+def test_email_password_and_full_name_are_required_strings(visitor: Visitor, field: str, value: Any) -> None:
+    refused = visitor.registers(**{field: value})
+    assert (refused.code, refused.body["error"]) == (400, "Bad Request")
+    assert refused.message.startswith(f"{field} ")
+    assert visitor.mails("new@example.com") == []
+
+
+@pytest.mark.parametrize("field", ["nationalID", "country"])
+def test_national_id_and_country_are_optional_strings(visitor: Visitor, field: str) -> None:
+    assert visitor.registers("a@example.com").code == 200
+    assert visitor.registers("b@example.com", **{field: "X 1"}).code == 200
+    assert visitor.registers("c@example.com", **{field: 5}).message.startswith(f"{field} ")
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("NO", 200), ("no", 200), (None, 200), ("NOR", 400), ("N", 400), ("", 400), ("N1", 400), ("ÅL", 400), (47, 400)],
+)
+def test_country_code_has_two_letters(visitor: Visitor, code: Any, status: int) -> None:
+    assert visitor.registers(countryCode=code).code == status
+
+
+@pytest.mark.parametrize("email", ["nobody", "@example.com", "a@", "a b@example.com", "a@b@c", "a,b@example.com"])
+def test_an_address_must_look_like_one(visitor: Visitor, email: str) -> None:
+    assert visitor.registers(email).message.startswith("email must be an e-mail address")
+
+
+def test_what_was_registered_is_in_the_user(visitor: Visitor) -> None:
+    token = visitor.registers(country="Norway", countryCode="NO", nationalID="0101").data["verificationToken"]
+    user = visitor.confirms(token, visitor.otp("new@example.com")).data["user"]
+    assert user["name"] == user["legalFullName"] == "New Person"
+    assert (user["email"], user["country"], user["countryCode"]) == ("new@example.com", "Norway", "NO")
+    assert user["is_active"] is True
+    assert user["iskyc"] is False
+    assert user["kyc_url"].startswith("http")
+
+
+def test_the_token_of_a_registration_logs_in(visitor: Visitor) -> None:
+    token = visitor.registers().data["verificationToken"]
+    assert visitor.confirms(token, visitor.otp("new@example.com")).data["accessToken"]
+
+
+def test_a_registered_user_logs_in_with_the_password(visitor: Visitor) -> None:
+    visitor.registers()
+    assert visitor.gets_token("new@example.com", "correct horse")
+    assert visitor.logs_in("new@example.com", "battery staple").code == 401
+
+
+def test_the_password_is_in_no_table(sandbox: Flask, visitor: Visitor) -> None:
+    visitor.registers(password="hunter2-hunter2", nationalID="P-900-X")
+    visitor.logs_in("new@example.com", "hunter2-hunter2")
+    from flask_paycheckout.sandbox.database import Table, transaction
+
+    with sandbox.app_context(), transaction() as session:
+        everything = [str(row) for table in Table.metadata.sorted_tables for row in session.execute(table.select())]
+    assert len(everything) > 20
+    assert not [row for row in everything if "hunter2-hunter2" in row or "P-900-X" in row]
+
+
+def test_the_request_log_masks_what_registering_and_logging_in_carry(sandbox: Flask, visitor: Visitor) -> None:
+    visitor.registers(password="hunter2-hunter2", nationalID="P-900-X")
+    token = visitor.begins()
+    otp = visitor.otp()
+    access_token = visitor.confirms(token, otp).data["accessToken"]
+    visitor.posts("verify-login", b'{"verificationToken": "x", "otp": 99887766}')
+    log = json.dumps(Tester(sandbox).requests())
+    assert len(log) > 500
+    assert not [secret for secret in ("hunter2", "P-900-X", token, access_token, "99887766") if secret in log]
+    assert f'"{otp}"' not in log
+
+
+def test_an_address_that_is_registered_is_refused(visitor: Visitor) -> None:
+    visitor.registers()
+    refused = visitor.registers(password="another one")
+    assert (refused.code, refused.body["error"]) == (409, "Conflict")
+    assert len(visitor.mails("new@example.com")) == 1
+    assert visitor.logs_in("new@example.com", "another one").code == 401
+
+
+def test_registering_again_in_other_letters_is_refused(visitor: Visitor) -> None:
+    visitor.registers()
+    assert visitor.registers("NEW@example.com").code == 409
+
+
+@pytest.mark.parametrize("code", ["400", "422"])
+def test_unknown_email_taken_error(make_sandbox: MakeSandbox, code: str) -> None:
+    visitor = Visitor(make_sandbox(email_taken_error=code))
+    visitor.registers()
+    assert visitor.registers().code == int(code)
+
+
+def test_unknown_email_case_significant(make_sandbox: MakeSandbox) -> None:
+    visitor = Visitor(make_sandbox(email_case="significant"))
+    visitor.registers()
+    assert visitor.registers("NEW@example.com").code == 200
+    assert visitor.logs_in("Merchant@example.com").code == 401
+
+
+def test_unknown_email_format_any(make_sandbox: MakeSandbox) -> None:
+    visitor = Visitor(make_sandbox(email_format="any"))
+    assert visitor.registers("nobody").code == 200
+    assert visitor.otp("nobody")
+
+
+def test_unknown_register_status_code(make_sandbox: MakeSandbox) -> None:
+    answer = Visitor(make_sandbox(register_status_code="201")).registers()
+    assert (answer.http_status, answer.code) == (201, 201)

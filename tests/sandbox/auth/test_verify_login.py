@@ -1,0 +1,202 @@
+"""`POST /v1/auth/verify-login`: once, in time, within a few attempts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox.auth.tables import AccessToken, Verification
+from flask_paycheckout.sandbox.database import transaction
+from tests.sandbox.actors import Tester
+from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.test_worlds import at_once
+
+USER_FIELDS = {
+    *("id", "name", "email", "policy", "organizationId", "role", "is_active", "iskyc"),
+    *("invitation_date", "invitation_expiration_date", "createdAt", "updatedAt", "country", "countryCode"),
+    *("kyc_url", "legalFullName", "partnerId", "otp_code", "credentials"),
+}
+
+
+def test_it_answers_status_access_token_and_user(visitor: Visitor) -> None:
+    answer = visitor.confirms(visitor.begins(), visitor.otp())
+    assert set(answer.body) == {"status", "message", "data"}
+    assert (answer.http_status, answer.body["status"]) == (200, 200)
+    assert set(answer.data) == {"accessToken", "user"}
+    assert len(answer.data["accessToken"]) > 30
+
+
+def test_the_user_has_every_field_of_the_interface(make_sandbox: MakeSandbox) -> None:
+    visitor = Visitor(make_sandbox(absent_fields="null"))
+    user = visitor.confirms(visitor.begins(), visitor.otp()).data["user"]
+    assert set(user) == USER_FIELDS
+    assert set(user["organizationId"]) == {"_id", "orgName"}
+    assert isinstance(user["credentials"], dict)
+    assert user["email"] == EMAIL
+    assert datetime.fromisoformat(user["createdAt"]).utcoffset() is not None
+
+
+def test_fields_without_a_value_are_left_out(visitor: Visitor) -> None:
+    user = visitor.confirms(visitor.begins(), visitor.otp()).data["user"]
+    absent = {"otp_code", "invitation_date", "invitation_expiration_date", "kyc_url"}
+    assert set(user) == USER_FIELDS - absent
+
+
+@pytest.mark.parametrize("field", ["verificationToken", "otp"])
+@pytest.mark.parametrize("value", [None, "", 123456, ["x"], "x" * 300], ids=repr)
+def test_token_and_otp_are_required_strings(visitor: Visitor, field: str, value: Any) -> None:
+    refused = visitor.posts("verify-login", {"verificationToken": "t", "otp": "1"} | {field: value})
+    assert refused.code == 400
+    assert refused.message.startswith(f"{field} ")
+
+
+@pytest.mark.parametrize("value", ["true", 1, []], ids=repr)
+def test_is_disable_expire_is_true_or_false(visitor: Visitor, value: Any) -> None:
+    assert visitor.confirms("t", "1", isDisableExpire=value).message.startswith("isDisableExpire ")
+
+
+def test_a_token_works_once(visitor: Visitor) -> None:
+    token, otp = visitor.begins(), visitor.otp()
+    assert visitor.confirms(token, otp).body["status"] == 200
+    again = visitor.confirms(token, otp)
+    assert (again.code, again.body["error"]) == (401, "Unauthorized")
+
+
+def test_a_wrong_otp_is_refused_and_the_right_one_still_works(visitor: Visitor) -> None:
+    token = visitor.begins()
+    assert visitor.confirms(token, visitor.wrong_otp()).code == 401
+    assert visitor.confirms(token, visitor.otp()).body["status"] == 200
+
+
+def test_after_five_wrong_attempts_the_right_otp_is_refused_too(visitor: Visitor) -> None:
+    token = visitor.begins()
+    for _ in range(5):
+        assert visitor.confirms(token, visitor.wrong_otp()).code == 401
+    assert visitor.confirms(token, visitor.otp()).code == 401
+    assert visitor.gets_token()
+
+
+def test_the_otp_of_another_login_does_not_fit(visitor: Visitor) -> None:
+    first, first_otp = visitor.begins(), visitor.otp()
+    visitor.begins()
+    # One time in a million both are the same digits.
+    if visitor.otp() != first_otp:
+        assert visitor.confirms(first, visitor.otp()).code == 401
+    assert visitor.confirms(first, first_otp).body["status"] == 200
+
+
+def test_an_unknown_token_is_refused(visitor: Visitor) -> None:
+    visitor.begins()
+    assert visitor.confirms("made up", visitor.otp()).code == 401
+
+
+def test_a_token_expires_by_the_virtual_clock(visitor: Visitor, tester: Tester) -> None:
+    in_time, late = visitor.begins(), visitor.begins()
+    late_otp, in_time_otp = (mail["otp"] for mail in visitor.mails())
+    tester.advances(minutes=9)
+    assert visitor.confirms(in_time, in_time_otp).body["status"] == 200
+    tester.advances(minutes=2)
+    assert visitor.confirms(late, late_otp).code == 401
+
+
+def test_many_confirmations_at_once_give_one_access_token(sandbox: Flask, visitor: Visitor) -> None:
+    token, otp = visitor.begins(), visitor.otp()
+    numbers: list[int] = []
+
+    def confirms() -> None:
+        body = Visitor(sandbox).confirms(token, otp).body
+        numbers.append(body.get("status") or body["statusCode"])
+
+    at_once(*[confirms] * 4)
+    assert sorted(numbers) == [200, 401, 401, 401]
+
+
+def test_many_wrong_attempts_at_once_are_all_counted(sandbox: Flask, visitor: Visitor) -> None:
+    token, wrong = visitor.begins(), visitor.wrong_otp()
+    at_once(*[lambda: Visitor(sandbox).confirms(token, wrong)] * 5)
+    assert visitor.confirms(token, visitor.otp()).code == 401
+
+
+def test_no_table_holds_a_token(sandbox: Flask, visitor: Visitor) -> None:
+    token = visitor.begins()
+    access_token = visitor.confirms(token, visitor.otp()).data["accessToken"]
+    with sandbox.app_context(), transaction() as session:
+        rows = [str(row) for table in (Verification, AccessToken) for row in session.execute(table.__table__.select())]
+    assert len(rows) >= 2
+    assert not [row for row in rows if token in row or access_token in row or visitor.otp() in row]
+
+
+def test_what_has_expired_is_forgotten(sandbox: Flask, visitor: Visitor, tester: Tester) -> None:
+    visitor.gets_token()
+    tester.advances(hours=30)
+    visitor.gets_token()
+    with sandbox.app_context(), transaction() as session:
+        assert session.query(Verification).count() == 1
+        # The start token never expires.
+        assert session.query(AccessToken).count() == 2
+
+
+@pytest.mark.parametrize("code", ["400", "403"])
+def test_unknown_wrong_otp_error(make_sandbox: MakeSandbox, code: str) -> None:
+    visitor = Visitor(make_sandbox(wrong_otp_error=code))
+    assert visitor.confirms(visitor.begins(), visitor.wrong_otp()).code == int(code)
+    assert visitor.confirms("made up", "123456").code == 401
+
+
+@pytest.mark.parametrize("code", ["400", "410"])
+def test_unknown_verification_token_error(make_sandbox: MakeSandbox, code: str) -> None:
+    visitor = Visitor(make_sandbox(verification_token_error=code))
+    assert visitor.confirms("made up", "123456").code == int(code)
+    assert visitor.confirms(visitor.begins(), visitor.wrong_otp()).code == 401
+
+
+@pytest.mark.parametrize("minutes", ["5", "60"])
+def test_unknown_otp_minutes(make_sandbox: MakeSandbox, minutes: str) -> None:
+    app = make_sandbox(otp_minutes=minutes)
+    visitor = Visitor(app)
+    early, late = visitor.begins(), visitor.begins()
+    late_otp, early_otp = (mail["otp"] for mail in visitor.mails())
+    Tester(app).advances(minutes=int(minutes) - 1)
+    assert visitor.confirms(early, early_otp).body["status"] == 200
+    Tester(app).advances(minutes=2)
+    assert visitor.confirms(late, late_otp).code == 401
+
+
+@pytest.mark.parametrize("attempts", ["3", "1"])
+def test_unknown_otp_attempts(make_sandbox: MakeSandbox, attempts: str) -> None:
+    visitor = Visitor(make_sandbox(otp_attempts=attempts))
+    token = visitor.begins()
+    for _ in range(int(attempts) - 1):
+        visitor.confirms(token, visitor.wrong_otp())
+    other = visitor.begins()
+    last = visitor.mails()[1]["otp"]
+    assert visitor.confirms(token, last).body["status"] == 200
+    for _ in range(int(attempts)):
+        visitor.confirms(other, visitor.wrong_otp())
+    assert visitor.confirms(other, visitor.otp()).code == 401
+
+
+@pytest.mark.parametrize(("value", "works"), [("valid", True), ("revoked", False)])
+def test_unknown_earlier_verification_tokens(make_sandbox: MakeSandbox, value: str, works: bool) -> None:
+    visitor = Visitor(make_sandbox(earlier_verification_tokens=value))
+    first, otp = visitor.begins(), visitor.otp()
+    assert visitor.gets_token()
+    assert ("status" in visitor.confirms(first, otp).body) is works
+
+
+@pytest.mark.parametrize("role", ["owner", "member"])
+def test_unknown_user_role(make_sandbox: MakeSandbox, role: str) -> None:
+    visitor = Visitor(make_sandbox(user_role=role))
+    assert visitor.confirms(visitor.begins(), visitor.otp()).data["user"]["role"] == role
+
+
+def test_unknown_user_credentials_client(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(user_credentials="client")
+    visitor = Visitor(app)
+    user = visitor.confirms(visitor.begins(EMAIL, PASSWORD), visitor.otp()).data["user"]
+    assert user["credentials"] == {"clientId": "sandbox-client", "clientSecret": "sandbox-secret-0123456789abcdef"}
+    assert "sandbox-secret" not in str(Tester(app).requests())

@@ -1,0 +1,65 @@
+"""Recipients as a merchant makes, changes and finds them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.sandbox.actors import Answer, Merchant
+
+START = [f"5a6d0000000000000000010{number}" for number in range(1, 6)]
+
+
+def payee(**fields: Any) -> dict[str, Any]:
+    """A body that is accepted, with fields changed, or left out where they are `...`."""
+    body = {
+        "name": "Grace Beispiel",
+        "email": "grace@example.de",
+        "address": "6 Compilerweg",
+        "city": "Berlin",
+        "postCode": "10115",
+        "bank": {"accountName": "G. Beispiel", "currency": "EUR", "country": "Germany"},
+    } | fields
+    return _without_gaps(body)
+
+
+def _without_gaps(body: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _without_gaps(value) if isinstance(value, dict) else value
+        for name, value in body.items()
+        if value is not ...
+    }
+
+
+def bank(**fields: Any) -> dict[str, Any]:
+    return {"accountName": "G. Beispiel", "currency": "EUR", "country": "Germany"} | fields
+
+
+def creates(merchant: Merchant, **fields: Any) -> Answer:
+    return merchant.calls("POST", "/v1/recipient", json.dumps(payee(**fields)).encode())
+
+
+def adds(merchant: Merchant, **fields: Any) -> str:
+    """Creates one; gives its id."""
+    answer = creates(merchant, **fields)
+    assert answer.code in {200, 201}, answer
+    made = answer.data["id"]
+    assert isinstance(made, str)
+    return made
+
+
+def changes(merchant: Merchant, recipient_id: str, **fields: Any) -> Answer:
+    return merchant.calls("PATCH", f"/v1/recipient/{recipient_id}", json.dumps(payee(**fields)).encode())
+
+
+def reads(merchant: Merchant, recipient_id: str) -> Answer:
+    return merchant.calls("GET", f"/v1/recipient/{recipient_id}")
+
+
+def deletes(merchant: Merchant, recipient_id: str) -> Answer:
+    return merchant.calls("DELETE", f"/v1/recipient/{recipient_id}")
+
+
+def found(merchant: Merchant, query: str) -> list[str]:
+    """The names that a list shows."""
+    return [doc["name"] for doc in merchant.calls("GET", f"/v1/recipient?{query}").data["docs"]]

@@ -1,0 +1,266 @@
+"""`POST`, `PATCH` and `DELETE`: each field rule, and what a change may change."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.recipients.payees import START, adds, bank, changes, creates, deletes, payee, reads
+
+OPTIONAL = ["organizationId", "reference"]
+OPTIONAL_OF_BANK = ["bankName", "accountNumber", "paymentCode", "achNumber", "fedwireNumber", "ibanNumber", "ifsc"]
+NO_TEXT = [None, "", "  ", 5, ["x"], "a\nb", "x" * 300]
+
+
+def test_a_created_recipient_is_answered_and_read_again(merchant: Merchant) -> None:
+    answer = creates(merchant)
+    assert (answer.http_status, answer.code) == (200, 200)
+    assert reads(merchant, answer.data["id"]).data == answer.data
+    assert answer.data["createdAt"] == answer.data["updatedAt"]
+
+
+def test_the_bank_is_sent_as_an_object_and_answered_as_an_array(merchant: Merchant) -> None:
+    (shown,) = creates(merchant).data["bank"]
+    assert shown.pop("_id")
+    assert shown == bank()
+
+
+def test_every_field_that_is_sent_is_answered(merchant: Merchant) -> None:
+    given = bank(**{name: f"{name} 1" for name in OPTIONAL_OF_BANK}, accountType="Savings")
+    own = {"recipientType": "Business", "organizationId": "org-7", "reference": "free text"}
+    made = creates(merchant, bank=given, **own).data
+    assert {name: made[name] for name in own} == own
+    assert {name: value for name, value in made["bank"][0].items() if name != "_id"} == given
+
+
+@pytest.mark.parametrize("field", ["name", "email", "address", "city", "postCode"])
+@pytest.mark.parametrize("value", [..., *NO_TEXT], ids=repr)
+@pytest.mark.parametrize("call", [creates, lambda merchant, **fields: changes(merchant, START[0], **fields)])
+def test_name_email_address_city_and_post_code_are_required(
+    merchant: Merchant, call: Any, field: str, value: Any
+) -> None:
+    refused = call(merchant, **{field: value})
+    assert (refused.code, refused.body["error"]) == (400, "Bad Request")
+    assert refused.message.startswith(f"{field} ")
+
+
+@pytest.mark.parametrize("field", ["accountName", "currency", "country"])
+@pytest.mark.parametrize("value", [..., *NO_TEXT], ids=repr)
+def test_account_name_currency_and_country_of_the_bank_are_required(merchant: Merchant, field: str, value: Any) -> None:
+    refused = creates(merchant, bank=bank(**{field: value}))
+    assert refused.code == 400
+    assert refused.message.startswith(f"bank.{field} ")
+
+
+@pytest.mark.parametrize("value", [..., None, "x", [bank()], 5], ids=repr)
+def test_the_bank_is_a_required_object(merchant: Merchant, value: Any) -> None:
+    assert creates(merchant, bank=value).message.startswith("bank ")
+    assert changes(merchant, START[0], bank=value).message.startswith("bank ")
+
+
+@pytest.mark.parametrize("field", OPTIONAL)
+def test_organization_and_reference_are_optional_strings(merchant: Merchant, field: str) -> None:
+    assert creates(merchant, **{field: None}).code == 200
+    for value in NO_TEXT[1:]:
+        assert creates(merchant, **{field: value}).message.startswith(f"{field} ")
+
+
+@pytest.mark.parametrize("field", OPTIONAL_OF_BANK)
+def test_the_other_bank_details_are_optional_strings(merchant: Merchant, field: str) -> None:
+    assert creates(merchant, bank=bank(**{field: None})).code == 200
+    for value in NO_TEXT[1:]:
+        assert creates(merchant, bank=bank(**{field: value})).message.startswith(f"bank.{field} ")
+        assert changes(merchant, START[0], bank=bank(**{field: value})).message.startswith(f"bank.{field} ")
+
+
+@pytest.mark.parametrize(("value", "code"), [("Individual", 200), ("Business", 200), (None, 200)], ids=repr)
+def test_recipient_type_is_individual_or_business(merchant: Merchant, value: Any, code: int) -> None:
+    made = creates(merchant, recipientType=value)
+    assert (made.code, made.data.get("recipientType")) == (code, value)
+
+
+@pytest.mark.parametrize("value", ["individual", "Person", "", 5], ids=repr)
+def test_another_recipient_type_is_refused(merchant: Merchant, value: Any) -> None:
+    assert creates(merchant, recipientType=value).message.startswith("recipientType must be one of")
+
+
+@pytest.mark.parametrize("value", ["Checking", "Savings"])
+def test_account_type_is_checking_or_savings(merchant: Merchant, value: str) -> None:
+    assert creates(merchant, bank=bank(accountType=value)).data["bank"][0]["accountType"] == value
+
+
+@pytest.mark.parametrize("value", ["checking", "Current", "", 5], ids=repr)
+def test_another_account_type_is_refused(merchant: Merchant, value: Any) -> None:
+    assert creates(merchant, bank=bank(accountType=value)).message.startswith("bank.accountType must be one of")
+
+
+@pytest.mark.parametrize("code", ["eur", "EURO", "ABC", "XAU", "usdc-polygon"])
+def test_the_currency_must_be_a_valid_code(merchant: Merchant, code: str) -> None:
+    assert creates(merchant, bank=bank(currency=code)).message.startswith("bank.currency must be a currency code")
+
+
+@pytest.mark.parametrize("email", ["nobody", "@example.com", "a b@example.com"])
+def test_the_email_must_look_like_an_address(merchant: Merchant, email: str) -> None:
+    assert creates(merchant, email=email).message.startswith("email must be an e-mail address")
+
+
+def test_unknown_email_format_any_takes_any_text(make_sandbox: MakeSandbox) -> None:
+    assert creates(Merchant(make_sandbox(email_format="any")), email="nobody").code == 200
+
+
+def test_a_recipient_belongs_to_the_callers_user_and_organization(merchant: Merchant) -> None:
+    made = creates(merchant).data
+    assert (made["userId"], made["organizationId"]) == ("5a6d00000000000000000001", "5a6d00000000000000000002")
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'"x"'])
+def test_a_body_that_is_no_object_is_refused(merchant: Merchant, body: bytes) -> None:
+    assert merchant.calls("POST", "/v1/recipient", body).code == 400
+
+
+@pytest.mark.parametrize(
+    ("number", "written"),
+    [("4000123412", 4000123412), ("007", "007"), ("DE12", "DE12"), ("12 34", "12 34"), ("٣", "٣"), ("0", "0")],
+)
+def test_an_account_number_is_answered_as_a_number_where_nothing_is_lost(
+    merchant: Merchant, number: str, written: object
+) -> None:
+    assert creates(merchant, bank=bank(accountNumber=number)).data["bank"][0]["accountNumber"] == written
+
+
+def test_a_long_account_number_keeps_every_digit(merchant: Merchant) -> None:
+    number = "9" * 34
+    assert creates(merchant, bank=bank(accountNumber=number)).data["bank"][0]["accountNumber"] == int(number)
+
+
+def test_unknown_account_number_type_string(make_sandbox: MakeSandbox) -> None:
+    made = creates(Merchant(make_sandbox(account_number_type="string")), bank=bank(accountNumber="4000123412")).data
+    assert made["bank"][0]["accountNumber"] == "4000123412"
+
+
+def test_unknown_bank_ifsc_hidden(make_sandbox: MakeSandbox) -> None:
+    made = creates(Merchant(make_sandbox(bank_ifsc="hidden")), bank=bank(ifsc="SAND0001")).data
+    assert "ifsc" not in made["bank"][0]
+
+
+def test_unknown_absent_fields_null(make_sandbox: MakeSandbox) -> None:
+    made = creates(Merchant(make_sandbox(absent_fields="null"))).data
+    assert made["recipientType"] is None
+    assert made["bank"][0]["ibanNumber"] is None
+
+
+def test_unknown_recipient_status_code(make_sandbox: MakeSandbox) -> None:
+    answer = creates(Merchant(make_sandbox(recipient_status_code="201")))
+    assert (answer.http_status, answer.code) == (201, 201)
+
+
+def test_a_patch_changes_the_name(merchant: Merchant, tester: Tester) -> None:
+    made = creates(merchant).data
+    tester.advances(minutes=1)
+    changed = changes(merchant, made["id"], name="Grace B. Exemplar").data
+    assert changed["name"] == "Grace B. Exemplar"
+    assert changed["updatedAt"] > made["updatedAt"]
+    assert changed | {"name": made["name"], "updatedAt": made["updatedAt"]} == made
+    assert reads(merchant, made["id"]).data == changed
+
+
+OTHERS = {
+    **{"name": "Somebody Else", "email": "else@example.com", "address": "7 Other Road", "city": "Bonn"},
+    **{"postCode": "53111", "recipientType": "Business", "organizationId": "org-8", "reference": "r"},
+}
+
+
+def test_a_patch_leaves_everything_but_the_name_as_it_is(merchant: Merchant) -> None:
+    made = creates(merchant).data
+    changed = changes(merchant, made["id"], bank=bank(accountName="Other", ibanNumber="X", country="France"), **OTHERS)
+    assert changed.code == 200
+    assert changed.data | {"name": made["name"], "updatedAt": made["updatedAt"]} == made
+
+
+def test_a_patch_needs_no_more_of_the_bank_than_the_account_name(merchant: Merchant) -> None:
+    assert changes(merchant, START[0], bank={"accountName": "Ada Example"}).code == 200
+    refused = changes(merchant, START[0], bank={"currency": "USD"})
+    assert refused.message == "bank.accountName is required."
+
+
+def test_unknown_recipient_changes_applied(make_sandbox: MakeSandbox) -> None:
+    merchant = Merchant(make_sandbox(recipient_changes="applied"))
+    made = creates(merchant, bank=bank(paymentCode="kept")).data
+    changed = changes(merchant, made["id"], bank={"accountName": "Other", "ibanNumber": "X"}, **OTHERS).data
+    assert {name: changed[name] for name in OTHERS} == OTHERS
+    assert changed["bank"][0] == made["bank"][0] | {"accountName": "Other", "ibanNumber": "X"}
+    assert merchant.calls("GET", "/v1/recipient?search=ELSE%40").data["totalDocs"] == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"city": "Bonn"}, "city"),
+        ({"postCode": "53111"}, "postCode"),
+        ({"reference": "new"}, "reference"),
+        ({"bank": bank(accountName="Other")}, "bank.accountName"),
+        ({"bank": bank(ibanNumber="X")}, "bank.ibanNumber"),
+    ],
+    ids=str,
+)
+def test_unknown_recipient_changes_refused(make_sandbox: MakeSandbox, fields: dict[str, Any], named: str) -> None:
+    merchant = Merchant(make_sandbox(recipient_changes="refused"))
+    made = creates(merchant).data
+    refused = changes(merchant, made["id"], name="New", **fields)
+    assert refused.code == 400
+    assert refused.message.startswith(f"{named} cannot be changed")
+    assert reads(merchant, made["id"]).data == made
+    assert changes(merchant, made["id"], name="New").data["name"] == "New"
+
+
+def test_a_deleted_recipient_is_answered_a_last_time_and_gone(merchant: Merchant) -> None:
+    made = creates(merchant).data
+    deleted = deletes(merchant, made["id"])
+    assert (deleted.code, deleted.data) == (200, made)
+    assert reads(merchant, made["id"]).code == 404
+    assert deletes(merchant, made["id"]).code == 404
+
+
+def test_the_query_form_deletes_too(merchant: Merchant) -> None:
+    made = creates(merchant).data
+    assert merchant.calls("DELETE", f"/v1/recipient?id={made['id']}").data == made
+    assert reads(merchant, made["id"]).code == 404
+    assert merchant.calls("DELETE", "/v1/recipient").message == "id is required."
+
+
+@pytest.mark.parametrize("call", [reads, changes, deletes])
+def test_an_unknown_recipient_is_not_found(merchant: Merchant, call: Any) -> None:
+    refused = call(merchant, "5a6d00000000000000000999")
+    assert (refused.code, refused.body["error"], refused.message) == (404, "Not Found", "Recipient not found")
+
+
+def test_unknown_recipient_not_found(make_sandbox: MakeSandbox) -> None:
+    assert reads(Merchant(make_sandbox(recipient_not_found="400")), "nothing").code == 400
+
+
+def test_another_accounts_recipients_are_not_there(sandbox: Flask, merchant: Merchant) -> None:
+    from flask_paycheckout.sandbox.accounts import add_account
+    from flask_paycheckout.sandbox.database import transaction
+
+    with sandbox.app_context(), transaction() as session:
+        account = add_account(session)
+        other = Merchant(sandbox, account.client_secret, account.client_id)
+    mine, theirs = adds(merchant), adds(other)
+    assert other.calls("GET", "/v1/recipient").data["totalDocs"] == 1
+    for code in (
+        reads(other, mine).code,
+        changes(other, mine).code,
+        deletes(other, mine).code,
+        reads(merchant, theirs).code,
+    ):
+        assert code == 404
+
+
+def test_fields_that_are_not_declared_are_ignored(merchant: Merchant) -> None:
+    made = merchant.calls("POST", "/v1/recipient", json.dumps(payee() | {"id": "mine", "vip": True}).encode())
+    assert made.data["id"] != "mine"
