@@ -13,6 +13,7 @@ from dataclasses import asdict
 import click
 from flask.cli import with_appcontext
 
+from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.runtime import runtime
@@ -81,6 +82,25 @@ def resolve(checkout_id: str, decision: str | None, by: str, why: str) -> None:
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     click.echo(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}")
+
+
+@paycheckout.command()
+@click.option("--email", prompt="E-mail", help="The account's e-mail address; asked when left out.")
+@click.option("--never-expires", is_flag=True, help="Ask for a token without an end; it cannot be taken back.")
+@with_appcontext
+def login(email: str, never_expires: bool) -> None:
+    """Log in to the service with e-mail, password and one-time password; print the access token.
+
+    The password and the one-time password are only ever asked for, so that no shell remembers them.
+    """
+    auth = runtime().client.auth
+    try:
+        verification = auth.login(email, click.prompt("Password", hide_input=True, err=True))
+        otp = click.prompt(f"One-time password sent to {email}", hide_input=True, err=True)
+        token = auth.verify_login(verification, otp.strip(), disable_expire=never_expires).access_token
+    except (PaymentsError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    click.echo(token)
 
 
 @paycheckout.command(
