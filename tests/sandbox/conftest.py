@@ -9,6 +9,7 @@ from flask import Flask, request_finished
 
 from flask_paycheckout.sandbox import create_sandbox
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.documented import Departures
 
 MakeSandbox = Callable[..., Flask]
@@ -53,3 +54,8 @@ def merchant(sandbox: Flask) -> Merchant:
 @pytest.fixture
 def tester(sandbox: Flask) -> Tester:
     return Tester(sandbox)
+
+
+@pytest.fixture
+def payer(sandbox: Flask) -> Payer:
+    return Payer(sandbox)

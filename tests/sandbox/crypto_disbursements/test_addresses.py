@@ -1,0 +1,120 @@
+"""Wallet addresses: the chains' own test vectors, and what each chain refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+from flask_paycheckout.sandbox.crypto_disbursements.addresses import checksummed, fault_of, sending_wallet
+from flask_paycheckout.sandbox.crypto_disbursements.keccak import keccak256
+from flask_paycheckout.sandbox.crypto_disbursements.strkey import is_payable
+from flask_paycheckout.sandbox.tokens import EVM, STELLAR, TOKENS
+
+# From EIP-55 itself.
+EIP_55 = [
+    "0x52908400098527886E0F7030069857D2E4169EE7",
+    "0x8617E340B3D01FA5F11F306F4090FD50E238070D",
+    "0xde709f2102306220921060314715629080e2fb77",
+    "0x27b1fdb04752bbc536007a920d24acb045561c26",
+    "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359",
+    "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB",
+    "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb",
+]
+# From SEP-23.
+ACCOUNT = "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ"
+MUXED = "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ"
+
+
+@pytest.mark.parametrize(
+    ("message", "digest"),
+    [
+        pytest.param(b"", "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470", id="empty"),
+        pytest.param(b"abc", "4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45", id="abc"),
+        pytest.param(b"testing", "5f16f4c7f149ac4f9510d9cf8cf384038ad348b3bcdc01915f95de12df9d1b02", id="testing"),
+    ],
+)
+def test_the_digest_is_keccak_of_before_the_standard(message: bytes, digest: str) -> None:
+    assert keccak256(message).hex() == digest
+
+
+@pytest.mark.parametrize("length", [134, 135, 136, 137, 271, 272, 273])
+def test_messages_around_the_block_size_have_digests_of_their_own(length: int) -> None:
+    assert keccak256(b"a" * length) != keccak256(b"a" * (length + 1))
+    assert len(keccak256(b"a" * length)) == 32
+
+
+@pytest.mark.parametrize("address", EIP_55)
+def test_an_evm_address_keeps_its_checksum(address: str) -> None:
+    assert fault_of(address, EVM) is None
+    assert checksummed(address.lower()) == address
+
+
+@pytest.mark.parametrize("address", EIP_55[4:])
+def test_an_evm_address_with_one_letter_in_the_other_case_is_refused(address: str) -> None:
+    place = next(i for i, digit in enumerate(address) if i > 1 and digit.isalpha())
+    broken = address[:place] + address[place].swapcase() + address[place + 1 :]
+    assert "checksum" in str(fault_of(broken, EVM))
+
+
+@pytest.mark.parametrize("address", EIP_55)
+def test_an_evm_address_in_one_case_carries_no_checksum(address: str) -> None:
+    assert fault_of(address.lower(), EVM) is None
+    assert fault_of("0x" + address[2:].upper(), EVM) is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param(EIP_55[4][:-1], id="short"),
+        pytest.param(EIP_55[4] + "0", id="long"),
+        pytest.param(EIP_55[4][2:], id="no-prefix"),
+        pytest.param("0x" + "g" * 40, id="no-digits"),
+        pytest.param(EIP_55[4] + "\n", id="line-end"),
+        pytest.param("", id="empty"),
+        pytest.param(ACCOUNT, id="of-stellar"),
+    ],
+)
+def test_what_is_no_evm_address_is_refused(address: str) -> None:
+    assert "no EVM address" in str(fault_of(address, EVM))
+
+
+@pytest.mark.parametrize("address", [ACCOUNT, MUXED])
+def test_a_stellar_account_can_be_paid(address: str) -> None:
+    assert fault_of(address, STELLAR) is None
+
+
+@pytest.mark.parametrize("place", range(56))
+def test_a_stellar_address_with_one_wrong_letter_is_refused(place: int) -> None:
+    other = "B" if ACCOUNT[place] != "B" else "C"
+    assert not is_payable(ACCOUNT[:place] + other + ACCOUNT[place + 1 :])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        pytest.param(ACCOUNT[:-1], id="short"),
+        pytest.param(ACCOUNT + "A", id="long"),
+        pytest.param(ACCOUNT.lower(), id="lower-case"),
+        pytest.param("SBU2RRGLXH3E5CQHTD3ODLDF2BWDCYUSSBLLZ5GNW7JXHDIYKXZWHOKR", id="a-secret-seed"),
+        pytest.param("CA3D5KRYM6CB7OWQ6TWYRR3Z4T7GNZLKERYNZGGA5SOAOPIFY6YQGAXE", id="a-contract"),
+        pytest.param("MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUR", id="spare-bits"),
+        pytest.param("é" * 56, id="not-ascii"),
+        pytest.param("", id="empty"),
+        pytest.param(EIP_55[0], id="of-an-evm-chain"),
+    ],
+)
+def test_what_is_no_stellar_account_is_refused(address: str) -> None:
+    assert "no Stellar account address" in str(fault_of(address, STELLAR))
+
+
+@pytest.mark.parametrize("token", [token for token in TOKENS if token.address], ids=lambda token: token.id)
+def test_the_contracts_of_the_token_table_have_valid_addresses(token: object) -> None:
+    address, blockchain_type = getattr(token, "address", ""), getattr(token, "blockchain_type", "")
+    assert fault_of(address, blockchain_type) is None
+
+
+@pytest.mark.parametrize("blockchain_type", [EVM, STELLAR])
+def test_the_services_own_wallets_are_valid_and_one_for_each_account(blockchain_type: str) -> None:
+    one, other = sending_wallet("a", blockchain_type), sending_wallet("b", blockchain_type)
+    assert fault_of(one, blockchain_type) is None
+    assert one == sending_wallet("a", blockchain_type) != other

@@ -1,0 +1,119 @@
+"""`POST /v1/disbursement/crypto`: token, receivers, fees, and that a batch is all or nothing."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox.crypto_disbursements.fees import fees_of
+from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
+from flask_paycheckout.sandbox.tokens import TOKENS
+from tests.sandbox.actors import Merchant
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.disbursements.payers import STELLAR_WALLET, WALLET, Payer
+
+SENT = {"receiverWalletAddress": WALLET, "amount": 5}
+
+
+def test_the_answer_holds_the_batch(payer: Payer) -> None:
+    batch = payer.sends_tokens(SENT | {"reference": "r-1", "note": "May"}, SENT).data
+    assert set(batch) == {"totalReceiver", "disburseData", "sumFees", "sumAmount"}
+    assert (batch["totalReceiver"], batch["sumAmount"], batch["sumFees"]) == (2, 10, Decimal("0.24"))
+    assert set(batch["disburseData"][0]) == {
+        *("disbursementId", "groupId", "tokenAddress", "receiverAddress", "senderAddress", "amount", "token"),
+        *("tokenDecimal", "network", "blockchainType", "feeAmount", "feePercentage", "feeConfig", "status"),
+        *("createdBy", "activityHistory", "reference"),
+    }
+    assert len({item["groupId"] for item in batch["disburseData"]}) == 1
+
+
+def test_a_new_disbursement_is_pending_and_its_history_says_sent(payer: Payer) -> None:
+    item = payer.sends_tokens(SENT).data["disburseData"][0]
+    assert item["status"] == "pending"
+    assert [(entry["activity"], entry["status"]) for entry in item["activityHistory"]] == [
+        ("Sent to recipient wallet", "pending")
+    ]
+
+
+@pytest.mark.parametrize("token", TOKENS, ids=lambda token: token.id)
+def test_every_token_can_be_sent_and_shows_its_network(payer: Payer, token: Any) -> None:
+    wallet = WALLET if token.blockchain_type == "EVM" else STELLAR_WALLET
+    batch = payer.sends_tokens(SENT | {"receiverWalletAddress": wallet}, token=token.id).data
+    item = batch["disburseData"][0]
+    assert (item["token"], item["network"], item["blockchainType"], item["tokenDecimal"]) == (
+        *(token.id, token.network, token.blockchain_type, token.decimal),
+    )
+    assert item.get("tokenAddress", "") == token.address
+
+
+@pytest.mark.parametrize("token", TOKENS, ids=lambda token: token.id)
+def test_fixed_fees_are_whole_units_of_their_token(token: Any) -> None:
+    terms, decimals = fees_of(token), decimals_of(token.id)
+    assert decimals == token.decimal
+    assert is_divisible(terms.flat, token.decimal)
+    assert is_divisible(terms.network, token.decimal)
+
+
+def test_the_fee_is_what_its_configuration_says(payer: Payer) -> None:
+    item = payer.sends_tokens(SENT).data["disburseData"][0]
+    config = item["feeConfig"]
+    assert set(config) == {"feeFlat", "feePercentage", "feeNetwork"}
+    share = item["amount"] * config["feePercentage"] / 100
+    assert item["feeAmount"] == config["feeFlat"] + config["feeNetwork"] + share
+    assert item["feePercentage"] == config["feePercentage"]
+
+
+@pytest.mark.parametrize("token", ["doge-moon", "usdt-tron", "USDC-polygon", "USD"])
+def test_an_unknown_token_is_not_found_as_the_interface_words_it(payer: Payer, token: str) -> None:
+    refused = payer.sends_tokens(SENT, token=token)
+    assert refused.body == {"statusCode": 400, "error": "Not Found", "message": "Payment method not found"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        pytest.param({"amount": None}, "receivers[1].amount", id="no-amount"),
+        pytest.param({"amount": 0}, "receivers[1].amount", id="zero"),
+        pytest.param({"amount": -5}, "receivers[1].amount", id="negative"),
+        pytest.param({"amount": "5"}, "receivers[1].amount", id="amount-as-text"),
+        pytest.param({"amount": 0.0000001}, "receivers[1].amount", id="more-decimals-than-the-token"),
+        pytest.param({"receiverWalletAddress": None}, "receivers[1].receiverWalletAddress", id="no-address"),
+        pytest.param(
+            {"receiverWalletAddress": WALLET[:-1] + "D"}, "receivers[1].receiverWalletAddress", id="wrong-checksum"
+        ),
+        pytest.param(
+            {"receiverWalletAddress": STELLAR_WALLET}, "receivers[1].receiverWalletAddress", id="of-another-chain"
+        ),
+        pytest.param({"reference": ""}, "receivers[1].reference", id="empty-reference"),
+        pytest.param({"note": 5}, "receivers[1].note", id="note-no-text"),
+    ],
+)
+def test_a_wrong_receiver_is_refused_and_nothing_is_sent(payer: Payer, wrong: dict[str, Any], field: str) -> None:
+    refused = payer.sends_tokens(SENT | {"reference": "r"}, SENT | wrong)
+    assert (refused.code, refused.message.split()[0]) == (400, field)
+    assert payer.sends_tokens(SENT | {"reference": "r"}).code == 200
+
+
+@pytest.mark.parametrize(
+    "body", [{"receivers": [SENT]}, {"token": "usdc-polygon"}, {"token": "usdc-polygon", "receivers": []}]
+)
+def test_token_and_receivers_are_required(payer: Payer, body: Any) -> None:
+    assert payer.sends("POST", "/v1/disbursement/crypto", body).code == 400
+
+
+def test_all_eighteen_decimals_of_a_token_arrive(payer: Payer) -> None:
+    sent = f'{{"amount":1.000000000000000001,"receiverWalletAddress":"{WALLET}"}}'
+    body = f'{{"token":"eth-ethereum","receivers":[{sent}]}}'
+    item = payer.sends_raw("POST", "/v1/disbursement/crypto", body).data["disburseData"][0]
+    assert item["amount"] == Decimal("1.000000000000000001")
+
+
+def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
+    assert Merchant(sandbox).calls("POST", "/v1/disbursement/crypto", b"{}").code == 401
+
+
+def test_unknown_disbursement_status_code(make_sandbox: MakeSandbox) -> None:
+    assert Payer(make_sandbox(disbursement_status_code="201")).sends_tokens(SENT).code == 201

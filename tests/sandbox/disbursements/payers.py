@@ -1,0 +1,106 @@
+"""Who plays in the tests of disbursements: a payer, who creates with an access token and reads with a signature."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from tests.sandbox.actors import Answer, Merchant, exact
+
+ACCESS_TOKEN = "sandbox-access-token"
+#: Recipients of the start state, by the currency of their account.
+RECIPIENTS = {
+    "USD": "5a6d00000000000000000101",
+    "GBP": "5a6d00000000000000000102",
+    "EUR": "5a6d00000000000000000103",
+    "IDR": "5a6d00000000000000000104",
+    "JPY": "5a6d00000000000000000105",
+}
+#: A bank of each currency, and an amount that it takes.
+BANKS = {
+    "USD": "us_first_sandbox",
+    "GBP": "gb_sandbox_society",
+    "EUR": "fr_banque_du_sable",
+    "IDR": "id_kotak_pasir",
+    "JPY": "jp_sunaba",
+    "KWD": "kw_al_marsa",
+}
+USDC = "usdc-polygon"
+WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+STELLAR_WALLET = "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN"
+
+
+def given(currency: str = "USD", name: str | None = "Zoë Quist", **bank: Any) -> dict[str, Any]:
+    """A recipient that is given with the request."""
+    account = {
+        "bankName": "Some Bank",
+        "accountName": "Z. Quist",
+        "accountNumber": "00991",
+        "bankCode": BANKS[currency],
+    }
+    recipient: dict[str, Any] = {"bank": account | bank}
+    return recipient if name is None else recipient | {"name": name, "email": "zoe@example.com"}
+
+
+class Payer:
+    """Pays out through one sandbox."""
+
+    def __init__(self, app: Flask) -> None:
+        self._http = app.test_client()
+        self._merchant = Merchant(app)
+
+    def sends_raw(self, method: str, path: str, body: str) -> Answer:
+        headers = {"Authorization": f"Bearer {ACCESS_TOKEN}"}
+        response = self._http.open(path, method=method, data=body, headers=headers, content_type="application/json")
+        return Answer(response.status_code, exact(response.data), dict(response.headers))
+
+    def sends(self, method: str, path: str, body: Any = None) -> Answer:
+        return self.sends_raw(method, path, "" if body is None else json.dumps(body))
+
+    def reads(self, path: str) -> Answer:
+        return self._merchant.calls("GET", path)
+
+    def pays_v1(self, *items: dict[str, Any]) -> Answer:
+        return self.sends("POST", "/v1/disbursement/fiat", {"disburseData": list(items)})
+
+    def pays(self, *items: dict[str, Any], currency: str = "USD") -> Answer:
+        return self.sends("POST", "/v2/disbursement/fiat", {"currency": currency, "disburseData": list(items)})
+
+    def pays_one(self, amount: Any = 12.5, currency: str = "USD", **more: Any) -> str:
+        """The id of a fiat disbursement to a recipient of the start state."""
+        answer = self.pays({"recipientId": RECIPIENTS[currency], "amount": amount} | more, currency=currency)
+        assert answer.code == 200, answer
+        return str(answer.data["disburseData"][0]["disbursementId"])
+
+    def sends_tokens(self, *receivers: dict[str, Any], token: str = USDC) -> Answer:
+        return self.sends("POST", "/v1/disbursement/crypto", {"token": token, "receivers": list(receivers)})
+
+    def sends_one(self, **more: Any) -> str:
+        """The id of a crypto disbursement."""
+        answer = self.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET} | more)
+        assert answer.code == 200, answer
+        return str(answer.data["disburseData"][0]["disbursementId"])
+
+    def forces(self, disbursement_id: str, status: Any = "completed") -> Answer:
+        return self.sends("PATCH", f"/v1/disbursement/{disbursement_id}", {"status": status})
+
+    def sees(self, disbursement_id: str) -> dict[str, Any]:
+        """The fiat disbursement."""
+        answer = self.reads(f"/v1/disbursement/fiat/{disbursement_id}")
+        assert answer.code == 200, answer
+        assert isinstance(answer.data, dict)
+        return answer.data
+
+    def lists(self, query: str = "") -> Any:
+        answer = self.reads(f"/v1/disbursement/fiat?{query}" if query else "/v1/disbursement/fiat")
+        assert answer.code == 200, answer
+        return answer.data
+
+    def ids_listed(self, query: str = "") -> list[str]:
+        return [record["disbursementId"] for record in self.lists(query)["docs"]]
+
+    def downloads(self, disbursement_id: str) -> TestResponse:
+        return self._merchant.calls_raw("GET", f"/v1/disbursement/fiat/{disbursement_id}/report")

@@ -1,0 +1,140 @@
+"""Money adds up: sums are the sums of the items, in currencies of no, two, three and eighteen decimals."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from flask import Flask
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of, in_units, total
+from flask_paycheckout.sandbox.fields import FieldError
+from tests.sandbox.disbursements.payers import BANKS, RECIPIENTS, WALLET, Payer
+from tests.sandbox.disbursements.payers import given as given_recipient
+
+# Decimals, and what the currency's bank takes in smallest units.
+LIMITS = {"JPY": (0, 100, 30_000_000), "USD": (2, 100, 25_000_000), "KWD": (3, 500, 15_000_000)}
+TOKENS = {"usdc-polygon": 6, "usdc-stellar": 7, "eth-ethereum": 18}
+
+relaxed = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def amount_in(currency: str) -> st.SearchStrategy[Decimal]:
+    decimals, least, most = LIMITS[currency]
+    return st.integers(least, most).map(lambda units: Decimal(units).scaleb(-decimals))
+
+
+def body_of(**fields: str) -> str:
+    """JSON whose numbers are written digit by digit."""
+    return "{" + ",".join(f'"{name}":{value}' for name, value in fields.items()) + "}"
+
+
+def recipient(currency: str) -> str:
+    bank = f'{{"bankName":"B","accountName":"A","accountNumber":"1","bankCode":"{BANKS[currency]}"}}'
+    return f'{{"bank":{bank}}}'
+
+
+def expect_sums(items: list[dict[str, Any]], amounts: list[Decimal], sum_amount: Any, sum_fees: Any) -> None:
+    assert [item["amount"] for item in items] == amounts
+    assert sum_amount == sum(amounts)
+    assert sum_fees == sum(item["feeAmount"] for item in items)
+
+
+@relaxed
+@given(data=st.data(), currency=st.sampled_from(sorted(LIMITS)))
+def test_the_sums_of_the_second_version(payer: Payer, data: st.DataObject, currency: str) -> None:
+    amounts = data.draw(st.lists(amount_in(currency), min_size=1, max_size=8))
+    items = [body_of(amount=f"{amount:f}", recipient=recipient(currency)) for amount in amounts]
+    body = body_of(currency=f'"{currency}"', disburseData=f"[{','.join(items)}]")
+    batch = payer.sends_raw("POST", "/v2/disbursement/fiat", body).data
+    expect_sums(batch["disburseData"], amounts, batch["sumAmount"], batch["sumFees"])
+
+
+@relaxed
+@given(
+    amounts=st.lists(st.sampled_from(["USD", "JPY"]).flatmap(lambda c: st.tuples(st.just(c), amount_in(c))), min_size=1)
+)
+def test_the_sums_of_the_first_version_by_currency(payer: Payer, amounts: list[tuple[str, Decimal]]) -> None:
+    items = [
+        body_of(currency=f'"{currency}"', recipientId=f'"{RECIPIENTS[currency]}"', amount=f"{amount:f}")
+        for currency, amount in amounts
+    ]
+    batch = payer.sends_raw("POST", "/v1/disbursement/fiat", body_of(disburseData=f"[{','.join(items)}]")).data
+    for sums, column in ((batch["sumAmount"], "amount"), (batch["sumFees"], "feeAmount")):
+        for entry in sums:
+            of_currency = [item[column] for item in batch["disburseData"] if item["currency"] == entry["currency"]]
+            assert entry["totalAmount"] == sum(of_currency)
+        assert {entry["currency"] for entry in sums} == {currency for currency, _ in amounts}
+
+
+@relaxed
+@given(data=st.data(), token=st.sampled_from(sorted(TOKENS)))
+def test_the_sums_of_tokens(payer: Payer, data: st.DataObject, token: str) -> None:
+    wallet = "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN" if "stellar" in token else WALLET
+    units = data.draw(st.lists(st.integers(1, 10**21), min_size=1, max_size=5))
+    amounts = [Decimal(unit).scaleb(-TOKENS[token]) for unit in units]
+    receivers = [body_of(amount=f"{amount:f}", receiverWalletAddress=f'"{wallet}"') for amount in amounts]
+    body = body_of(token=f'"{token}"', receivers=f"[{','.join(receivers)}]")
+    batch = payer.sends_raw("POST", "/v1/disbursement/crypto", body).data
+    expect_sums(batch["disburseData"], amounts, batch["sumAmount"], batch["sumFees"])
+
+
+@given(
+    units=st.integers(1, 10**12),
+    flat=st.integers(0, 10**6),
+    percentage=st.decimals("0", "5", places=3),
+    currency=st.sampled_from(["JPY", "USD", "KWD", "eth-ethereum"]),
+)
+def test_a_fee_is_the_formulas_rounded_up_by_less_than_a_unit(
+    units: int, flat: int, percentage: Decimal, currency: str
+) -> None:
+    decimals = {"JPY": 0, "USD": 2, "KWD": 3, "eth-ethereum": 18}[currency]
+    amount, fixed = Decimal(units).scaleb(-decimals), Decimal(flat).scaleb(-decimals)
+    exact = Fraction(fixed) + Fraction(amount) * Fraction(percentage) / 100
+    over = Fraction(fee_of(FeeTerms(fixed, percentage), amount, currency)) - exact
+    assert 0 <= over < Fraction(1, 10**decimals)
+
+
+def test_a_sum_of_very_long_amounts_loses_no_digit() -> None:
+    long, tiny = Decimal("9" * 30), Decimal("0.000000000000000001")
+    assert f"{total([long, tiny]):f}" == "9" * 30 + ".000000000000000001"
+
+
+@pytest.mark.parametrize(("currency", "amount"), [("JPY", "100.5"), ("USD", "1.001"), ("KWD", "1.0001")])
+def test_more_decimals_than_the_currency_has_are_refused_not_rounded(currency: str, amount: str) -> None:
+    with pytest.raises(FieldError, match=f"decimals of {currency}"):
+        in_units("amount", Decimal(amount), currency)
+
+
+@pytest.mark.parametrize("size", [500, 1000])
+def test_large_batches_add_up_and_are_all_stored(sandbox: Flask, size: int) -> None:
+    payer = Payer(sandbox)
+    amounts = [Decimal(100 + number).scaleb(-2) for number in range(size)]
+    items = [
+        {"recipient": given_recipient(), "amount": float(amount), "reference": f"batch-{number}"}
+        for number, amount in enumerate(amounts)
+    ]
+    batch = payer.pays(*items).data
+    assert batch["totalRecipient"] == size
+    expect_sums(batch["disburseData"], amounts, batch["sumAmount"], batch["sumFees"])
+    assert payer.lists("limit=1")["totalDocs"] == size
+
+
+def test_a_larger_batch_is_refused(payer: Payer) -> None:
+    item = {"recipientId": RECIPIENTS["USD"], "amount": 5}
+    assert payer.pays(*[item] * 1001).message.startswith("disburseData must be a list of 1 to 1000")
+
+
+@pytest.mark.parametrize("most", [500, 100])
+def test_unknown_batch_maximum(make_sandbox: Any, most: int) -> None:
+    payer = Payer(make_sandbox(batch_maximum=str(most)))
+    item = {"recipientId": RECIPIENTS["USD"], "amount": 5}
+    sent = {"receiverWalletAddress": WALLET, "amount": 5}
+    assert payer.pays(*[item] * (most + 1)).message.startswith(f"disburseData must hold at most {most} items")
+    assert payer.pays_v1(*[item | {"currency": "USD"}] * (most + 1)).code == 400
+    assert payer.sends_tokens(*[sent] * (most + 1)).message.startswith(f"receivers must hold at most {most} items")
+    assert payer.pays(*[item] * most).code == 200

@@ -1,0 +1,92 @@
+"""References: unique in an account when present, also within one batch, under many hands too."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from threading import Barrier, Thread
+
+from flask import Flask
+
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.accounts import USER_ID, add_account
+from flask_paycheckout.sandbox.crypto_disbursements.rules import NewCryptoDisbursements, Receiver, disburse
+from flask_paycheckout.sandbox.database import transaction
+from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
+from tests.sandbox.postgres import running_server
+
+ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 5}
+SENT = {"receiverWalletAddress": WALLET, "amount": 5}
+
+
+def test_a_reference_is_refused_a_second_time(payer: Payer) -> None:
+    assert payer.pays(ITEM | {"reference": "r"}).code == 200
+    refused = payer.pays(ITEM, ITEM | {"reference": "r"})
+    assert refused.code == 400
+    assert refused.message.startswith("disburseData[1].reference was used before")
+    assert payer.lists()["totalDocs"] == 1
+
+
+def test_every_create_looks_at_the_references_of_all(payer: Payer) -> None:
+    assert payer.pays(ITEM | {"reference": "r"}).code == 200
+    assert payer.pays_v1(ITEM | {"currency": "USD", "reference": "r"}).code == 400
+    refused = payer.sends_tokens(SENT | {"reference": "r"})
+    assert refused.message.startswith("receivers[0].reference was used before")
+
+
+def test_a_reference_twice_in_one_batch_is_refused(payer: Payer) -> None:
+    for answer in (
+        payer.pays(ITEM | {"reference": "r"}, ITEM, ITEM | {"reference": "r"}),
+        payer.pays_v1(*[ITEM | {"currency": "USD", "reference": "r"}] * 2),
+        payer.sends_tokens(*[SENT | {"reference": "r"}] * 2),
+    ):
+        assert answer.code == 400
+        assert ".reference is that of " in answer.message
+    assert payer.lists()["totalDocs"] == 0
+
+
+def test_any_number_of_items_may_be_without(payer: Payer) -> None:
+    assert payer.pays(ITEM, ITEM | {"reference": None}, ITEM).code == 200
+
+
+def test_references_differ_by_case(payer: Payer) -> None:
+    assert payer.pays(ITEM | {"reference": "r"}, ITEM | {"reference": "R"}).code == 200
+
+
+def test_two_accounts_may_use_the_same_reference(sandbox: Flask) -> None:
+    wanted = NewCryptoDisbursements("usdc-polygon", [Receiver(Decimal(5), WALLET, "r")])
+    with sandbox.app_context(), transaction() as session:
+        for user_id in (USER_ID, add_account(session).user_id):
+            assert disburse(session, user_id, wanted).total_receiver == 1
+
+
+def _race(apps: list[Flask]) -> list[int]:
+    """Batches that share their references in opposite orders, all at once; the codes they are answered with."""
+    barrier, codes = Barrier(len(apps)), []
+
+    def run(app: Flask, place: int) -> None:
+        items = [ITEM | {"reference": f"r-{number}"} for number in range(20)]
+        payer = Payer(app)
+        barrier.wait()
+        codes.append(payer.pays(*items[:: 1 if place % 2 else -1]).code)
+
+    threads = [Thread(target=run, args=(app, place)) for place, app in enumerate(apps)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sorted(codes)
+
+
+def test_of_batches_at_once_that_share_references_one_is_made(sandbox: Flask) -> None:
+    assert _race([sandbox] * 4) == [200, 400, 400, 400]
+
+
+def test_that_holds_for_processes_on_one_postgresql() -> None:
+    with running_server() as address:
+        apps = [create_sandbox(database=address) for _ in range(4)]
+        assert _race(apps) == [200, 400, 400, 400]
+        assert Payer(apps[0]).lists()["totalDocs"] == 20
+        Payer(apps[1]).sends_one()
+        made = Payer(apps[1]).pays_one(currency="JPY", amount=1000)
+        assert Payer(apps[2]).forces(made).code == 200
+        assert Payer(apps[3]).downloads(made).status_code == 200

@@ -1,0 +1,170 @@
+"""`POST /v2/disbursement/fiat`: every field, whom it pays, and that a batch is all or nothing."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import Merchant
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.disbursements.payers import RECIPIENTS, Payer, given
+
+ADA = RECIPIENTS["USD"]
+ITEM = {"recipientId": ADA, "amount": 12.5}
+
+
+def test_the_answer_holds_the_batch(payer: Payer) -> None:
+    batch = payer.pays(ITEM | {"reference": "r-1", "note": "May"}, {"recipient": given(), "amount": 20}).data
+    assert set(batch) == {"totalRecipient", "disburseData", "sumFees", "sumAmount"}
+    assert (batch["totalRecipient"], batch["sumAmount"]) == (2, Decimal("32.50"))
+    assert set(batch["disburseData"][0]) == {
+        *("disbursementId", "groupId", "recipient", "currency", "amount", "status", "feeAmount", "feePercentage"),
+        *("activityHistory", "reference"),
+    }
+
+
+def test_a_new_disbursement_is_pending_and_so_is_its_history(payer: Payer) -> None:
+    item = payer.pays(ITEM).data["disburseData"][0]
+    assert item["status"] == "pending"
+    assert [(entry["activity"], entry["status"]) for entry in item["activityHistory"]] == [
+        ("Disburse requested", "pending"),
+        ("Recipient validated", "pending"),
+    ]
+
+
+def test_a_batch_shares_one_group_and_the_next_has_another(payer: Payer) -> None:
+    def groups() -> set[str]:
+        return {item["groupId"] for item in payer.pays(ITEM, ITEM).data["disburseData"]}
+
+    first, second = groups(), groups()
+    assert len(first) == len(second) == 1
+    assert first != second
+
+
+def test_a_saved_recipient_is_shown_with_its_bank(payer: Payer) -> None:
+    recipient = payer.pays(ITEM).data["disburseData"][0]["recipient"]
+    assert recipient == {
+        "recipientId": ADA,
+        "email": "ada@example.com",
+        "name": "Ada Example",
+        "bank": {
+            "bankName": "First Sandbox Bank",
+            "accountName": "Ada Example",
+            "accountNumber": "4000123412",
+            "bankCode": "us_first_sandbox",
+            "currency": "USD",
+            "country": "United States",
+        },
+    }
+
+
+def test_a_given_recipient_shows_what_it_was_given_with(payer: Payer) -> None:
+    recipient = payer.pays({"recipient": given(name=None), "amount": 5}).data["disburseData"][0]["recipient"]
+    assert recipient == {
+        "bank": {
+            "bankName": "Some Bank",
+            "accountName": "Z. Quist",
+            "accountNumber": "00991",
+            "bankCode": "us_first_sandbox",
+            "currency": "USD",
+        }
+    }
+
+
+def test_the_past_keeps_a_recipient_that_is_deleted(sandbox: Flask, payer: Payer) -> None:
+    made = payer.pays_one()
+    assert Merchant(sandbox).calls("DELETE", f"/v1/recipient/{ADA}").code == 200
+    assert payer.sees(made)["recipient"]["name"] == "Ada Example"
+
+
+@pytest.mark.parametrize(
+    ("item", "field"),
+    [
+        pytest.param({"amount": 5}, "disburseData[0]", id="no-recipient"),
+        pytest.param(ITEM | {"recipient": given()}, "disburseData[0]", id="both-recipients"),
+        pytest.param(ITEM | {"recipientId": "0" * 24}, "disburseData[0].recipientId", id="unknown-recipient"),
+        pytest.param(
+            ITEM | {"recipientId": RECIPIENTS["EUR"]}, "disburseData[0].recipientId", id="account-in-another-currency"
+        ),
+        pytest.param({"recipientId": ADA}, "disburseData[0].amount", id="no-amount"),
+        pytest.param(ITEM | {"amount": 0}, "disburseData[0].amount", id="zero"),
+        pytest.param(ITEM | {"amount": -1}, "disburseData[0].amount", id="negative"),
+        pytest.param(ITEM | {"amount": "5"}, "disburseData[0].amount", id="amount-as-text"),
+        pytest.param(ITEM | {"amount": 1.005}, "disburseData[0].amount", id="more-decimals-than-the-currency"),
+        pytest.param(ITEM | {"amount": 0.99}, "disburseData[0].amount", id="below-the-minimum"),
+        pytest.param(ITEM | {"amount": 250000.01}, "disburseData[0].amount", id="above-the-maximum"),
+        pytest.param(ITEM | {"reference": ""}, "disburseData[0].reference", id="empty-reference"),
+        pytest.param(ITEM | {"reference": 5}, "disburseData[0].reference", id="reference-no-text"),
+        pytest.param(ITEM | {"note": "x" * 501}, "disburseData[0].note", id="long-note"),
+        pytest.param({"recipient": {}, "amount": 5}, "disburseData[0].recipient.bank", id="no-bank"),
+        pytest.param("x", "disburseData[0]", id="no-object"),
+    ],
+)
+def test_a_wrong_item_is_refused_naming_the_field(payer: Payer, item: Any, field: str) -> None:
+    refused = payer.sends("POST", "/v2/disbursement/fiat", {"currency": "USD", "disburseData": [item]})
+    assert (refused.code, refused.body["error"]) == (400, "Bad Request")
+    assert refused.message.split()[0] == field
+
+
+@pytest.mark.parametrize("field", ["bankName", "accountName", "accountNumber", "bankCode"])
+def test_a_given_bank_needs_all_of_its_fields(payer: Payer, field: str) -> None:
+    recipient = given()
+    del recipient["bank"][field]
+    refused = payer.pays({"recipient": recipient, "amount": 5})
+    assert refused.message == f"disburseData[0].recipient.bank.{field} is required."
+
+
+def test_the_bank_code_must_be_of_the_method_list_of_the_currency(payer: Payer) -> None:
+    for code in ("nowhere", "fr_banque_du_sable"):
+        refused = payer.pays({"recipient": given(bankCode=code), "amount": 5})
+        assert refused.code == 400
+        assert refused.message.startswith("disburseData[0].recipient.bank.bankCode leads to no bank of the USD")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        pytest.param({"disburseData": [ITEM]}, "currency", id="no-currency"),
+        pytest.param({"currency": "usd", "disburseData": [ITEM]}, "currency", id="no-currency-code"),
+        pytest.param({"currency": "USD"}, "disburseData", id="no-items"),
+        pytest.param({"currency": "USD", "disburseData": []}, "disburseData", id="empty"),
+        pytest.param({"currency": "USD", "disburseData": ITEM}, "disburseData", id="no-list"),
+    ],
+)
+def test_a_wrong_body_is_refused_naming_the_field(payer: Payer, body: Any, field: str) -> None:
+    refused = payer.sends("POST", "/v2/disbursement/fiat", body)
+    assert (refused.code, refused.message.split()[0]) == (400, field)
+
+
+def test_the_limits_themselves_are_allowed(payer: Payer) -> None:
+    assert payer.pays(ITEM | {"amount": 1}, ITEM | {"amount": 250000}).code == 200
+
+
+def test_one_wrong_item_and_nothing_is_made(payer: Payer) -> None:
+    refused = payer.pays(ITEM, ITEM, ITEM | {"amount": 0.5})
+    assert refused.message.split()[0] == "disburseData[2].amount"
+    assert payer.lists()["totalDocs"] == 0
+
+
+def test_the_fee_is_flat_plus_percentage_rounded_up_to_a_unit(payer: Payer) -> None:
+    def fee(currency: str, amount: Any) -> Any:
+        item = {"recipientId": RECIPIENTS[currency], "amount": amount}
+        return payer.pays(item, currency=currency).data["disburseData"][0]["feeAmount"]
+
+    assert fee("USD", 10) == Decimal("0.51")
+    assert fee("USD", 10.01) == Decimal("0.52")
+    assert fee("JPY", 1000) == 166
+    assert fee("IDR", 123456.78) == Decimal("2500.00")
+
+
+def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
+    assert Merchant(sandbox).calls("POST", "/v2/disbursement/fiat", b"{}").code == 401
+
+
+def test_unknown_disbursement_status_code(make_sandbox: MakeSandbox) -> None:
+    payer = Payer(make_sandbox(disbursement_status_code="201"))
+    assert payer.pays(ITEM).code == 201
+    assert payer.pays_v1(ITEM | {"currency": "USD"}).code == 201

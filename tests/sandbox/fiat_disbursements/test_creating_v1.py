@@ -1,0 +1,77 @@
+"""`POST /v1/disbursement/fiat`: saved recipients, a currency for each item, sums for each currency."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import Merchant
+from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
+
+
+def item(currency: str = "USD", amount: Any = 100, **more: Any) -> dict[str, Any]:
+    return {"currency": currency, "recipientId": RECIPIENTS[currency], "amount": amount} | more
+
+
+def test_the_answer_sums_up_each_currency(payer: Payer) -> None:
+    batch = payer.pays_v1(item(), item("JPY", 1000), item(amount=20.5)).data
+    assert set(batch) == {"totalRecipient", "disburseData", "sumFees", "sumAmount"}
+    assert batch["totalRecipient"] == 3
+    assert batch["sumAmount"] == [
+        {"currency": "USD", "totalAmount": Decimal("120.50")},
+        {"currency": "JPY", "totalAmount": 1000},
+    ]
+    assert batch["sumFees"] == [
+        {"currency": "USD", "totalAmount": Decimal("1.13")},
+        {"currency": "JPY", "totalAmount": 166},
+    ]
+
+
+def test_an_item_shows_reference_and_note_and_no_group(payer: Payer) -> None:
+    shown = payer.pays_v1(item(reference="r-1", note="May")).data["disburseData"][0]
+    assert set(shown) == {
+        *("disbursementId", "recipient", "currency", "amount", "status", "feeAmount", "feePercentage"),
+        *("reference", "note"),
+    }
+    assert (shown["reference"], shown["note"], shown["status"]) == ("r-1", "May", "pending")
+    assert "groupId" not in payer.sees(shown["disbursementId"])
+
+
+def test_a_recipient_whose_bank_has_no_method_is_not_found_as_the_interface_words_it(payer: Payer) -> None:
+    for wrong in (item() | {"currency": "EUR"}, item() | {"currency": "CHF"}):
+        refused = payer.pays_v1(wrong)
+        assert refused.body == {"statusCode": 400, "error": "Not Found", "message": "Payment method not found"}
+
+
+def test_a_recipient_at_a_bank_off_the_list_cannot_be_paid(sandbox: Flask, payer: Payer) -> None:
+    body = (
+        b'{"name": "Kim", "email": "kim@example.com", "address": "1", "city": "C", "postCode": "1", "bank":'
+        b' {"accountName": "Kim", "currency": "USD", "country": "United States", "bankName": "Elsewhere"}}'
+    )
+    made = Merchant(sandbox).calls("POST", "/v1/recipient", body).data["id"]
+    assert payer.pays_v1(item() | {"recipientId": made}).message == "Payment method not found"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        pytest.param({"currency": None}, "disburseData[1].currency", id="no-currency"),
+        pytest.param({"currency": "usd"}, "disburseData[1].currency", id="no-currency-code"),
+        pytest.param({"recipientId": None}, "disburseData[1].recipientId", id="no-recipient"),
+        pytest.param({"recipientId": "0" * 24}, "disburseData[1].recipientId", id="unknown-recipient"),
+        pytest.param({"amount": None}, "disburseData[1].amount", id="no-amount"),
+        pytest.param({"amount": 0}, "disburseData[1].amount", id="zero"),
+        pytest.param({"amount": 0.01}, "disburseData[1].amount", id="below-the-minimum"),
+    ],
+)
+def test_a_wrong_item_is_refused_and_nothing_is_made(payer: Payer, wrong: dict[str, Any], field: str) -> None:
+    refused = payer.pays_v1(item(), item() | wrong)
+    assert (refused.code, refused.message.split()[0]) == (400, field)
+    assert payer.lists()["totalDocs"] == 0
+
+
+def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
+    assert Merchant(sandbox).calls("POST", "/v1/disbursement/fiat", b"{}").code == 401

@@ -1,0 +1,49 @@
+"""`GET /v1/disbursement/fiat/payment-method`: which banks can be paid, within which limits, at what price."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import Merchant
+from tests.sandbox.disbursements.payers import Payer
+
+PATH = "/v1/disbursement/fiat/payment-method"
+
+
+def test_every_method_has_limits_and_fees(payer: Payer) -> None:
+    methods = payer.sends("GET", PATH).data
+    for method in methods:
+        assert set(method) == {
+            *("currency", "bankCode", "bankName", "minAmount", "maxAmount", "feeFlat", "feePercentage"),
+        }
+        assert 0 < method["minAmount"] < method["maxAmount"]
+    assert {len(method["currency"]) for method in methods} == {3}
+
+
+def test_bank_codes_are_lowercase_snake_case_and_unique(payer: Payer) -> None:
+    codes = [method["bankCode"] for method in payer.sends("GET", PATH).data]
+    assert len(set(codes)) == len(codes)
+    assert all(code.replace("_", "").isalpha() and code == code.lower() for code in codes)
+
+
+def test_the_currency_filters(payer: Payer) -> None:
+    methods = payer.sends("GET", f"{PATH}?currency=KWD").data
+    assert [method["bankCode"] for method in methods] == ["kw_al_marsa"]
+    assert methods[0]["feeFlat"] == Decimal("0.150")
+
+
+def test_a_currency_without_methods_has_an_empty_list(payer: Payer) -> None:
+    assert payer.sends("GET", f"{PATH}?currency=CHF").data == []
+
+
+@pytest.mark.parametrize("currency", ["usd", "XXX", "usdc-polygon", "DOLLARS"])
+def test_what_is_no_currency_is_refused(payer: Payer, currency: str) -> None:
+    refused = payer.sends("GET", f"{PATH}?currency={currency}")
+    assert (refused.code, refused.message.split()[0]) == (400, "currency")
+
+
+def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
+    assert Merchant(sandbox).calls("GET", PATH).code == 401

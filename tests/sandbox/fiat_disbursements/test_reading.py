@@ -1,0 +1,117 @@
+"""`GET /v1/disbursement/fiat` and one of its records: every filter, the order, the pages."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox.accounts import add_account
+from flask_paycheckout.sandbox.database import transaction
+from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.disbursements.payers import Payer
+
+PAGE_FIELDS = {
+    *("docs", "totalDocs", "offset", "limit", "totalPages", "page", "pagingCounter"),
+    *("hasPrevPage", "hasNextPage", "prevPage", "nextPage"),
+}
+
+
+def test_a_record_holds_every_field(payer: Payer) -> None:
+    record = payer.sees(payer.pays_one(reference="r-1", note="May"))
+    assert set(record) == {
+        *("disbursementId", "groupId", "recipient", "amount", "currency", "feeAmount", "feePercentage", "status"),
+        *("createdBy", "activityHistory", "reference", "note", "createdAt", "updatedAt"),
+    }
+    assert (record["amount"], record["reference"], record["note"]) == (Decimal("12.50"), "r-1", "May")
+
+
+def test_an_unknown_id_is_not_found(payer: Payer) -> None:
+    assert payer.reads("/v1/disbursement/fiat/none").code == 404
+
+
+def test_a_crypto_disbursement_is_no_fiat_one(payer: Payer) -> None:
+    made = payer.sends_one()
+    assert payer.reads(f"/v1/disbursement/fiat/{made}").code == 404
+    assert payer.lists()["totalDocs"] == 0
+
+
+def test_ten_records_a_page_by_default_in_the_order_of_their_making(payer: Payer) -> None:
+    made = [payer.pays_one() for _ in range(12)]
+    page = payer.lists()
+    assert set(page) == PAGE_FIELDS
+    assert (page["limit"], page["totalDocs"], page["totalPages"], page["nextPage"]) == (10, 12, 2, 2)
+    assert [record["disbursementId"] for record in page["docs"]] == made[:10]
+    assert payer.ids_listed("page=2") == made[10:]
+
+
+def test_the_limit_is_the_page_size(payer: Payer) -> None:
+    made = [payer.pays_one() for _ in range(3)]
+    assert payer.ids_listed("limit=2") == made[:2]
+    assert payer.ids_listed("limit=2&page=2") == made[2:]
+
+
+def test_the_order_turns_around_with_a_minus(payer: Payer) -> None:
+    made = [payer.pays_one() for _ in range(3)]
+    assert payer.ids_listed("sort=createdAt") == made
+    assert payer.ids_listed("sort=-createdAt") == made[::-1]
+
+
+def test_items_of_one_batch_keep_their_order_over_pages(payer: Payer) -> None:
+    batch = payer.pays(*[{"recipientId": "5a6d00000000000000000101", "amount": 5}] * 7).data["disburseData"]
+    pages = [payer.ids_listed(f"limit=3&page={page}") for page in (1, 2, 3)]
+    assert [made for page in pages for made in page] == [item["disbursementId"] for item in batch]
+
+
+def test_sorting_by_the_last_change(payer: Payer, tester: Tester) -> None:
+    first, second = payer.pays_one(), payer.pays_one()
+    tester.advances(minutes=1)
+    payer.forces(first)
+    assert payer.ids_listed("sort=updatedAt") == [second, first]
+    assert payer.ids_listed("sort=-updatedAt") == [first, second]
+
+
+def test_filters_by_id_status_and_currency_all_hold(payer: Payer) -> None:
+    dollars, yen, settled = payer.pays_one(), payer.pays_one(1000, "JPY"), payer.pays_one()
+    payer.forces(settled)
+    assert payer.ids_listed(f"disbursementId={yen}") == [yen]
+    assert payer.ids_listed("status=completed") == [settled]
+    assert payer.ids_listed("status=pending") == [dollars, yen]
+    assert payer.ids_listed("status=failed") == []
+    assert payer.ids_listed("currency=USD") == [dollars, settled]
+    assert payer.ids_listed("currency=USD&status=pending") == [dollars]
+    assert payer.ids_listed(f"currency=USD&disbursementId={yen}") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["status=done", "currency=usd", "sort=amount", "limit=0", "limit=x", "page=0", "status=pending&status=failed"],
+)
+def test_a_wrong_query_is_refused_naming_the_parameter(payer: Payer, query: str) -> None:
+    refused = payer.reads(f"/v1/disbursement/fiat?{query}")
+    assert refused.code == 400
+    assert refused.message.startswith(query.split("=")[0])
+
+
+def test_another_account_sees_nothing_of_it(sandbox: Flask, payer: Payer) -> None:
+    made = payer.pays_one()
+    with sandbox.app_context(), transaction() as session:
+        stranger = add_account(session)
+        client_id, secret = stranger.client_id, stranger.client_secret
+    other = Merchant(sandbox, secret, client_id)
+    assert other.calls("GET", f"/v1/disbursement/fiat/{made}").code == 404
+    assert other.calls("GET", f"/v1/disbursement/fiat/{made}/report").code == 404
+    assert other.calls("GET", "/v1/disbursement/fiat").data["totalDocs"] == 0
+
+
+def test_it_asks_for_a_signature(sandbox: Flask) -> None:
+    for path in ("/v1/disbursement/fiat", "/v1/disbursement/fiat/none"):
+        assert sandbox.test_client().get(path).status_code == 401
+
+
+def test_unknown_fiat_list_array(make_sandbox: MakeSandbox) -> None:
+    payer = Payer(make_sandbox(fiat_list="array"))
+    made = [payer.pays_one() for _ in range(3)]
+    assert [record["disbursementId"] for record in payer.lists("limit=2&sort=-createdAt")] == made[:0:-1]

@@ -1,0 +1,134 @@
+"""`GET /v1/disbursement/fiat/{disbursementId}/report`: the transfer proof."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from flask import Flask
+from pypdf import PdfReader
+
+from tests.sandbox.actors import Tester
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.disbursements.payers import Payer, given
+
+NAMES = {
+    "latin": "Zoë Łukasiewicz Ångström",
+    "greek-and-cyrillic": "Ξένη Παπαδοπούλου Ольга Їжакевич",
+    "chinese-and-japanese": "王小明 砂場ひらがなカタカナ",
+    "korean": "김철수 뷁",
+    "thai": "สมชาย ใจดี",
+    "georgian-armenian-ethiopic": "ქართული Հայերեն አማርኛ",
+}
+# Shaped and turned around on paper: what is read back is the letters, in the order of the page.
+SHAPED = {
+    "arabic": "محمد القاسم",
+    "hebrew": "שרה כהן",
+    "devanagari": "किरण श्रीवास्तव",
+    "south-asian": "தமிழ் తెలుగు ಕನ್ನಡ മലയാളം සිංහල বাংলা ગુજરાતી ਪੰਜਾਬੀ ଓଡ଼ିଆ",
+    "south-east-asian": "ລາວ ខ្មែរ မြန်မာ ދިވެހި",
+}
+
+
+def proof_of(payer: Payer, name: str = "Ada", **more: Any) -> PdfReader:
+    """The proof of a completed disbursement to somebody of that name."""
+    batch = payer.pays({"recipient": given() | {"name": name}, "amount": 1234.5} | more).data
+    made = batch["disburseData"][0]["disbursementId"]
+    payer.forces(made)
+    response = payer.downloads(made)
+    assert response.status_code == 200, response.data
+    return PdfReader(io.BytesIO(response.data))
+
+
+def text_of(proof: PdfReader) -> str:
+    return "".join(page.extract_text() for page in proof.pages).replace("\n", " ")
+
+
+def test_it_is_a_pdf_attachment_named_after_the_disbursement(payer: Payer) -> None:
+    made = payer.pays_one()
+    payer.forces(made)
+    response = payer.downloads(made)
+    assert (response.status_code, response.content_type) == (200, "application/pdf")
+    assert response.headers["Content-Disposition"] == f'attachment; filename="disbursement-{made}.pdf"'
+    assert response.data.startswith(b"%PDF-")
+
+
+def test_it_says_who_got_what_and_when(payer: Payer) -> None:
+    made = payer.pays_one(1234.5, reference="INV-7", note="Salary for May")
+    payer.forces(made)
+    text = text_of(PdfReader(io.BytesIO(payer.downloads(made).data)))
+    record = payer.sees(made)
+    for expected in (made, "INV-7", "Salary for May", "Ada Example", "4000123412", "1,234.50 USD", "Completed"):
+        assert expected in text
+    assert f"{record['feeAmount']} USD" in text
+    assert f"{record['amount'] + record['feeAmount']:,} USD" in text
+    assert record["createdAt"][:10] in text
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+def test_it_prints_names_in_any_script(payer: Payer, name: str) -> None:
+    assert name in text_of(proof_of(payer, name))
+
+
+@pytest.mark.parametrize("name", SHAPED.values(), ids=SHAPED.keys())
+def test_it_prints_names_whose_letters_are_shaped(payer: Payer, name: str) -> None:
+    text = text_of(proof_of(payer, name))
+    assert set(name) <= set(text)
+    assert "U+" not in text
+
+
+def test_a_character_that_no_font_has_is_printed_as_its_number(payer: Payer) -> None:
+    assert "Kim U+1F600" in text_of(proof_of(payer, "Kim \N{GRINNING FACE}"))
+
+
+@pytest.mark.parametrize("letter", ["W", "字"])
+def test_the_longest_texts_still_make_one_page(payer: Payer, letter: str) -> None:
+    recipient = given(accountName=letter * 200, bankName=letter * 200) | {"name": letter * 200}
+    proof = proof_of(payer, recipient=recipient, reference=letter * 200, note=letter * 500)
+    assert len(proof.pages) == 1
+    assert text_of(proof).replace(" ", "").count(letter) >= 1300
+
+
+def test_all_of_its_fonts_are_inside(payer: Payer) -> None:
+    fonts: Any = proof_of(payer, "Ada 王 김").pages[0]["/Resources"]["/Font"]  # type: ignore[index]
+    for font in fonts.values():
+        descriptor = font.get_object()["/DescendantFonts"][0].get_object()["/FontDescriptor"]
+        assert "/FontFile2" in descriptor
+
+
+def test_the_same_disbursement_has_the_same_proof(payer: Payer) -> None:
+    made = payer.pays_one()
+    payer.forces(made)
+    assert payer.downloads(made).data == payer.downloads(made).data
+
+
+def test_an_unknown_disbursement_is_not_found(payer: Payer) -> None:
+    refused = payer.reads("/v1/disbursement/fiat/none/report")
+    assert refused.body == {"statusCode": 404, "error": "Not Found", "message": "Disbursement not found"}
+
+
+def test_a_crypto_disbursement_has_none(payer: Payer) -> None:
+    made = payer.sends_one()
+    payer.forces(made)
+    assert payer.reads(f"/v1/disbursement/fiat/{made}/report").message == "Disbursement not found"
+
+
+@pytest.mark.parametrize("status", ["pending", "failed"])
+@pytest.mark.parametrize("code", ["400", "404", "409"])
+def test_unknown_report_of_unfinished(make_sandbox: MakeSandbox, status: str, code: str) -> None:
+    payer = Payer(make_sandbox(report_of_unfinished=code))
+    made = payer.pays_one()
+    payer.forces(made, status)
+    assert payer.reads(f"/v1/disbursement/fiat/{made}/report").code == int(code)
+
+
+def test_it_asks_for_a_signature(sandbox: Flask) -> None:
+    assert sandbox.test_client().get("/v1/disbursement/fiat/none/report").status_code == 401
+
+
+def test_the_request_log_does_not_hold_the_document(payer: Payer, tester: Tester) -> None:
+    made = payer.pays_one()
+    payer.forces(made)
+    size = len(payer.downloads(made).data)
+    assert tester.requests()[0]["answerBody"] == f"(application/pdf, {size} bytes)"
