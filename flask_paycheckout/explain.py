@@ -206,7 +206,9 @@ def _event_line(event: EventStory) -> str:
     if event.delivered_at is not None:
         told = f"delivered {_moment(event.delivered_at)}"
     else:
-        told = f"not delivered yet, tried {event.attempts} times" + (f"; {event.last_error}" if event.last_error else "")
+        told = f"not delivered yet, tried {event.attempts} times" + (
+            f"; {event.last_error}" if event.last_error else ""
+        )
     return f"  {_moment(event.occurred_at)}  {event.name} of {event.checkout_id}: {told}"
 
 
