@@ -52,7 +52,7 @@ def log_request(response: Response | None) -> None:
         client_id=_text(request.headers.get("X-Client-ID", "").encode()) or None,
         request_body=masked(_text(g.get("body", b""))),
         status=None if response is None else response.status_code,
-        answer_body="" if response is None else masked(_text(response.get_data())),
+        answer_body="" if response is None else _answer_text(response),
         fault=g.get("fault_kind"),
         signed_string=g.get("rejected_string"),
     )
@@ -61,6 +61,12 @@ def log_request(response: Response | None) -> None:
         session.flush()
         if entry.number % _SWEEP_EVERY == 0:
             session.execute(delete(LoggedRequest).where(LoggedRequest.number <= entry.number - KEPT))
+
+
+def _answer_text(response: Response) -> str:
+    if response.mimetype == "application/pdf":
+        return f"({response.mimetype}, {len(response.get_data())} bytes)"
+    return masked(_text(response.get_data()))
 
 
 def masked(text: str) -> str:
