@@ -11,15 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import CursorResult, DateTime, Dialect, Engine, String, UpdateBase, event, text
+from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import QueuePool
+from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeDecorator
 
 # One database in memory per world. The path is never opened; written like this, Flask-SQLAlchemy leaves the choice of
@@ -133,6 +136,30 @@ def transaction() -> Iterator[Session]:
         raise
     finally:
         session.close()
+
+
+def make_tables(session: Session, *, is_new: bool) -> None:
+    """The tables that are not there yet: all of them, when nobody has seen this database before."""
+    if is_new and session.get_bind().dialect.name == "sqlite":
+        # Straight to the driver: this is half of what a world in memory costs.
+        cursor = session.connection().connection.cursor()
+        for statement in _sqlite_schema():
+            cursor.execute(statement)
+        cursor.close()
+    else:
+        Table.metadata.create_all(session.connection(), checkfirst=not is_new)
+
+
+@cache
+def _sqlite_schema() -> tuple[str, ...]:
+    """Every CREATE statement, written once per process."""
+    tables = Table.metadata.sorted_tables
+    making: list[ExecutableDDLElement] = [CreateTable(table) for table in tables]
+    making += [
+        CreateIndex(index) for table in tables for index in sorted(table.indexes, key=lambda index: str(index.name))
+    ]
+    dialect = SQLiteDialect()
+    return tuple(str(statement.compile(dialect=dialect)) for statement in making)
 
 
 def wait_for_other_processes(session: Session) -> None:

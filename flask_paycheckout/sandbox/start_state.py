@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.accounts import add_start_account
 from flask_paycheckout.sandbox.auth.start_user import add_start_user
-from flask_paycheckout.sandbox.database import Table, wait_for_other_processes
+from flask_paycheckout.sandbox.database import Table, make_tables, wait_for_other_processes
 from flask_paycheckout.sandbox.payment_methods import add_start_methods
 from flask_paycheckout.sandbox.recipients.start_recipients import add_start_recipients
 from flask_paycheckout.sandbox.settings import WorldSettings
@@ -28,7 +28,7 @@ class Beginning:
 def prepare(session: Session, world: World, beginning: Beginning, *, is_new: bool) -> None:
     """Make the tables and the start state, unless an earlier run left a world in this database."""
     wait_for_other_processes(session)
-    Table.metadata.create_all(session.connection(), checkfirst=not is_new)
+    make_tables(session, is_new=is_new)
     settings = None if is_new else session.execute(select(WorldSettings)).scalar_one_or_none()
     if settings is None:
         _begin(session, beginning)
