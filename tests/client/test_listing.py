@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flask_paycheckout.client import TransportFailed
+from flask_paycheckout.client import NotFound, TransportFailed
 from flask_paycheckout.client.envelope import data_of
 from flask_paycheckout.client.records.fiat_disbursements import FiatDisbursement, FiatPaymentMethod
 from flask_paycheckout.client.records.listing import ListReader
@@ -166,3 +166,10 @@ def test_a_list_of_100_records_takes_the_swift_way() -> None:
     page = FIAT.swift_page(success(paged(*docs)))
     assert page is not None
     assert [record.disbursement_id for record in page.docs] == [f"d{number}" for number in range(100)]
+
+
+@pytest.mark.parametrize(("status", "kind"), [(404, NotFound), (302, TransportFailed), (199, TransportFailed)])
+@pytest.mark.parametrize("data", [[samples.FIAT], paged(samples.FIAT)], ids=["plain", "paged"])
+def test_data_beside_a_refusal_is_no_list(status: int, kind: type[Exception], data: object) -> None:
+    with pytest.raises(kind):
+        Shop(Script(success(data, status)), count=0).fiat_disbursements.list()
