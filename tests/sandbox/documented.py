@@ -32,8 +32,8 @@ class Departures:
             return
         self.checked += 1
         described = _document_of(app)
-        responses = described["paths"][path_of(rule)][request.method.lower()]["responses"]
-        fault = fault_of(responses, described["components"], response)
+        operation = described["paths"].get(path_of(rule), {}).get(request.method.lower())
+        fault = "not in the document" if operation is None else fault_of(operation, described["components"], response)
         if fault is not None:
             self.seen.append(f"{request.method} {rule.rule} answered {response.status_code}: {fault}")
 
@@ -46,10 +46,10 @@ def _document_of(app: Flask) -> dict[str, Any]:
     return _KEPT[key]
 
 
-def fault_of(described: dict[str, Any], components: dict[str, Any], response: Response) -> str | None:
+def fault_of(operation: dict[str, Any], components: dict[str, Any], response: Response) -> str | None:
     """What is wrong with an answer; None when the document allows it."""
-    status = str(response.status_code)
-    allowed = described.get(status) or described.get(f"{status[0]}XX")
+    status, responses = str(response.status_code), operation["responses"]
+    allowed = responses.get(status) or responses.get(f"{status[0]}XX")
     if allowed is None:
         return "the document has no such status"
     content = allowed["content"].get(response.mimetype)
