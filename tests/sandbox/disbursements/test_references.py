@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from decimal import Decimal
 from threading import Barrier, Thread
 
+import sqlalchemy as sa
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
@@ -16,6 +18,9 @@ from tests.sandbox.postgres import running_server
 
 ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 5}
 SENT = {"receiverWalletAddress": WALLET, "amount": 5}
+
+#: Enough for batches in opposite orders to meet in the middle.
+SHARED = 300
 
 
 def test_a_reference_is_refused_a_second_time(payer: Payer) -> None:
@@ -64,7 +69,7 @@ def _race(apps: list[Flask]) -> list[int]:
     barrier, codes = Barrier(len(apps)), []
 
     def run(app: Flask, place: int) -> None:
-        items = [ITEM | {"reference": f"r-{number}"} for number in range(20)]
+        items = [ITEM | {"reference": f"r-{number}"} for number in range(SHARED)]
         payer = Payer(app)
         barrier.wait()
         codes.append(payer.pays(*items[:: 1 if place % 2 else -1]).code)
@@ -81,11 +86,26 @@ def test_of_batches_at_once_that_share_references_one_is_made(sandbox: Flask) ->
     assert _race([sandbox] * 4) == [200, 400, 400, 400]
 
 
+def _expect_the_later_batch_to_wait(first: Flask, second: Flask) -> None:
+    """It begins while the earlier one is not committed, and is told which of its items came too late."""
+    answers: list[str] = []
+    sends = Thread(target=lambda: answers.append(Payer(second).sends_tokens(SENT, SENT | {"reference": "w"}).message))
+    with first.app_context(), transaction() as session:
+        disburse(session, USER_ID, NewCryptoDisbursements("usdc-polygon", [Receiver(Decimal(5), WALLET, "w")]))
+        sends.start()
+        give_up = time.monotonic() + 20
+        while not session.execute(sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one():
+            assert time.monotonic() < give_up
+    sends.join()
+    assert answers[0].startswith("receivers[1].reference was used before")
+
+
 def test_that_holds_for_processes_on_one_postgresql() -> None:
     with running_server() as address:
         apps = [create_sandbox(database=address) for _ in range(4)]
         assert _race(apps) == [200, 400, 400, 400]
-        assert Payer(apps[0]).lists()["totalDocs"] == 20
+        assert Payer(apps[0]).lists()["totalDocs"] == SHARED
+        _expect_the_later_batch_to_wait(*apps[:2])
         Payer(apps[1]).sends_one()
         made = Payer(apps[1]).pays_one(currency="JPY", amount=1000)
         assert Payer(apps[2]).forces(made).code == 200
