@@ -14,11 +14,13 @@ Errors
     with the unknown `unspecified_messages`.
 Authentication
     Signed operations carry `X-Client-ID`, `X-Timestamp` (Unix seconds) and `X-Signature`; see `access.py` for the
-    formula. Operations guarded by an access token carry `Authorization: Bearer <token>`.
+    formula and for the table of which operation asks for what. Operations guarded by an access token carry
+    `Authorization: Bearer <token>`. A token is got in two steps: register or login mails a one-time password and
+    answers a verification token, verify-login exchanges both. Login and verify-login say `status` for `statusCode`.
 Paging
     Lists answer `docs`, `totalDocs`, `offset`, `limit`, `totalPages`, `page`, `pagingCounter`, `hasPrevPage`,
-    `hasNextPage`, `prevPage` and `nextPage` in `data`; ten items a page unless `limit` says otherwise. None of the
-    parts built so far is a list.
+    `hasNextPage`, `prevPage` and `nextPage` in `data`; ten items a page unless `limit` says otherwise,
+    sorted by `sort` (`createdAt` or `updatedAt`, reversed by a leading `-`). See `paging.py`.
 
 The tester's levers live below `/_sandbox/` (see `control.py`), the pages for people at `/` and `/checkout/<id>`.
 """
