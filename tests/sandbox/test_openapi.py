@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -44,6 +45,74 @@ def test_every_route_of_the_service_is_in_it(sandbox: Flask) -> None:
     routes = {rule.endpoint for rule in sandbox.url_map.iter_rules() if rule.rule.startswith(("/v1/", "/v2/"))}
     undeclared = routes - {view for _, _, view, _ in operations(sandbox)}
     assert not undeclared, "decorate these views with operation(), and return Answer[...] of their record"
+
+
+#: The operations of the interface, by the paths that its text gives them. Two answer at a second path as well.
+INTERFACE = """
+POST /v1/auth/register
+POST /v1/auth/login
+POST /v1/auth/verify-login
+GET /v1/disbursement/fiat
+GET /v1/disbursement/fiat/{}
+POST /v1/disbursement/fiat
+POST /v2/disbursement/fiat
+GET /v1/disbursement/fiat/payment-method
+GET /v1/disbursement/fiat/{}/report
+PATCH /v1/disbursement/{}
+POST /v1/disbursement/crypto
+GET /v1/disbursement/crypto/estimate
+POST /v1/checkout
+GET /v1/deposit/{}
+PATCH /v1/deposit/{}
+GET /v1/recipient
+GET /v1/recipient/{}
+POST /v1/recipient
+PATCH /v1/recipient/{}
+DELETE /v1/recipient/{}
+GET /v2/payment/quote
+GET /v2/payments
+GET /v2/payment/detail/{}
+POST /v2/payment
+GET /v1/reference/currencies
+GET /v1/reference/cryptos
+GET /v1/reference/banks
+GET /v1/reference/payment-methods
+"""
+SECOND_PATHS = {"GET /v2/payment", "DELETE /v1/recipient"}
+
+
+def test_it_has_the_28_operations_of_the_interface(described: dict[str, Any]) -> None:
+    listed = {
+        f"{method.upper()} {re.sub('{.*?}', '{}', path)}"
+        for path, item in described["paths"].items()
+        for method in item
+    }
+    assert len(listed - SECOND_PATHS) == 28
+    assert listed == set(INTERFACE.strip().splitlines()) | SECOND_PATHS
+
+
+def test_what_the_interface_calls_deprecated_is_marked(described: dict[str, Any]) -> None:
+    marked = {
+        f"{method.upper()} {path}"
+        for path, item in described["paths"].items()
+        for method, operation in item.items()
+        if operation["deprecated"]
+    }
+    others = {name for name in marked if "/v2/payment" not in name and "/v1/reference/" not in name}
+    assert others == {"POST /v1/disbursement/fiat"}
+    assert len(marked) == 10
+
+
+def test_every_time_in_a_record_is_a_date_time(described: dict[str, Any]) -> None:
+    times = {
+        (name, field): schema
+        for name, record in described["components"]["schemas"].items()
+        for field, schema in record.get("properties", {}).items()
+        if field.endswith(("At", "Date", "_date"))
+    }
+    assert times
+    for where, schema in times.items():
+        assert "date-time" in str(schema), where
 
 
 def test_the_control_interface_is_not_in_it(described: dict[str, Any]) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import msgspec
 
 from flask_paycheckout.sandbox.accounts import Account
 from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.ids import derived
-from flask_paycheckout.sandbox.records import Record
+from flask_paycheckout.sandbox.records import Moment, Record
 from flask_paycheckout.sandbox.world import unknown, world
 
 
@@ -34,13 +32,13 @@ class UserRecord(Record, frozen=True):
     role: str
     is_active: bool = msgspec.field(name="is_active")
     iskyc: bool = msgspec.field(name="iskyc")
-    created_at: datetime
-    updated_at: datetime
+    created_at: Moment
+    updated_at: Moment
     legal_full_name: str
     partner_id: str
     credentials: UserCredentials
-    invitation_date: datetime | None = msgspec.field(name="invitation_date", default=None)
-    invitation_expiration_date: datetime | None = msgspec.field(name="invitation_expiration_date", default=None)
+    invitation_date: Moment | None = msgspec.field(name="invitation_date", default=None)
+    invitation_expiration_date: Moment | None = msgspec.field(name="invitation_expiration_date", default=None)
     country: str | None = None
     country_code: str | None = None
     kyc_url: str | None = msgspec.field(name="kyc_url", default=None)

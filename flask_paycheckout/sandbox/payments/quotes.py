@@ -87,13 +87,14 @@ def exchange(amount_field: str, amount: Decimal, token_id: str, currency: str) -
         raise unworded(int(unknown("conversion_refused")), f"{token.id} is exchanged for {_list(token)} only.")
     if not is_divisible(amount, token.decimal):
         raise FieldError(f"{amount_field} has more than the {token.decimal} decimals of {token.id}; round it first.")
-    made = Exchange(token, currency, rate, rounded(amount, token.id), *_fees(token, amount))
+    made = Exchange(token, currency, rate, rounded(amount, token.id), *fees_of(token, amount))
     if made.received <= 0 or made.received_in_currency <= 0:
         raise unworded(400, f"{amount_field} is so small that nothing of it would arrive; send more.")
     return made
 
 
-def _fees(token: Token, amount: Decimal) -> tuple[Decimal, Decimal]:
+def fees_of(token: Token, amount: Decimal) -> tuple[Decimal, Decimal]:
+    """The exchange fee and the platform fee."""
     exact = (_WIDE.multiply(amount, share.scaleb(-2)) for share in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
     exchange_fee, platform_fee = (rounded(fee, token.id) for fee in exact)
     return exchange_fee, platform_fee

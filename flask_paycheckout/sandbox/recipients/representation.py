@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import msgspec
 
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.records import Record
+from flask_paycheckout.sandbox.records import Moment, Record
 from flask_paycheckout.sandbox.world import unknown
 
 
@@ -35,8 +33,8 @@ class RecipientRecord(Record, frozen=True):
     city: str
     address: str
     post_code: str
-    created_at: datetime
-    updated_at: datetime
+    created_at: Moment
+    updated_at: Moment
     recipient_type: str | None = None
     organization_id: str | None = None
     reference: str | None = None

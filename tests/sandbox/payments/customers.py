@@ -1,0 +1,59 @@
+"""Payments as a merchant quotes, makes and finds them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.sandbox.actors import Answer, Merchant
+
+RECIPIENT = "5a6d00000000000000000101"
+OTHER_RECIPIENT = "5a6d00000000000000000102"
+WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+STELLAR_WALLET = "GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN"
+
+
+def order(**fields: Any) -> dict[str, Any]:
+    """A body that is accepted, with fields changed, or left out where they are `...`."""
+    body = {
+        "walletAddress": WALLET,
+        "inputAmount": 100,
+        "senderName": "Sam Sender",
+        "senderEmail": "sam@example.com",
+        "receiverId": RECIPIENT,
+        "inputCurrency": "usdc-polygon",
+        "outputCurrency": "USD",
+    } | fields
+    return {name: value for name, value in body.items() if value is not ...}
+
+
+def sends(merchant: Merchant, **fields: Any) -> Answer:
+    return merchant.calls("POST", "/v2/payment", json.dumps(order(**fields)).encode())
+
+
+def makes(merchant: Merchant, **fields: Any) -> str:
+    """Makes a payment; gives its id."""
+    answer = sends(merchant, **fields)
+    assert answer.code == 201, answer
+    return str(answer.data["paymentId"])
+
+
+def quotes(merchant: Merchant, **query: Any) -> Answer:
+    asked = {"amount": 100, "inputCurrency": "usdc-polygon", "outputCurrency": "USD"} | query
+    return merchant.calls("GET", "/v2/payment/quote?" + urlencode({k: v for k, v in asked.items() if v is not ...}))
+
+
+def details(merchant: Merchant, payment_id: str) -> Answer:
+    return merchant.calls("GET", f"/v2/payment/detail/{payment_id}")
+
+
+def lists(merchant: Merchant, path: str = "/v2/payments", **query: Any) -> Answer:
+    return merchant.calls("GET", f"{path}?{urlencode(query)}" if query else path)
+
+
+def found(merchant: Merchant, **query: Any) -> list[str]:
+    """The ids that a list shows."""
+    answer = lists(merchant, **query)
+    assert answer.code == 200, answer
+    return [payment["paymentId"] for payment in answer.data["docs"]]

@@ -1,0 +1,160 @@
+"""`GET /v2/payments`, also at `/v2/payment`: every filter, the order and the pages."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import text
+
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.payments.requests import PaymentQuery
+from flask_paycheckout.sandbox.payments.rules import selection
+from flask_paycheckout.sandbox.payments.tables import ORDERING, lower_bound, sortable
+from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.payments.customers import OTHER_RECIPIENT, STELLAR_WALLET, found, lists, makes
+
+
+@pytest.fixture
+def both(merchant: Merchant, tester: Tester) -> tuple[str, str]:
+    """Two payments that differ in everything a filter looks at; the first one is processed, the second one pending."""
+    first = makes(merchant, reason="Rent", inputAmount=100)
+    tester.advances(minutes=6)
+    second = makes(
+        merchant,
+        **{"reason": "Wages", "inputAmount": 1500, "receiverId": OTHER_RECIPIENT, "outputCurrency": "EUR"},
+        **{"senderName": "Öz Müller", "senderEmail": "oz@example.org", "inputCurrency": "usdc-stellar"},
+        walletAddress=STELLAR_WALLET,
+    )
+    return first, second
+
+
+def test_a_listed_payment_has_the_fields_of_the_list(merchant: Merchant) -> None:
+    makes(merchant, reason="Rent", description="May")
+    (payment,) = lists(merchant).data["docs"]
+    assert set(payment) == {
+        *("id", "paymentId", "paymentType", "sender", "receiver", "inputAmount", "inputAmountExact", "inputCurrency"),
+        *("outputCurrency", "outputAmount", "outputAmountExact", "exchangeFees", "platformFees", "reason", "status"),
+        *("description", "organizationId", "organizationName", "blockchain", "payOutWallet", "expiredDate"),
+        *("createdAt", "updatedAt"),
+    }
+    assert set(payment["receiver"]) == {"id", "name", "email", "accountNumber", "bankName"}
+
+
+def test_both_paths_give_the_same_list(merchant: Merchant, both: tuple[str, str]) -> None:
+    assert lists(merchant, "/v2/payments").data == lists(merchant, "/v2/payment").data
+
+
+@pytest.mark.parametrize(
+    ("query", "which"),
+    [
+        pytest.param({}, "12", id="no-filter"),
+        pytest.param({"search": "SAM"}, "1", id="search-sender-name"),
+        pytest.param({"search": "example.ORG"}, "2", id="search-sender-email"),
+        pytest.param({"search": "öz mÜ"}, "2", id="search-beyond-ascii"),
+        pytest.param({"search": "ada"}, "1", id="search-receiver-name"),
+        pytest.param({"search": "accounts@brunel"}, "2", id="search-receiver-email"),
+        pytest.param({"search": "%"}, "", id="search-is-no-pattern"),
+        pytest.param({"status": "pending"}, "2", id="status-pending"),
+        pytest.param({"status": "processed"}, "1", id="status-processed"),
+        pytest.param({"status": "completed"}, "", id="status-completed"),
+        pytest.param({"status": "failed"}, "", id="status-failed"),
+        pytest.param({"reason": "Rent"}, "1", id="reason"),
+        pytest.param({"minInputAmount": "100"}, "12", id="least-input-included"),
+        pytest.param({"minInputAmount": "100.0000000000000000001"}, "2", id="least-input-finer-than-any-token"),
+        pytest.param({"maxInputAmount": "1499.99"}, "1", id="most-input"),
+        pytest.param({"maxInputAmount": "1500"}, "12", id="most-input-included"),
+        pytest.param({"minInputAmount": "99", "maxInputAmount": "101"}, "1", id="input-between"),
+        pytest.param({"minInputAmount": "-5"}, "12", id="least-below-zero"),
+        pytest.param({"maxInputAmount": "-5"}, "", id="most-below-zero"),
+        pytest.param({"minOutputAmount": "98.99"}, "12", id="least-output-included"),
+        pytest.param({"minOutputAmount": "99"}, "2", id="least-output"),
+        pytest.param({"maxOutputAmount": "1000"}, "1", id="most-output"),
+        pytest.param({"organizationId": "5a6d00000000000000000002"}, "12", id="organization-id"),
+        pytest.param({"organizationId": "another"}, "", id="other-organization-id"),
+        pytest.param({"organizationName": "Sandbox Shop"}, "12", id="organization-name"),
+        pytest.param({"organizationName": "Sandbox"}, "", id="other-organization-name"),
+        pytest.param({"blockchain": "stellar"}, "2", id="blockchain"),
+        pytest.param({"receiverName": "ada EXAMPLE"}, "1", id="receiver-name"),
+        pytest.param({"receiverName": "ada"}, "", id="part-of-a-receiver-name"),
+        pytest.param({"blockchain": "polygon", "status": "pending"}, "", id="filters-hold-together"),
+    ],
+)
+def test_a_filter_lets_through_what_it_names(
+    merchant: Merchant, both: tuple[str, str], query: dict[str, str], which: str
+) -> None:
+    assert found(merchant, **query) == [both[int(number) - 1] for number in which]
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"status": "done"}, "status"),
+        ({"minInputAmount": "many"}, "minInputAmount"),
+        ({"maxOutputAmount": "1e99"}, "maxOutputAmount"),
+        ({"limit": "0"}, "limit"),
+        ({"page": "0"}, "page"),
+        ({"sort": "amount"}, "sort"),
+        ({"search": ""}, "search"),
+    ],
+)
+def test_a_filter_that_means_nothing_is_refused_by_name(merchant: Merchant, query: dict[str, str], field: str) -> None:
+    refused = lists(merchant, **query)
+    assert refused.code == 400
+    assert refused.message.startswith(field)
+
+
+def test_payments_come_in_pages_of_ten(merchant: Merchant) -> None:
+    made = [makes(merchant) for _ in range(12)]
+    page = lists(merchant).data
+    assert (page["limit"], page["totalDocs"], page["totalPages"], page["nextPage"]) == (10, 12, 2, 2)
+    assert [payment["id"] for payment in page["docs"]] == made[:10]
+    assert found(merchant, page=2) == made[10:]
+    assert found(merchant, limit=5, page=3) == made[10:]
+
+
+def test_payments_are_sorted_by_creation_or_update(merchant: Merchant, tester: Tester) -> None:
+    older = makes(merchant)
+    tester.advances(minutes=1)
+    newer = makes(merchant)
+    assert found(merchant) == found(merchant, sort="createdAt") == [older, newer]
+    assert found(merchant, sort="-createdAt") == [newer, older]
+    tester.advances(minutes=4.5)
+    assert found(merchant, sort="updatedAt") == [newer, older]
+    assert found(merchant, sort="-updatedAt") == [older, newer]
+
+
+def test_amounts_as_text_sort_like_the_numbers() -> None:
+    amounts = [Decimal(text) for text in ("0.000000000000000001", "9", "10", "10.5", "99999", "1" + "0" * 29)]
+    keys = [sortable(amount) for amount in amounts]
+    assert keys == sorted(keys)
+    assert len({len(key) for key in keys}) == 1
+    assert lower_bound(Decimal("9.0000000000000000001")) == sortable(Decimal("9.000000000000000001"))
+
+
+@pytest.mark.parametrize(
+    ("query", "column"),
+    [
+        ({}, None),
+        ({"sort": "-updatedAt"}, None),
+        ({"status": "pending"}, "status"),
+        ({"status": "pending", "sort": "updatedAt"}, "status"),
+        ({"reason": "Rent"}, "reason"),
+        ({"blockchain": "polygon"}, "blockchain"),
+        ({"receiver_name": "Ada"}, "receiver_key"),
+        ({"organization_id": "x"}, "organization_id"),
+        ({"organization_name": "x"}, "organization_name"),
+    ],
+)
+def test_a_page_is_read_off_an_index_without_sorting(sandbox: Flask, query: dict[str, Any], column: str | None) -> None:
+    asked = PaymentQuery(**query)
+    with sandbox.app_context(), transaction() as session:
+        statement = ORDERING.apply(selection("user", asked), asked.sort).limit(10)
+        compiled = str(statement.compile(session.get_bind(), compile_kwargs={"literal_binds": True}))
+        plan = [row.detail for row in session.execute(text(f"EXPLAIN QUERY PLAN {compiled}"))]
+    looked_up = "user_id=?" if column is None else f"user_id=? AND {column}=?"
+    assert len(plan) == 1, plan
+    assert plan[0].startswith("SEARCH payment USING INDEX")
+    assert plan[0].endswith(f"({looked_up})")

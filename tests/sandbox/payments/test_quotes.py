@@ -1,0 +1,189 @@
+"""`GET /v2/payment/quote`: the formulas, the fields, and who may ask in which way."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from flask import Flask
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flask_paycheckout.sandbox.currencies import unit_of
+from flask_paycheckout.sandbox.payments.quotes import Exchange, fees_of
+from flask_paycheckout.sandbox.payments.rates import PER_DOLLAR, PRICES, rate_of
+from flask_paycheckout.sandbox.quotes import rounded
+from flask_paycheckout.sandbox.tokens import TOKENS, Token
+from tests.sandbox.actors import CLIENT_ID, Answer, Merchant, Tester, exact
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.payments.customers import makes, quotes
+
+TARGET = "/v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=USD"
+
+
+def test_a_quote_has_the_fields_of_its_record(merchant: Merchant) -> None:
+    quote = quotes(merchant).data
+    wallet = quote.pop("payout_wallet")
+    assert quote == {
+        "status": True,
+        "coin": "usdc-polygon",
+        "currency": "USD",
+        "amount": 100,
+        "rate_amount": Decimal("0.9979"),
+        "amount_in_currency": Decimal("99.79"),
+        "total_fee_percentage": Decimal("0.8"),
+        "total_fee_amount": Decimal("0.8"),
+        "total_fee_amount_in_currency": Decimal("0.80"),
+        "total_received_amount": Decimal("99.2"),
+        "total_received_amount_in_currency": Decimal("98.99"),
+    }
+    assert wallet.startswith("0x")
+
+
+@st.composite
+def exchanges(draw: st.DrawFn) -> Exchange:
+    token: Token = draw(st.sampled_from(TOKENS))
+    currency = draw(st.sampled_from(token.currencies))
+    amount = draw(st.integers(3, 10**30)) * unit_of(token.id)
+    rate = rate_of(token, currency)
+    assert rate is not None
+    return Exchange(token, currency, rate, rounded(amount, token.id), *fees_of(token, amount))
+
+
+@settings(deadline=None)
+@given(made=exchanges())
+def test_amounts_are_what_is_received_and_the_fee_in_both_currencies(made: Exchange) -> None:
+    assert Fraction(made.amount) == Fraction(made.received) + Fraction(made.fee)
+    in_currency = Fraction(made.received_in_currency) + Fraction(made.fee_in_currency)
+    assert Fraction(made.amount_in_currency) == in_currency
+    assert made.fee_in_currency >= 0
+
+
+@settings(deadline=None)
+@given(made=exchanges())
+def test_rounding_is_below_one_unit_and_in_favour_of_the_service(made: Exchange) -> None:
+    unit, cent = Fraction(unit_of(made.token.id)), Fraction(unit_of(made.currency))
+    amount, rate = Fraction(made.amount), Fraction(made.rate)
+    assert 0 <= Fraction(made.exchange_fee) - amount * 5 / 1000 < unit
+    assert 0 <= Fraction(made.platform_fee) - amount * 3 / 1000 < unit
+    assert 0 <= Fraction(made.received) * rate - Fraction(made.received_in_currency) < cent
+    assert 0 <= amount * rate - Fraction(made.amount_in_currency) < cent
+    assert Fraction(made.received_in_currency_exactly) == Fraction(made.received) * rate
+
+
+def test_every_token_has_a_price_and_every_currency_of_one_a_rate() -> None:
+    assert {token.price_id for token in TOKENS} == set(PRICES)
+    assert {currency for token in TOKENS for currency in token.currencies} <= set(PER_DOLLAR)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        pytest.param({"amount": ...}, "amount", id="no-amount"),
+        pytest.param({"amount": "0"}, "amount", id="zero"),
+        pytest.param({"amount": "-1"}, "amount", id="negative"),
+        pytest.param({"amount": "NaN"}, "amount", id="nan"),
+        pytest.param({"amount": "1_0"}, "amount", id="underscore"),
+        pytest.param({"amount": "1e9999"}, "amount", id="huge"),
+        pytest.param({"amount": "1.0000001"}, "amount", id="finer-than-the-token"),
+        pytest.param({"amount": "0.000001"}, "amount", id="nothing-would-be-left"),
+        pytest.param({"inputCurrency": ...}, "inputCurrency", id="no-input-currency"),
+        pytest.param({"inputCurrency": "USD"}, "inputCurrency", id="fiat-input-currency"),
+        pytest.param({"outputCurrency": ...}, "outputCurrency", id="no-output-currency"),
+        pytest.param({"outputCurrency": "usd"}, "outputCurrency", id="lower-case"),
+        pytest.param({"outputCurrency": "XAU"}, "outputCurrency", id="gold"),
+        pytest.param({"outputCurrency": "CHF"}, "usdc-polygon", id="pair-that-is-not-exchanged"),
+        pytest.param({"withLimit": "yes"}, "withLimit", id="no-flag"),
+    ],
+)
+def test_what_cannot_be_quoted_is_refused_by_name(merchant: Merchant, query: dict[str, Any], field: str) -> None:
+    refused = quotes(merchant, **query)
+    assert refused.code == 400
+    assert refused.message.startswith(field)
+
+
+def test_unknown_conversion_refused(make_sandbox: MakeSandbox) -> None:
+    assert quotes(Merchant(make_sandbox(conversion_refused="422")), outputCurrency="CHF").code == 422
+
+
+def asks(app: Flask, target: str = TARGET, **headers: str) -> Answer:
+    response = app.test_client().get(target, headers=headers)
+    return Answer(response.status_code, exact(response.data))
+
+
+def test_with_limit_the_client_id_alone_is_enough(sandbox: Flask) -> None:
+    assert asks(sandbox, f"{TARGET}&withLimit=true", **{"X-Client-ID": CLIENT_ID}).code == 200
+
+
+@pytest.mark.parametrize("more", ["", "&withLimit=false"])
+def test_without_limit_the_client_id_alone_is_not_enough(sandbox: Flask, more: str) -> None:
+    assert asks(sandbox, TARGET + more, **{"X-Client-ID": CLIENT_ID}).code == 401
+
+
+def test_with_limit_a_wrong_signature_is_refused_all_the_same(sandbox: Flask) -> None:
+    headers = {"X-Client-ID": CLIENT_ID, "X-Signature": "0" * 64}
+    assert asks(sandbox, f"{TARGET}&withLimit=true", **headers).code == 401
+
+
+def test_with_limit_an_unknown_client_is_refused(sandbox: Flask) -> None:
+    assert asks(sandbox, f"{TARGET}&withLimit=true", **{"X-Client-ID": "nobody"}).code == 401
+    assert asks(sandbox, f"{TARGET}&withLimit=true").code == 401
+
+
+@pytest.mark.parametrize("with_limit", ["true", "false", ...])
+def test_a_signed_caller_may_ask_in_every_way(merchant: Merchant, with_limit: Any) -> None:
+    assert quotes(merchant, withLimit=with_limit).code == 200
+
+
+def test_unknown_quote_credentials_signature(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(quote_credentials="signature")
+    assert asks(app, f"{TARGET}&withLimit=true", **{"X-Client-ID": CLIENT_ID}).code == 401
+    assert quotes(Merchant(app), withLimit="true").code == 200
+
+
+def test_with_limit_the_status_says_whether_the_day_has_room(make_sandbox: MakeSandbox) -> None:
+    merchant = Merchant(make_sandbox(daily_limit="1000"))
+    assert quotes(merchant, amount=1002, withLimit="true").data["status"] is True
+    assert quotes(merchant, amount=1003, withLimit="true").data["status"] is False
+    makes(merchant, inputAmount=600)
+    assert quotes(merchant, amount=402, withLimit="true").data["status"] is True
+    assert quotes(merchant, amount=403, withLimit="true").data["status"] is False
+
+
+def test_the_daily_limit_begins_anew_every_day(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(daily_limit="1000")
+    merchant = Merchant(app)
+    makes(merchant, inputAmount=1000)
+    assert quotes(merchant, withLimit="true").data["status"] is False
+    Tester(app).advances(hours=24)
+    assert quotes(merchant, withLimit="true").data["status"] is True
+
+
+def test_a_pure_quote_does_not_look_at_the_limit(make_sandbox: MakeSandbox) -> None:
+    merchant = Merchant(make_sandbox(daily_limit="1000"))
+    assert quotes(merchant, amount=5000, withLimit="false").data["status"] is True
+    assert quotes(merchant, amount=5000).data["status"] is True
+
+
+def test_unknown_quote_without_limit_flag_limited(make_sandbox: MakeSandbox) -> None:
+    merchant = Merchant(make_sandbox(daily_limit="1000", quote_without_limit_flag="limited"))
+    assert quotes(merchant, amount=5000).data["status"] is False
+    assert quotes(merchant, amount=5000, withLimit="false").data["status"] is True
+
+
+def test_unknown_daily_limit_off(make_sandbox: MakeSandbox) -> None:
+    merchant = Merchant(make_sandbox(daily_limit="off"))
+    assert quotes(merchant, amount=10**20, withLimit="true").data["status"] is True
+
+
+def test_unknown_quote_above_daily_limit_refused(make_sandbox: MakeSandbox) -> None:
+    merchant = Merchant(make_sandbox(daily_limit="1000", quote_above_daily_limit="refused"))
+    assert quotes(merchant, amount=5000, withLimit="true").code == 400
+
+
+def test_amounts_beyond_every_limit_still_add_up(merchant: Merchant) -> None:
+    for _ in range(3):
+        makes(merchant, inputAmount=10**29)
+    assert quotes(merchant, withLimit="true").data["status"] is False
