@@ -8,7 +8,7 @@ A request is declared as a frozen dataclass whose fields carry their kind:
         input_amount: Annotated[Decimal | None, Amount()] = None
 
 A field without a default is required. In bodies null is the same as leaving the field out, and fields that are not
-declared are ignored. `requests.py` reads requests by these declarations, `openapi.py` documents them.
+declared are ignored. `operations.py` reads requests by these declarations, `openapi.py` documents them.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ STATUSES = (PENDING, PROCESSED, COMPLETED, FAILED)
 MOST_ADDRESS = 100
 MOST_TEXT = 500
 
-# No token divides finer.
+# No token divides finer; and no currency has a billion times as many units as a token that is exchanged for it.
 _KEY_DECIMALS = 18
-_KEY_WIDTH = MOST_DIGITS + 1 + _KEY_DECIMALS
+_KEY_WIDTH = MOST_DIGITS + 9 + 1 + _KEY_DECIMALS
 _WIDE = Context(prec=120)
 
 

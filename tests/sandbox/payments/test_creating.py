@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from flask import Flask
 
+from flask_paycheckout.sandbox.currencies import TOKEN_DECIMALS
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.payments.customers import STELLAR_WALLET, details, makes, order, quotes, sends
+from tests.sandbox.payments.customers import STELLAR_WALLET, details, found, makes, order, quotes, sends
 
 FIELDS = {
     *("id", "paymentId", "paymentType", "sender", "receiver", "inputAmount", "inputAmountExact", "inputCurrency"),
@@ -248,3 +250,15 @@ def test_unknown_absent_fields_null(make_sandbox: MakeSandbox) -> None:
     payment = sends(Merchant(make_sandbox(absent_fields="null"))).data
     assert set(payment) == FIELDS | {"reason", "description", "transactionHash"}
     assert payment["transactionHash"] is None
+
+
+@pytest.mark.parametrize(("token", "currency"), [("usdc-bsc", "IDR"), ("eth-ethereum", "USD"), ("usdc-polygon", "INR")])
+def test_the_largest_amount_is_kept_with_every_digit(merchant: Merchant, token: str, currency: str) -> None:
+    amount = "9" * 30 + "." + "9" * TOKEN_DECIMALS[token]
+    body = json.dumps(order(inputCurrency=token, outputCurrency=currency)).replace("100,", f"{amount},", 1).encode()
+    payment = merchant.calls("POST", "/v2/payment", body).data
+    exact = Fraction(Decimal(amount)) - Fraction(payment["exchangeFees"]) - Fraction(payment["platformFees"])
+    rate = Fraction(quotes(merchant, inputCurrency=token, outputCurrency=currency).data["rate_amount"])
+    assert Fraction(payment["outputAmountExact"]) == exact * rate
+    assert len(f"{payment['outputAmountExact']:f}") <= 64
+    assert found(merchant, minOutputAmount="9" * 30) == [payment["id"]]
