@@ -35,6 +35,7 @@ from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox import customer
 from flask_paycheckout.sandbox.account_switches import read_switches, set_switches
+from flask_paycheckout.sandbox.clock import MOST_SECONDS
 from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.deposits.representation import represent
 from flask_paycheckout.sandbox.deposits.rules import NoSuchCheckout, NoSuchMethod, NotPossible
@@ -57,9 +58,6 @@ from flask_paycheckout.sandbox.webhooks import redeliver
 from flask_paycheckout.sandbox.world import world
 
 control = Blueprint("control", __name__, url_prefix="/_sandbox")
-
-# Ten years: far beyond anything that falls due, and far from the end of the calendar.
-_MOST_SECONDS = 10 * 366 * 24 * 3600
 
 
 @control.before_request
@@ -85,8 +83,8 @@ def read_time() -> Response:
 def advance() -> Response:
     """Move the virtual clock on and run what falls due."""
     seconds = optional_number(read_object(), "advanceSeconds")
-    if seconds is None or not 0 <= seconds <= _MOST_SECONDS:
-        raise FieldError(f"advanceSeconds must be a number from 0 to {_MOST_SECONDS}.")
+    if seconds is None or not 0 <= seconds <= MOST_SECONDS:
+        raise FieldError(f"advanceSeconds must be a number from 0 to {MOST_SECONDS}.")
     with transaction() as session:
         advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
     run_due()

@@ -55,6 +55,7 @@ def _begin() -> ResponseReturnValue | None:
         if world().shared_database:
             read_clock(session, world().clock)
         fault = take_fault(session, request.method, request.path)
+    g.arrived_at = world().clock.now()
     # Read here, so that an answer given before any endpoint ran leaves nothing unread on the connection.
     g.body = request.get_data()
     return None if fault is None else _strike(fault)

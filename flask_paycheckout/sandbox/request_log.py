@@ -31,6 +31,7 @@ class LoggedRequest(Table):
 
     number: Mapped[int] = mapped_column(primary_key=True)
     at: Mapped[datetime]
+    """When it arrived, so that a call comes before what it caused."""
     method: Mapped[str] = mapped_column(String(20))
     target: Mapped[str] = mapped_column(Text)
     client_id: Mapped[str | None] = mapped_column(Text)
@@ -46,7 +47,8 @@ class LoggedRequest(Table):
 def log_request(response: Response | None) -> None:
     """Keep the current request with its answer."""
     entry = LoggedRequest(
-        at=world().clock.now(),
+        # A request for another host was turned away before anything else was noted of it.
+        at=g.get("arrived_at") or world().clock.now(),
         method=request.method[:20],
         target=_text(request.full_path.removesuffix("?").encode()),
         client_id=_text(request.headers.get("X-Client-ID", "").encode()) or None,

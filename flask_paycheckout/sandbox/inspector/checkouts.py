@@ -1,0 +1,54 @@
+"""`GET /inspector/checkouts/<id>`: one checkout, its deposit, and what happened to them."""
+
+from __future__ import annotations
+
+from flask import Response
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.checkouts.tables import Checkout
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.deposits.rules import expire_due
+from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.inspector.door import inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.timelines import (
+    MOST_ENTRIES,
+    STATE,
+    Entry,
+    calls,
+    deposit_states,
+    in_order,
+    mentions,
+    webhook_attempts,
+)
+from flask_paycheckout.sandbox.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world import world
+
+
+@inspector.get("/inspector/checkouts/<checkout_id>")
+def show_checkout(checkout_id: str) -> Response:
+    with transaction() as session:
+        expire_due(session)
+        checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
+        timeline = [] if checkout is None else _timeline(session, checkout, deposit)
+    if checkout is None:
+        return show_missing("checkout")
+    return show("checkout", checkout=checkout, deposit=deposit, timeline=timeline, most=MOST_ENTRIES)
+
+
+def _timeline(session: Session, checkout: Checkout, deposit: Deposit | None) -> list[Entry]:
+    about = mentions(checkout.id)
+    if deposit is not None and deposit.reference:
+        about |= LoggedRequest.target == f"/v1/deposit/{deposit.reference}"
+    return in_order(
+        calls(session, about),
+        [Entry(checkout.created_at, STATE, "Checkout created", "open")],
+        _expiry(checkout),
+        deposit_states(session, checkout.id),
+        webhook_attempts(session, checkout.id),
+    )
+
+
+def _expiry(checkout: Checkout) -> list[Entry]:
+    if checkout.picked_at is not None or checkout.page_is_open(world().clock.now()):
+        return []
+    return [Entry(checkout.expires_at, STATE, "Page closed", "abandoned", detail="No payment method was picked.")]

@@ -1,0 +1,44 @@
+"""`GET /inspector/disbursements/<id>`: one payment out, and what happened to it."""
+
+from __future__ import annotations
+
+from flask import Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.disbursements.moves import settle_due
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
+from flask_paycheckout.sandbox.inspector.door import inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.timelines import (
+    MOST_ENTRIES,
+    Entry,
+    calls,
+    disbursement_states,
+    in_order,
+    mentions,
+    webhook_attempts,
+)
+from flask_paycheckout.sandbox.request_log import LoggedRequest
+
+
+@inspector.get("/inspector/disbursements/<disbursement_id>")
+def show_disbursement(disbursement_id: str) -> Response:
+    with transaction() as session:
+        settle_due(session)
+        made = session.scalars(select(Disbursement).where(Disbursement.id == disbursement_id)).one_or_none()
+        bank, wallet = session.get(BankTransfer, disbursement_id), session.get(WalletTransfer, disbursement_id)
+        timeline = [] if made is None else _timeline(session, made)
+    if made is None:
+        return show_missing("disbursement")
+    return show("disbursement", made=made, bank=bank, wallet=wallet, timeline=timeline, most=MOST_ENTRIES)
+
+
+def _timeline(session: Session, made: Disbursement) -> list[Entry]:
+    about = mentions(made.id)
+    if made.group_id is not None:
+        # The log cuts the answer to a large batch short, perhaps before this item; its group is named early on.
+        about |= (LoggedRequest.method == "POST") & mentions(made.group_id)
+    return in_order(calls(session, about), disbursement_states(session, made.id), webhook_attempts(session, made.id))

@@ -1,0 +1,103 @@
+"""`GET /inspector/levers`: the clock, and the faults that are armed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from flask import Response, request
+from werkzeug import Response as AnyResponse
+
+from flask_paycheckout.sandbox.clock import MOST_SECONDS
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.due import run_due
+from flask_paycheckout.sandbox.fault_orders import operations, read_order
+from flask_paycheckout.sandbox.faults import OPERATION_KINDS, WEBHOOK, WEBHOOK_KINDS, armed, describe, disarm_all
+from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.inspector.door import inspector, lead_back, show
+from flask_paycheckout.sandbox.settings import advance_clock
+from flask_paycheckout.sandbox.world import world
+
+#: What the clock's buttons advance by, in seconds, with the words on them.
+STEPS = {60: "1 minute", 960: "16 minutes", 3600: "1 hour", 90000: "25 hours"}
+#: The units that a number of one's own can have, in seconds.
+UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "seconds": 1}
+#: How many faults are listed.
+MOST_FAULTS = 50
+
+_TEXTS = ("operation", "kind", "message")
+_NUMBERS = ("times", "statusCode", "seconds", "retryAfter")
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,6})?")
+
+
+@inspector.get("/inspector/levers")
+def show_levers() -> Response:
+    return _page()
+
+
+def _page(status: int = 200, problem: str = "", form: str = "") -> Response:
+    """The page; after a refusal with the problem beside the form it came from, and what was typed still in it."""
+    with transaction() as session:
+        faults = armed(session)
+        listed = [describe(fault) for fault in faults[:MOST_FAULTS]]
+    return show(
+        "levers",
+        status,
+        steps=STEPS,
+        units=UNITS,
+        faults=listed,
+        count=len(faults),
+        operations=[WEBHOOK, *operations()],
+        kinds={"For operations": OPERATION_KINDS, "For webhooks": WEBHOOK_KINDS},
+        problem={form: problem},
+        typed=request.form,
+    )
+
+
+@inspector.post("/inspector/clock")
+def advance() -> AnyResponse:
+    """Move the virtual clock on by `amount` of `unit`, and run what falls due."""
+    seconds = _seconds(request.form.get("amount", ""), request.form.get("unit", ""))
+    if seconds is None:
+        problem = f"Give a number, of at most {MOST_SECONDS // 86400} days; the clock cannot go back."
+        return _page(400, problem, "clock")
+    with transaction() as session:
+        advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
+    run_due()
+    return lead_back("show_levers", "advanced")
+
+
+def _seconds(amount: str, unit: str) -> Decimal | None:
+    if unit not in UNITS or not _NUMBER.fullmatch(amount.strip()):
+        return None
+    seconds = Decimal(amount.strip()) * UNITS[unit]
+    return seconds if seconds <= MOST_SECONDS else None
+
+
+@inspector.post("/inspector/faults")
+def order_fault() -> AnyResponse:
+    try:
+        fault = read_order(_order(request.form))
+    except FieldError as wrong:
+        return _page(400, str(wrong), "fault")
+    with transaction() as session:
+        session.add(fault)
+    return lead_back("show_levers", "ordered")
+
+
+def _order(form: Mapping[str, str]) -> dict[str, Any]:
+    """The form as the control interface's JSON: fields left empty are absent, numbers are exact."""
+    sent: dict[str, Any] = {name: form[name].strip() for name in (*_TEXTS, *_NUMBERS) if form.get(name, "").strip()}
+    # What is no number stays text, and is refused by the name of its field.
+    numbers = {name: Decimal(sent[name]) for name in _NUMBERS if _NUMBER.fullmatch(sent.get(name, ""))}
+    return sent | numbers
+
+
+@inspector.post("/inspector/faults/forget")
+def forget_faults() -> AnyResponse:
+    with transaction() as session:
+        disarm_all(session)
+    return lead_back("show_levers", "forgotten")

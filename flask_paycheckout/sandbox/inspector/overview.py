@@ -1,0 +1,76 @@
+"""`GET /`: the newest checkouts and disbursements, and how the world stands."""
+
+from __future__ import annotations
+
+from flask import Response
+from sqlalchemy import Row, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.checkouts.tables import Checkout
+from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.deposits.rules import expire_due
+from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.disbursements.moves import settle_due
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.faults import armed
+from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
+from flask_paycheckout.sandbox.inspector.door import asked_number, inspector, show
+from flask_paycheckout.sandbox.inspector.unknowns import changed_unknowns
+from flask_paycheckout.sandbox.settings import webhook_url
+
+#: How many of each are on one page.
+MOST_ROWS = 25
+
+
+@inspector.get("/")
+def show_overview() -> Response:
+    """Everything at one look, newest first; `?checkouts=25` and `?disbursements=25` show older ones."""
+    skipped = {name: asked_number(name) or 0 for name in ("checkouts", "disbursements")}
+    with transaction() as session:
+        # The states shown are those that the service would answer with now.
+        expire_due(session)
+        settle_due(session)
+        checkouts = newest_checkouts(session, skipped["checkouts"])
+        disbursements = newest_disbursements(session, skipped["disbursements"])
+        faults, endpoint = len(armed(session)), webhook_url(session)
+    return show(
+        "overview",
+        checkouts=checkouts[:MOST_ROWS],
+        disbursements=disbursements[:MOST_ROWS],
+        more={"checkouts": len(checkouts) > MOST_ROWS, "disbursements": len(disbursements) > MOST_ROWS},
+        skipped=skipped,
+        step=MOST_ROWS,
+        faults=faults,
+        webhook_url=endpoint,
+        unknowns=changed_unknowns(),
+    )
+
+
+def newest_checkouts(session: Session, skipped: int) -> list[Row[tuple[Checkout, Deposit]]]:
+    """Checkouts with their deposits or None; one more than a page holds tells that there are older ones."""
+    return list(
+        session.execute(
+            select(Checkout, Deposit)
+            .outerjoin(Deposit, Deposit.id == Checkout.id)
+            .order_by(Checkout.created_at.desc(), Checkout.id)
+            .offset(skipped)
+            .limit(MOST_ROWS + 1)
+        )
+    )
+
+
+def newest_disbursements(
+    session: Session, skipped: int
+) -> list[Row[tuple[Disbursement, BankTransfer, WalletTransfer]]]:
+    """The same of disbursements, with the bank account or the wallet that they go to."""
+    return list(
+        session.execute(
+            select(Disbursement, BankTransfer, WalletTransfer)
+            .outerjoin(BankTransfer, BankTransfer.disbursement_id == Disbursement.id)
+            .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
+            .order_by(Disbursement.number.desc())
+            .offset(skipped)
+            .limit(MOST_ROWS + 1)
+        )
+    )

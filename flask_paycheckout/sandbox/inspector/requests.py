@@ -1,0 +1,71 @@
+"""`GET /inspector/requests`: the request log, and one request with everything that is known about it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from flask import Response
+from sqlalchemy import ColumnElement, Row, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.inspector.door import asked_number, asked_text, inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.signatures import explain
+from flask_paycheckout.sandbox.request_log import LoggedRequest
+
+#: How many requests are on one page.
+MOST_ROWS = 50
+
+_LOG = LoggedRequest
+_LISTED = (_LOG.number, _LOG.at, _LOG.method, _LOG.target, _LOG.client_id, _LOG.status, _LOG.fault)
+_STATUS = re.compile(r"[1-5]([0-9][0-9]|xx)")
+NO_ANSWER = "none"
+
+
+@inspector.get("/inspector/requests")
+def show_requests() -> Response:
+    """Newest first; `?status=` is a number, `4xx` or `none`, `?path=` a part of the address, `?before=` a number."""
+    status, path, before = asked_text("status").lower(), asked_text("path"), asked_number("before")
+    is_wrong = bool(status) and status != NO_ANSWER and not _STATUS.fullmatch(status)
+    conditions = [] if is_wrong else list(_conditions(status, path, before))
+    with transaction() as session:
+        found = [] if is_wrong else newest_requests(session, conditions)
+    return show(
+        "requests",
+        400 if is_wrong else 200,
+        found=found[:MOST_ROWS],
+        has_older=len(found) > MOST_ROWS,
+        wanted={"status": status, "path": path},
+        is_wrong=is_wrong,
+    )
+
+
+def newest_requests(session: Session, conditions: list[ColumnElement[bool]]) -> list[Row[Any]]:
+    """Without the bodies, which have a page of their own; one more than a page holds tells of older ones."""
+    wanted = select(*_LISTED, _LOG.signed_string.is_not(None).label("rejected")).where(*conditions)
+    return list(session.execute(wanted.order_by(_LOG.number.desc()).limit(MOST_ROWS + 1)))
+
+
+def _conditions(status: str, path: str, before: int | None) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if status == NO_ANSWER:
+        conditions.append(_LOG.status.is_(None))
+    elif status.endswith("xx"):
+        least = int(status[0]) * 100
+        conditions.append(_LOG.status.between(least, least + 99))
+    elif status:
+        conditions.append(_LOG.status == int(status))
+    if path:
+        conditions.append(_LOG.target.contains(path, autoescape=True))
+    if before is not None:
+        conditions.append(_LOG.number < before)
+    return conditions
+
+
+@inspector.get("/inspector/requests/<int(max=2147483647):number>")
+def show_request(number: int) -> Response:
+    with transaction() as session:
+        entry = session.get(LoggedRequest, number)
+        rejection = None if entry is None else explain(session, entry)
+    return show_missing("request") if entry is None else show("request", entry=entry, rejection=rejection)

@@ -1,0 +1,28 @@
+"""`GET /inspector/reset`: what a reset would forget, and the button that does it."""
+
+from __future__ import annotations
+
+from flask import Response
+from sqlalchemy import select
+from werkzeug import Response as AnyResponse
+
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.inspector.door import inspector, lead_back, show
+from flask_paycheckout.sandbox.settings import WorldSettings
+from flask_paycheckout.sandbox.start_state import reset_world
+from flask_paycheckout.sandbox.world import world
+
+
+@inspector.get("/inspector/reset")
+def ask_to_reset() -> Response:
+    """Asked once more: a reset cannot be undone."""
+    with transaction() as session:
+        settings = session.execute(select(WorldSettings)).scalar_one()
+    return show("reset", first_webhook_url=settings.first_webhook_url)
+
+
+@inspector.post("/inspector/reset")
+def reset() -> AnyResponse:
+    with transaction() as session:
+        reset_world(session, world())
+    return lead_back("show_overview", "reset")

@@ -1,0 +1,22 @@
+"""`GET /inspector/unknowns`: the switches of this world, and what each could be instead."""
+
+from __future__ import annotations
+
+from flask import Response
+
+from flask_paycheckout.sandbox.inspector.door import inspector, show
+from flask_paycheckout.sandbox.unknowns import UNKNOWNS, Unknown
+from flask_paycheckout.sandbox.world import unknown
+
+
+@inspector.get("/inspector/unknowns")
+def show_unknowns() -> Response:
+    """Those that were changed stand first."""
+    rows = sorted(((switch, unknown(switch.name)) for switch in UNKNOWNS), key=lambda row: row[1] == row[0].default)
+    return show("unknowns", rows=rows)
+
+
+def changed_unknowns() -> list[tuple[Unknown, str]]:
+    """The switches that this world was started with another value of than the default."""
+    values = ((switch, unknown(switch.name)) for switch in UNKNOWNS)
+    return [(switch, value) for switch, value in values if value != switch.default]

@@ -1,0 +1,47 @@
+"""`GET /inspector/webhooks`: what the merchant was told, every attempt at it, and sending one again."""
+
+from __future__ import annotations
+
+from flask import Response, request
+from werkzeug import Response as AnyResponse
+
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.due import run_due
+from flask_paycheckout.sandbox.inspector.door import asked_text, inspector, lead_back, show
+from flask_paycheckout.sandbox.settings import webhook_url
+from flask_paycheckout.sandbox.webhook_records import list_webhooks
+from flask_paycheckout.sandbox.webhooks import Webhook, redeliver
+
+#: How many webhooks are on one page, attempts with each, and how much of a body.
+MOST_ROWS = 50
+MOST_ATTEMPTS = 10
+MOST_BODY = 2000
+STATES = ("waiting", "delivered", "failed", "dropped", "no_endpoint")
+
+
+@inspector.get("/inspector/webhooks")
+def show_webhooks() -> Response:
+    """Newest first; `?order=` picks those of one checkout or disbursement, `?state=` those of a state."""
+    order, state = asked_text("order"), asked_text("state")
+    conditions = [Webhook.order_id == order] if order else []
+    if state in STATES:
+        conditions.append(Webhook.state == state)
+    with transaction() as session:
+        found, endpoint = list_webhooks(session, *conditions, limit=MOST_ROWS), webhook_url(session)
+    return show(
+        "webhooks",
+        found=found[::-1],
+        webhook_url=endpoint,
+        wanted={"order": order, "state": state},
+        states=STATES,
+        most={"rows": MOST_ROWS, "attempts": MOST_ATTEMPTS, "body": MOST_BODY},
+    )
+
+
+@inspector.post("/inspector/webhooks/<webhook_id>")
+def resend(webhook_id: str) -> AnyResponse:
+    with transaction() as session:
+        was_found = redeliver(session, webhook_id)
+    run_due()
+    done = "resent" if was_found else "not-resent"
+    return lead_back("show_webhooks", done, order=request.form.get("order") or None)

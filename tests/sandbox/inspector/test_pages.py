@@ -1,0 +1,293 @@
+"""What each page tells, and that it tells it as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import CLIENT_ID, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.inspector.developer import Developer
+
+HOSTILE = '"><script>alert(1)</script>'
+PayOut = Callable[..., list[str]]
+
+
+def test_the_overview_shows_clock_endpoint_faults_and_changed_unknowns(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(webhook_payload="full")
+    Tester(app).orders_fault("POST /v1/checkout", "error")
+    Tester(app).advances(minutes=16)
+    seen = Developer(app).reads()
+    assert "0:16:00 ahead of the machine" in seen
+    assert f"Webhooks go to {ENDPOINT}" in seen
+    assert "Faults armed 1" in seen
+    assert "webhook_payload=full" in seen
+
+
+def test_the_overview_lists_checkouts_with_what_they_ask_and_their_deposits(
+    merchant: Merchant, tester: Tester, developer: Developer
+) -> None:
+    left, picked, paid = (merchant.makes_checkout(amount) for amount in (1000, 20, 30))
+    tester.picks(picked)
+    tester.pays(paid)
+    assert "customer pays 1,000.00 USD none yet" in developer.reads()
+    tester.advances(minutes=16)
+    seen = developer.reads()
+    assert f'href="/inspector/checkouts/{left}"' in developer.opens()
+    assert "customer pays 1,000.00 USD abandoned" in seen
+    assert "customer pays 20.00 USD pending" in seen
+    assert "customer pays 30.00 USD completed" in seen
+
+
+def test_the_overview_lists_disbursements_of_both_kinds(
+    pays_out: PayOut, calls_with_token: Callable[..., Any], developer: Developer
+) -> None:
+    (fiat,) = pays_out({"amount": 25, "reference": "salary-1"}, name="Ada")
+    wallet = "0x52908400098527886E0F7030069857D2E4169EE7"
+    receivers = [{"amount": 5, "receiverWalletAddress": wallet}]
+    calls_with_token("POST", "/v1/disbursement/crypto", {"token": "usdc-polygon", "receivers": receivers})
+    seen = developer.reads()
+    assert f'href="/inspector/disbursements/{fiat}"' in developer.opens()
+    assert "25.00 USD Ada salary-1 pending" in seen
+    assert "5.000000 usdc-polygon 0x529084…169EE7 none pending" in seen
+    assert f"To the wallet {wallet}" in developer.reads(
+        re.findall(r'href="(/inspector/disbursements/\w+)"', developer.opens())[0]
+    )
+
+
+def test_a_checkout_tells_call_state_webhook_and_read_in_the_order_of_time(
+    merchant: Merchant, tester: Tester, receiver: Receiver, developer: Developer
+) -> None:
+    receiver.answers = [OSError("refused")]
+    checkout = merchant.makes_checkout()
+    tester.pays(checkout)
+    merchant.reads_deposit(checkout)
+    tester.advances(minutes=2)
+    seen = developer.reads(f"/inspector/checkouts/{checkout}")
+    told = (
+        "POST /v1/checkout 200",
+        "Checkout created open",
+        "Payment method picked pending",
+        "Payment received completed",
+        f"POST {ENDPOINT} no answer OSError: refused",
+        f"GET /v1/deposit/{checkout} 200",
+        f"POST {ENDPOINT} 200 now delivered",
+    )
+    places = [seen.index(words) for words in told]
+    assert places == sorted(places)
+
+
+def test_a_call_stands_before_the_state_that_it_caused(
+    merchant: Merchant, tester: Tester, developer: Developer
+) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    merchant.forces_status(checkout, "failed")
+    seen = developer.reads(f"/inspector/checkouts/{checkout}")
+    assert seen.index(f"PATCH /v1/deposit/{checkout}") < seen.index("Status updated in the sandbox failed")
+
+
+def test_a_checkout_that_nobody_picked_a_method_for_is_told_abandoned(
+    merchant: Merchant, tester: Tester, developer: Developer
+) -> None:
+    checkout = merchant.makes_checkout()
+    tester.advances(minutes=16)
+    assert "Page closed abandoned" in developer.reads(f"/inspector/checkouts/{checkout}")
+
+
+def test_reads_of_a_deposit_by_its_reference_belong_to_its_checkout(
+    merchant: Merchant, tester: Tester, developer: Developer
+) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout, reference="order-7")
+    merchant.reads_deposit("order-7")
+    assert "GET /v1/deposit/order-7 200" in developer.reads(f"/inspector/checkouts/{checkout}")
+
+
+def test_webhooks_that_were_never_sent_are_told(merchant: Merchant, tester: Tester, developer: Developer) -> None:
+    tester.orders_fault("webhook", "drop")
+    checkout = merchant.makes_checkout()
+    tester.pays(checkout)
+    assert "Not sent dropped" in developer.reads(f"/inspector/checkouts/{checkout}")
+
+
+def test_a_disbursement_tells_its_batch_states_webhook_and_reads(
+    pays_out: PayOut, calls_with_token: Callable[..., Any], merchant: Merchant, developer: Developer
+) -> None:
+    first, second = pays_out({"amount": 25, "note": "Salary"}, {"amount": 30})
+    calls_with_token("PATCH", f"/v1/disbursement/{first}", {"status": "completed"})
+    merchant.calls("GET", f"/v1/disbursement/fiat/{first}")
+    seen = developer.reads(f"/inspector/disbursements/{first}")
+    told = (
+        "POST /v2/disbursement/fiat 200",
+        "Disburse requested pending",
+        f"PATCH /v1/disbursement/{first} 200",
+        "Sent to recipient account completed",
+        f"POST {ENDPOINT} 200",
+        f"GET /v1/disbursement/fiat/{first} 200",
+    )
+    assert [seen.index(words) for words in told] == sorted(seen.index(words) for words in told)
+    assert "Note Salary" in seen
+    other = developer.reads(f"/inspector/disbursements/{second}")
+    assert "POST /v2/disbursement/fiat 200" in other
+    assert f"GET /v1/disbursement/fiat/{first}" not in other
+
+
+def test_the_batch_of_an_item_beyond_the_logged_part_is_found(pays_out: PayOut, developer: Developer) -> None:
+    *_, last = pays_out(*({"amount": 5} for _ in range(60)))
+    assert "POST /v2/disbursement/fiat 200" in developer.reads(f"/inspector/disbursements/{last}")
+
+
+def test_states_are_those_that_the_service_would_answer_with(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(deposit_after_expiry="expired", deposit_lifetime="15m")
+    merchant, tester, developer = Merchant(app), Tester(app), Developer(app)
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    tester.advances(minutes=16)
+    assert "expired" in developer.reads()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("status=401", [2], id="status"),
+        pytest.param("status=4xx", [2, 3], id="class"),
+        pytest.param("status=4XX", [2, 3], id="class-in-capitals"),
+        pytest.param("status=none", [4], id="no-answer"),
+        pytest.param("path=/deposit", [2, 3], id="path"),
+        pytest.param("path=%25", [], id="percent-is-no-wildcard"),
+        pytest.param("path=checkout&status=2xx", [1], id="both"),
+        pytest.param("before=3", [1, 2], id="older"),
+        pytest.param("before=" + "9" * 40, [1, 2, 3, 4], id="absurd-place"),
+        pytest.param("path=%00/deposit", [2, 3], id="nul"),
+    ],
+)
+def test_requests_are_filtered_by_status_and_path(
+    merchant: Merchant, tester: Tester, developer: Developer, query: str, expected: list[int]
+) -> None:
+    merchant.makes_checkout()
+    merchant.calls("GET", "/v1/deposit/5", signed_by="wrong")
+    merchant.reads_deposit("5")
+    tester.orders_fault("POST /v1/checkout", "drop")
+    with pytest.raises(ConnectionError):
+        merchant.makes_checkout()
+    seen = developer.opens(f"/inspector/requests?{query}")
+    assert [number for number in range(1, 6) if f'"/inspector/requests/{number}"' in seen] == expected
+
+
+def test_a_status_that_is_none_is_refused_and_kept_in_the_field(developer: Developer) -> None:
+    seen = developer.opens("/inspector/requests?status=9xx%22", 400)
+    assert "A status is a number like 401" in seen
+    assert 'value="9xx&#34;"' in seen
+
+
+def test_a_request_shows_both_bodies_and_the_fault(merchant: Merchant, tester: Tester, developer: Developer) -> None:
+    tester.orders_fault("POST /v1/checkout", "error", statusCode=503, message="Closed for tea")
+    merchant.asks_checkout(inputCurrency="USD", inputAmount=5)
+    seen = developer.reads("/inspector/requests/1")
+    assert '"inputCurrency": "USD"' in seen
+    assert "Closed for tea" in seen
+    assert "Fault that struck it error" in seen
+
+
+def test_a_rejected_signature_shows_the_exact_string_and_what_to_compare(
+    merchant: Merchant, developer: Developer
+) -> None:
+    merchant.calls("GET", "/v1/deposit/5?a=%2F", signed_by="wrong", timestamp="1767225600")
+    seen = developer.opens("/inspector/requests/1")
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert f">GET\n/v1/deposit/5?a=%2F\n1767225600\n{empty}</pre>" in seen
+    assert "This is the one of no body at all." in seen
+    assert "seconds away from the clock; at most 300 are allowed." in seen
+    assert "The client id is known." in seen
+
+
+def test_a_rejected_signature_tells_an_unknown_client_and_a_timestamp_that_is_none(
+    sandbox: Flask, developer: Developer
+) -> None:
+    Merchant(sandbox, client_id="nobody").calls("GET", "/v1/deposit/5", timestamp="today")
+    seen = developer.reads("/inspector/requests/1")
+    assert "No account has the client id that was sent" in seen
+    assert "This one is no number of seconds." in seen
+
+
+def test_a_timestamp_by_the_moved_clock_or_the_machines_is_told_allowed(
+    merchant: Merchant, tester: Tester, developer: Developer
+) -> None:
+    tester.advances(hours=5)
+    merchant.calls("GET", "/v1/deposit/5", signed_by="wrong")
+    assert "seconds away from the clock, which is allowed" in developer.reads("/inspector/requests/1")
+
+
+def test_an_accepted_request_explains_nothing(merchant: Merchant, developer: Developer) -> None:
+    merchant.makes_checkout()
+    assert "signature" not in developer.reads("/inspector/requests/1")
+    assert CLIENT_ID in developer.reads("/inspector/requests/1")
+
+
+def test_mails_show_their_one_time_passwords_and_are_picked_by_address(tester: Tester, developer: Developer) -> None:
+    for name in ("ann", "bob"):
+        body = {"email": f"{name}@example.com", "password": "long-enough-1", "fullName": name}
+        assert developer.http.post("/v1/auth/register", json=body).status_code == 200
+    otp = tester.does("GET", "mails?to=ann@example.com")[0]["otp"]
+    assert f"One-time password {otp}" in developer.reads("/inspector/mails")
+    assert "bob@example.com" in developer.reads("/inspector/mails")
+    seen = developer.reads("/inspector/mails?to=ANN@example.com")
+    assert otp in seen
+    assert "bob@example.com" not in seen
+
+
+def test_webhooks_show_attempts_body_and_when_the_next_is_due(
+    merchant: Merchant, tester: Tester, receiver: Receiver, developer: Developer
+) -> None:
+    receiver.answers = [500]
+    checkout = merchant.makes_checkout()
+    tester.pays(checkout)
+    seen = developer.reads("/inspector/webhooks")
+    assert "waiting until" in seen
+    assert "1, last answer 500" in seen
+    assert f'{{"orderId":"{checkout}"}}' in seen.replace('": "', '":"')
+    assert checkout in developer.reads(f"/inspector/webhooks?order={checkout}&state=waiting")
+    assert "None like that." in developer.reads(f"/inspector/webhooks?order={checkout}&state=delivered")
+
+
+def test_unknowns_show_value_alternatives_and_meaning_changed_ones_first(make_sandbox: MakeSandbox) -> None:
+    seen = Developer(make_sandbox(webhook_retries="off")).reads("/inspector/unknowns")
+    row = "webhook_retries off on Whether a webhook that was not answered with 2xx is sent again."
+    assert seen.index(row) < seen.index("http_status mirror always_200")
+
+
+@pytest.mark.parametrize(
+    "path", ["checkouts/none", "disbursements/none", "requests/77", "checkouts/%00", "disbursements/" + "9" * 400]
+)
+def test_what_does_not_exist_is_not_found(developer: Developer, path: str) -> None:
+    developer.opens(f"/inspector/{path}", 404)
+
+
+def test_a_request_number_beyond_any_column_is_not_found(developer: Developer) -> None:
+    developer.opens("/inspector/requests/" + "9" * 40, 404)
+
+
+def test_what_strangers_sent_stays_text_on_every_page(
+    merchant: Merchant, tester: Tester, pays_out: PayOut, receiver: Receiver, developer: Developer
+) -> None:
+    receiver.answers = [OSError(HOSTILE)]
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout, reference=HOSTILE)
+    merchant.forces_status(checkout, HOSTILE)
+    (made,) = pays_out({"amount": 25, "reference": HOSTILE, "note": HOSTILE}, name=HOSTILE)
+    body = {"email": "x@example.com", "password": "long-enough-1", "fullName": HOSTILE, "country": HOSTILE}
+    developer.http.post("/v1/auth/register", json=body)
+    merchant.calls("GET", f"/v1/deposit/5?{HOSTILE}", signed_by="wrong")
+    tester.orders_fault("POST /v1/checkout", "garbage", message=HOSTILE)
+    lists = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks", "levers")))
+    details = (f"/inspector/checkouts/{checkout}", f"/inspector/disbursements/{made}")
+    each = [f"/inspector/requests/{entry['id']}" for entry in tester.requests()]
+    queries = [f"/inspector/{name}={HOSTILE}" for name in ("requests?path", "mails?to", "webhooks?order")]
+    for path in (*lists, *details, *each, *queries):
+        assert "<script>alert" not in developer.opens(path)
+    assert HOSTILE in developer.reads(details[1])
