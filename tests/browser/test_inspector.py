@@ -1,0 +1,83 @@
+"""The sandbox's inspector in a real browser: it follows what happens, keeps what is typed, and fits on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import Thread
+
+import pytest
+from flask import Flask
+from playwright.sync_api import Page, expect
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from flask_paycheckout.sandbox import create_sandbox
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+
+NewPage = Callable[..., Page]
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        pass
+
+
+@pytest.fixture
+def world() -> Flask:
+    return create_sandbox(control_token=CONTROL_TOKEN, send_webhook=lambda url, headers, body: 200)
+
+
+@pytest.fixture
+def address(world: Flask) -> Iterator[str]:
+    server = make_server("127.0.0.1", 0, world, threaded=True, request_handler=_Quiet)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_it_follows_what_happens_without_losing_what_is_typed(world: Flask, address: str, page: Page) -> None:
+    merchant = Merchant(world)
+    page.clock.install()
+    page.goto(f"{address}/inspector/requests")
+    merchant.reads_deposit("first")
+    expect(page.get_by_text("/v1/deposit/first")).to_be_visible()
+    page.get_by_label("Address contains").fill("dep")
+    merchant.reads_deposit("second")
+    page.wait_for_load_state("networkidle")
+    fetched: list[str] = []
+    page.on("request", lambda request: fetched.append(request.url))
+    page.clock.run_for(10_000)
+    assert fetched == []
+    page.get_by_label("Address contains").blur()
+    expect(page.get_by_text("/v1/deposit/second")).to_be_visible()
+    expect(page.get_by_label("Address contains")).to_have_value("dep")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_scrolls_sideways_on_a_phone(world: Flask, address: str, new_page: NewPage, scheme: str) -> None:
+    merchant, tester = Merchant(world), Tester(world)
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout, reference="r" * 200)
+    tester.pays(checkout)
+    merchant.calls("GET", "/v1/deposit/" + "d" * 300, signed_by="wrong")
+    tester.orders_fault("GET /v1/deposit/" + "d" * 180, "error", message="m" * 200)
+    page = new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    names = ("requests", "requests/2", "mails", "webhooks", "levers", "reset", "unknowns", f"checkouts/{checkout}")
+    for path in ("/", *(f"/inspector/{name}" for name in names)):
+        page.goto(address + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
+
+
+def test_its_levers_work_without_javascript(world: Flask, address: str, new_page: NewPage) -> None:
+    page = new_page(java_script_enabled=False)
+    page.goto(f"{address}/inspector/levers")
+    page.get_by_label("Or by").fill("2")
+    page.get_by_role("button", name="Advance").click()
+    expect(page.get_by_role("status")).to_contain_text("The clock was advanced")
+    assert Tester(world).does("GET", "clock")["offsetSeconds"] == 120
+    page.get_by_role("button", name="Reset everything").click()
+    page.get_by_role("button", name="Yes, forget everything").click()
+    expect(page.get_by_role("status")).to_contain_text("back to the start state")
+    assert Tester(world).does("GET", "clock")["offsetSeconds"] == 0
