@@ -1,0 +1,87 @@
+"""The request log: filters, one request in full, and what a rejected signature is compared with."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import CLIENT_ID, Merchant, Tester
+from tests.sandbox.inspector.developer import Developer
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("status=401", [2], id="status"),
+        pytest.param("status=4xx", [2, 3], id="class"),
+        pytest.param("status=4XX", [2, 3], id="class-in-capitals"),
+        pytest.param("status=none", [4], id="no-answer"),
+        pytest.param("path=/deposit", [2, 3], id="path"),
+        pytest.param("path=%25", [], id="percent-is-no-wildcard"),
+        pytest.param("path=checkout&status=2xx", [1], id="both"),
+        pytest.param("before=3", [1, 2], id="older"),
+        pytest.param("before=" + "9" * 40, [1, 2, 3, 4], id="absurd-place"),
+        pytest.param("path=%00/deposit", [2, 3], id="nul"),
+    ],
+)
+def test_requests_are_filtered_by_status_and_path(
+    merchant: Merchant, tester: Tester, developer: Developer, query: str, expected: list[int]
+) -> None:
+    merchant.makes_checkout()
+    merchant.calls("GET", "/v1/deposit/5", signed_by="wrong")
+    merchant.reads_deposit("5")
+    tester.orders_fault("POST /v1/checkout", "drop")
+    with pytest.raises(ConnectionError):
+        merchant.makes_checkout()
+    seen = developer.opens(f"/inspector/requests?{query}")
+    assert [number for number in range(1, 6) if f'"/inspector/requests/{number}"' in seen] == expected
+
+
+def test_a_status_that_is_none_is_refused_and_kept_in_the_field(developer: Developer) -> None:
+    seen = developer.opens("/inspector/requests?status=9xx%22", 400)
+    assert "A status is a number like 401" in seen
+    assert 'value="9xx&#34;"' in seen
+
+
+def test_a_request_shows_both_bodies_and_the_fault(merchant: Merchant, tester: Tester, developer: Developer) -> None:
+    tester.orders_fault("POST /v1/checkout", "error", statusCode=503, message="Closed for tea")
+    merchant.asks_checkout(inputCurrency="USD", inputAmount=5)
+    seen = developer.reads("/inspector/requests/1")
+    assert '"inputCurrency": "USD"' in seen
+    assert "Closed for tea" in seen
+    assert "Fault that struck it error" in seen
+
+
+def test_a_rejected_signature_shows_the_exact_string_and_what_to_compare(
+    merchant: Merchant, developer: Developer
+) -> None:
+    merchant.calls("GET", "/v1/deposit/5?a=%2F", signed_by="wrong", timestamp="1767225600")
+    seen = developer.opens("/inspector/requests/1")
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert f">GET\n/v1/deposit/5?a=%2F\n1767225600\n{empty}</pre>" in seen
+    assert "This is the one of no body at all." in seen
+    assert "seconds away from the clock; at most 300 are allowed." in seen
+    assert "The client id is known." in seen
+
+
+def test_a_rejected_signature_tells_an_unknown_client_and_a_timestamp_that_is_none(
+    sandbox: Flask, developer: Developer
+) -> None:
+    Merchant(sandbox, client_id="nobody").calls("GET", "/v1/deposit/5", timestamp="today")
+    seen = developer.reads("/inspector/requests/1")
+    assert "No account has the client id that was sent" in seen
+    assert "This one is no number of seconds." in seen
+
+
+def test_a_timestamp_by_the_moved_clock_or_the_machines_is_told_allowed(
+    merchant: Merchant, tester: Tester, developer: Developer
+) -> None:
+    tester.advances(hours=5)
+    merchant.calls("GET", "/v1/deposit/5", signed_by="wrong")
+    assert "seconds away from the clock, which is allowed" in developer.reads("/inspector/requests/1")
+
+
+def test_an_accepted_request_explains_nothing(merchant: Merchant, developer: Developer) -> None:
+    merchant.makes_checkout()
+    assert "signature" not in developer.reads("/inspector/requests/1")
+    assert CLIENT_ID in developer.reads("/inspector/requests/1")
