@@ -7,8 +7,9 @@ first check, some of their fields are replaced by what exists in the sandbox.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import pytest
 import schemathesis
@@ -26,9 +27,9 @@ from schemathesis.specs.openapi.checks import (
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.envelope import Answer, success
+from flask_paycheckout.sandbox.kinds import Amount
 from flask_paycheckout.sandbox.openapi import operations
 from flask_paycheckout.sandbox.operations import Guard, operation, read_query
-from flask_paycheckout.sandbox.payments.requests import QuoteQuery
 from flask_paycheckout.sandbox.records import Record
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
@@ -104,14 +105,18 @@ def test_no_server_error_and_no_answer_off_the_document(target: Flask, known: di
     attack(target, label, known)
 
 
-# One is a view that fails, one answers what it did not declare.
+@dataclass(frozen=True)
+class PlantedQuery:
+    amount: Annotated[Decimal, Amount()]
+
+
 class Planted(Record, frozen=True):
     amount: Decimal
 
 
 def crash() -> Answer[Planted]:
-    """Fails for some of what it allows."""
-    return success(Planted(Decimal(1) / (25 - read_query(QuoteQuery).amount)))
+    """Fails for what it allows, and only for that."""
+    return success(Planted(read_query(PlantedQuery).amount / Decimal(0)))
 
 
 def depart() -> Answer[Planted]:
@@ -129,7 +134,7 @@ def depart() -> Answer[Planted]:
 def test_a_planted_fault_is_found(
     target: Flask, departures: Departures, view: Callable[[], Any], fault: type[Exception]
 ) -> None:
-    target.add_url_rule("/v1/planted", view_func=operation(guard=Guard.NONE, query=QuoteQuery)(view))
+    target.add_url_rule("/v1/planted", view_func=operation(guard=Guard.NONE, query=PlantedQuery)(view))
     with pytest.raises(fault):
         attack(target, "GET /v1/planted", {"amount": 25})
     departures.seen.clear()
