@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ from flask_paycheckout.testing import Signals
 from tests.scripted import Clock, Service, Shop, make_app
 
 OpenShop = Callable[..., Shop]
+
+# Started as a background job, a process ignores SIGINT, and so would every program that the tests stop with Ctrl-C.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Runs test files of its own, to try the plugin as a shop would.
 pytest_plugins = ["pytester"]
