@@ -13,6 +13,7 @@ from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.testing import Signals
+from tests.postgres import empty_database, running_server
 from tests.scripted import Clock, Service, Shop, make_app
 
 OpenShop = Callable[..., Shop]
@@ -23,6 +24,28 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Runs test files of its own, to try the plugin as a shop would.
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a PostgreSQL server that these tests started."""
+    with running_server() as address:
+        yield address
+
+
+@pytest.fixture
+def postgres_database(postgres_server: str) -> Iterator[str]:
+    """The address of an empty PostgreSQL database, for a shop's settings."""
+    with empty_database(postgres_server) as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def each_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty database on a disk, of each kind that a shop may use."""
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres_database"))
+    return f"sqlite:///{tmp_path / 'each.db'}"
 
 
 @pytest.fixture

@@ -8,14 +8,11 @@ from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
-import sqlalchemy as sa
 from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
-from flask_paycheckout.sandbox.database import db
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
-from tests.sandbox.postgres import running_server
 
 THREADS = 8
 
@@ -30,17 +27,7 @@ def world_on(database: str, receiver: Receiver | None = None, seed: int | None =
     )
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    with running_server() as address:
-        yield address
-
-
-# One group: however many workers run the tests, one of them starts the server.
-POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.xdist_group("sandbox-postgresql"))
-
-
-@pytest.fixture(params=["memory", "file", POSTGRESQL])
+@pytest.fixture(params=["memory", "file", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of an empty database of each kind."""
     if request.param == "memory":
@@ -48,11 +35,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     elif request.param == "file":
         yield f"sqlite:///{tmp_path / 'world.db'}"
     else:
-        address = request.getfixturevalue("postgres")
-        yield address
-        engine = sa.create_engine(sa.make_url(address).set(drivername="postgresql+psycopg"))
-        db.metadata.drop_all(engine)
-        engine.dispose()
+        yield request.getfixturevalue("postgres_database")
 
 
 def test_two_sandboxes_know_nothing_of_each_other() -> None:

@@ -14,7 +14,6 @@ from flask_paycheckout.sandbox.accounts import USER_ID, add_account
 from flask_paycheckout.sandbox.crypto_disbursements.rules import NewCryptoDisbursements, Receiver, disburse
 from flask_paycheckout.sandbox.database import transaction
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
-from tests.sandbox.postgres import running_server
 
 ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 5}
 SENT = {"receiverWalletAddress": WALLET, "amount": 5}
@@ -100,13 +99,12 @@ def _expect_the_later_batch_to_wait(first: Flask, second: Flask) -> None:
     assert answers[0].startswith("receivers[1].reference was used before")
 
 
-def test_that_holds_for_processes_on_one_postgresql() -> None:
-    with running_server() as address:
-        apps = [create_sandbox(database=address) for _ in range(4)]
-        assert _race(apps) == [200, 400, 400, 400]
-        assert Payer(apps[0]).lists()["totalDocs"] == SHARED
-        _expect_the_later_batch_to_wait(*apps[:2])
-        Payer(apps[1]).sends_one()
-        made = Payer(apps[1]).pays_one(currency="JPY", amount=1000)
-        assert Payer(apps[2]).forces(made).code == 200
-        assert Payer(apps[3]).downloads(made).status_code == 200
+def test_that_holds_for_processes_on_one_postgresql(postgres_database: str) -> None:
+    apps = [create_sandbox(database=postgres_database) for _ in range(4)]
+    assert _race(apps) == [200, 400, 400, 400]
+    assert Payer(apps[0]).lists()["totalDocs"] == SHARED
+    _expect_the_later_batch_to_wait(*apps[:2])
+    Payer(apps[1]).sends_one()
+    made = Payer(apps[1]).pays_one(currency="JPY", amount=1000)
+    assert Payer(apps[2]).forces(made).code == 200
+    assert Payer(apps[3]).downloads(made).status_code == 200

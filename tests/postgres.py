@@ -1,4 +1,7 @@
-"""A PostgreSQL server of the tests' own: made in a temporary folder, reached by a socket in it, gone afterwards."""
+"""A PostgreSQL server of the tests' own: made in a temporary folder, reached by a socket in it, gone afterwards.
+
+A worker that runs tests on PostgreSQL starts one server, when the first of them asks; each test gets an empty database.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import os
 import shutil
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 
 def programs() -> Path:
@@ -30,7 +35,7 @@ def running_server() -> Iterator[str]:
     bin_folder = programs()
     # The server refuses to run as root, and pytest's own folders are closed to everybody else.
     user = "postgres" if os.geteuid() == 0 else None
-    folder = Path(tempfile.mkdtemp(prefix="sandbox-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="tests-pg-"))
     if user is not None:
         shutil.chown(folder, user)
 
@@ -49,3 +54,24 @@ def running_server() -> Iterator[str]:
             run("pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def as_driver(address: str) -> str:
+    """The same address for a shop's SQLALCHEMY_DATABASE_URI, which names the driver."""
+    return sa.make_url(address).set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+
+
+@contextmanager
+def empty_database(server: str) -> Iterator[str]:
+    """An empty database on this server, with the driver in its address; gone afterwards, whoever still uses it."""
+    name = f"test_{uuid.uuid4().hex}"
+    engine = sa.create_engine(as_driver(server), isolation_level="AUTOCOMMIT")
+    try:
+        with engine.connect() as connection:
+            connection.execute(sa.text(f"CREATE DATABASE {name}"))
+            try:
+                yield sa.make_url(as_driver(server)).set(database=name).render_as_string(hide_password=False)
+            finally:
+                connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
+    finally:
+        engine.dispose()
