@@ -23,12 +23,21 @@ Paging
     sorted by `sort` (`createdAt` or `updatedAt`, reversed by a leading `-`). See `paging.py`.
 
 The tester's levers live below `/_sandbox/` (see `control.py`), the pages for people at `/` and `/checkout/<id>`.
+
+What the interface leaves open is a switch each: `--unknown NAME=VALUE`, or `create_sandbox(unknowns={NAME: VALUE})`.
+These are their names with their values, the default first, and their meanings:
+
 """
 
 from __future__ import annotations
 
 from flask_paycheckout.sandbox.app import create_sandbox
 from flask_paycheckout.sandbox.connection import ConnectionDropped
+from flask_paycheckout.sandbox.unknowns import unknowns_as_text
 from flask_paycheckout.sandbox.world import sandbox_clock
+
+# Written from the one table, for `pydoc` and `help()`; without docstrings (python -OO) there is nothing to add to.
+if __doc__ is not None:
+    __doc__ += unknowns_as_text("    ") + "\n"
 
 __all__ = ["ConnectionDropped", "create_sandbox", "sandbox_clock"]

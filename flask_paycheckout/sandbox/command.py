@@ -17,7 +17,7 @@ from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN, CLIENT_ID, CLIENT_S
 from flask_paycheckout.sandbox.app import create_sandbox
 from flask_paycheckout.sandbox.due import run_due
 from flask_paycheckout.sandbox.mail_sender import SmtpAddressError
-from flask_paycheckout.sandbox.unknowns import UNKNOWNS, UnknownError
+from flask_paycheckout.sandbox.unknowns import UNKNOWNS, UnknownError, unknowns_as_text
 from flask_paycheckout.sandbox.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.world import world
 
@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--control-token", metavar="TOKEN", help="made up and printed unless given")
     parser.add_argument("--seed", metavar="N", help="makes identifiers repeatable")
     parser.add_argument("--unknown", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a switch")
-    parser.add_argument("--list-unknowns", action="store_true", help="print the switches and stop")
+    parser.add_argument("--list-unknowns", action="store_true", help="print the switches, defaults first, and stop")
     parser.add_argument("--json", action="store_true", help="print for a program")
     parser.add_argument("--base-url", metavar="URL", help="what checkout addresses begin with")
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help="a host name to answer to")
@@ -70,13 +70,6 @@ def _pair(text: str) -> tuple[str, str]:
     if not sign:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE; --list-unknowns shows names and values")
     return name, value
-
-
-def unknowns_as_text() -> str:
-    """The table of switches for people."""
-    lines = [f"{'NAME':<28}{'DEFAULT':<12}{'ALTERNATIVES':<32}MEANING"]
-    lines += [f"{u.name:<28}{u.default:<12}{', '.join(u.alternatives):<32}{u.meaning}" for u in UNKNOWNS]
-    return "\n".join(lines)
 
 
 def unknowns_as_json() -> str:

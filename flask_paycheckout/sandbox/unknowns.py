@@ -97,6 +97,13 @@ UNKNOWNS = (
 )
 
 
+def unknowns_as_text(indent: str = "") -> str:
+    """Every switch for people: a line with its name and its values, the default first, and one with its meaning."""
+    return "\n".join(
+        f"{indent}{unknown.name} = {' | '.join(unknown.values)}\n{indent}    {unknown.meaning}" for unknown in UNKNOWNS
+    )
+
+
 class UnknownError(ValueError):
     """A switch that does not exist, or a value it does not have."""
 

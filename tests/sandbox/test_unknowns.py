@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pydoc
+import re
+from types import ModuleType
+
 import pytest
 
+import flask_paycheckout.sandbox
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.unknowns import UNKNOWNS, UnknownError, choose
 from tests.sandbox.actors import Merchant, Receiver, Tester
@@ -17,6 +22,20 @@ def test_names_are_unique_and_values_differ() -> None:
     for unknown in UNKNOWNS:
         assert len(set(unknown.values)) == len(unknown.values) >= 2
         assert unknown.meaning.endswith(".")
+
+
+def documented(module: ModuleType) -> list[str]:
+    """What `python -m pydoc` prints of a module, without margins."""
+    return [line.strip() for line in pydoc.render_doc(module, renderer=pydoc.plaintext).splitlines()]
+
+
+def test_the_documentation_shows_every_switch_with_its_values_and_meaning() -> None:
+    shown = documented(flask_paycheckout.sandbox)
+    for unknown in UNKNOWNS:
+        assert f"{unknown.name} = {' | '.join((unknown.default, *unknown.alternatives))}" in shown
+        assert unknown.meaning in shown
+    rows = [line for line in shown if re.fullmatch(r"\w+ = \w+( \| \w+)+", line)]
+    assert len(rows) == len(UNKNOWNS)
 
 
 def test_what_is_not_chosen_keeps_its_default() -> None:
