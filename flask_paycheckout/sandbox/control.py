@@ -17,8 +17,9 @@ pick, pay           `{"paymentMethod", "deposit"}`, the deposit as the service w
 account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
                     "outputCurrency", "enabled", ...}]}`; POST takes any part of it and switches what it names
 faults              an array of what is armed for GET and DELETE, the fault for POST: `{"id", "operation", "kind",
-                    "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds` and
-                    `retryAfter`
+                    "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`,
+                    `retryAfter` and `share` (0.3 strikes three in ten, drawn by the seed, and leaves the others
+                    to later faults; `times` bounds the strikes)
 requests            an array of `{"id", "at", "method", "target", "clientId", "requestBody", "status", "answerBody",
                     "fault", "signedString"}`, newest first; status is null when no answer was given, signedString
                     what the sandbox signed when it did not accept a signature

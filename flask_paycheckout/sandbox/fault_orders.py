@@ -35,6 +35,7 @@ def read_order(body: dict[str, Any]) -> Fault:
         message=optional_text(body, "message"),
         seconds=None if seconds is None else f"{seconds:f}",
         retry_after=_whole(body, "retryAfter", 0, 3600),
+        share=_share(body),
     )
 
 
@@ -70,6 +71,13 @@ def _seconds(body: dict[str, Any], operation: str, kind: str) -> Decimal | None:
     if seconds is None or not 0 <= seconds <= most:
         raise FieldError(f"seconds must be a number from 0 to {most} for a delay.")
     return seconds
+
+
+def _share(body: dict[str, Any]) -> Decimal | None:
+    share = optional_number(body, "share")
+    if share is not None and not 0 < share <= 1:
+        raise FieldError("share must be a number above 0, and at most 1.")
+    return share
 
 
 def _whole(body: dict[str, Any], name: str, least: int, most: int) -> int | None:

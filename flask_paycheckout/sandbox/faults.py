@@ -2,17 +2,23 @@
 
 A fault belongs to an operation, named by its route (`GET /v1/deposit/{id}`) or by one concrete path
 (`GET /v1/deposit/5a6d...`), or to `webhook`. Each time it strikes it is used up by one; the oldest strikes first.
+One with a `share` strikes only that share of what it could strike, and lets the next oldest have the rest. Which ones
+is a consequence of the seed and of how often it was asked; without a seed it is chance.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import String, Text, delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.database import Table, rows_changed
+from flask_paycheckout.sandbox.ids import derived
+from flask_paycheckout.sandbox.settings import WorldSettings
 
 WEBHOOK = "webhook"
 OPERATION_KINDS = ("error", "delay", "drop", "lose_response", "garbage")
@@ -20,6 +26,8 @@ WEBHOOK_KINDS = ("drop", "duplicate", "delay", "reorder", "before_response")
 
 #: The longest that a request is really kept waiting.
 MOST_SECONDS_OF_DELAY = 60
+# Bytes of a draw.
+_DRAWN = 6
 GARBAGE = "<!doctype html><title>502 Bad Gateway</title><h1>502 Bad Gateway</h1><p>This is not the envelope."
 
 
@@ -34,6 +42,10 @@ class Fault(Table):
     message: Mapped[str | None] = mapped_column(Text)
     seconds: Mapped[str | None] = mapped_column(String(40))
     retry_after: Mapped[int | None]
+    share: Mapped[Decimal | None]
+    """Above 0, at most 1; None strikes always."""
+    asked: Mapped[int] = mapped_column(default=0)
+    """How often one with a share could have struck."""
 
 
 def describe(fault: Fault) -> dict[str, Any]:
@@ -47,6 +59,7 @@ def describe(fault: Fault) -> dict[str, Any]:
         "message": fault.message,
         "seconds": None if fault.seconds is None else float(fault.seconds),
         "retryAfter": fault.retry_after,
+        "share": None if fault.share is None else float(fault.share),
     }
     return {name: value for name, value in shown.items() if value is not None}
 
@@ -72,12 +85,24 @@ def take_webhook_fault(session: Session, *kinds: str) -> Fault | None:
 
 def _take(session: Session, candidates: Iterable[Fault]) -> Fault | None:
     for fault in candidates:
+        if fault.share is not None and not _is_drawn(session, fault, fault.share):
+            continue
         use_up = (
             update(Fault).where(Fault.number == fault.number, Fault.remaining > 0).values(remaining=Fault.remaining - 1)
         )
         if rows_changed(session, use_up):
             return fault
     return None
+
+
+def _is_drawn(session: Session, fault: Fault, share: Decimal) -> bool:
+    """Whether it is this one's turn to be struck; every question draws anew."""
+    asking = update(Fault).where(Fault.number == fault.number).values(asked=Fault.asked + 1).returning(Fault.asked)
+    asked = session.execute(asking, execution_options={"synchronize_session": False}).scalar_one_or_none()
+    seed = session.execute(select(WorldSettings.seed)).scalar_one()
+    drawn = secrets.token_hex(_DRAWN) if seed is None else derived(f"{seed}:fault:{fault.number}:{asked}", _DRAWN)
+    # None: somebody took the fault back meanwhile.
+    return asked is not None and int(drawn, 16) < share * (1 << 8 * _DRAWN)
 
 
 def matches(operation: str, method: str, path: str) -> bool:

@@ -75,6 +75,52 @@ def test_garbage_is_not_the_envelope(merchant: Merchant, tester: Tester) -> None
     assert not response.is_json
 
 
+def answers_to_reads(app: Flask, many: int) -> list[int]:
+    merchant = Merchant(app)
+    return [merchant.reads_deposit("x").code for _ in range(many)]
+
+
+def test_a_fault_with_a_share_strikes_that_share_and_leaves_the_rest_to_the_next(
+    sandbox: Flask, tester: Tester
+) -> None:
+    tester.orders_fault(READ, "error", statusCode=501, times=1000, share=0.25)
+    tester.orders_fault(READ, "error", statusCode=502, times=1000, share=0.5)
+    seen = answers_to_reads(sandbox, 400)
+    # Four standard deviations either way.
+    assert 65 < seen.count(501) < 135
+    assert 110 < seen.count(502) < 190
+    assert seen.count(404) == 400 - seen.count(501) - seen.count(502)
+    shown = tester.does("GET", "faults")
+    assert [(float(fault["share"]), fault["times"]) for fault in shown] == [
+        (0.25, 1000 - seen.count(501)),
+        (0.5, 1000 - seen.count(502)),
+    ]
+
+
+def test_one_seed_draws_the_same_shares_again() -> None:
+    def world(seed: int | None) -> list[int]:
+        app = create_sandbox(control_token=CONTROL_TOKEN, seed=seed)
+        Tester(app).orders_fault(READ, "error", times=100, share=0.5)
+        return answers_to_reads(app, 60)
+
+    assert world(1) == world(1)
+    assert world(1) != world(2)
+    assert world(None) != world(None)
+
+
+def test_a_share_is_used_up_by_strikes_not_by_questions(sandbox: Flask, tester: Tester) -> None:
+    tester.orders_fault(READ, "error", times=3, share=0.2)
+    assert answers_to_reads(sandbox, 100).count(500) == 3
+
+
+def test_webhooks_can_be_dropped_by_a_share(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault("webhook", "drop", times=1000, share=0.5)
+    for _ in range(60):
+        tester.pays(merchant.makes_checkout())
+    dropped = [webhook["state"] for webhook in tester.webhooks()].count("dropped")
+    assert 14 < dropped < 46
+
+
 def test_the_hosted_page_can_fail_too(sandbox: Flask, tester: Tester) -> None:
     tester.orders_fault("GET /checkout/{id}", "garbage")
     assert b"not the envelope" in sandbox.test_client().get("/checkout/x").data
@@ -100,6 +146,9 @@ def test_faults_can_be_seen_and_forgotten(merchant: Merchant, tester: Tester) ->
         pytest.param({"operation": CREATE, "kind": "error", "times": 0}, "times", id="zero-times"),
         pytest.param({"operation": CREATE, "kind": "error", "times": 1.5}, "times", id="half-a-time"),
         pytest.param({"operation": CREATE, "kind": "error", "statusCode": 99}, "statusCode", id="no-status"),
+        pytest.param({"operation": CREATE, "kind": "error", "share": 0}, "share", id="no-share"),
+        pytest.param({"operation": CREATE, "kind": "error", "share": 1.01}, "share", id="more-than-all"),
+        pytest.param({"operation": CREATE, "kind": "error", "share": "half"}, "share", id="no-number"),
         pytest.param({"operation": CREATE, "kind": "delay"}, "seconds", id="delay-without-seconds"),
         pytest.param({"operation": CREATE, "kind": "delay", "seconds": 61}, "seconds", id="delay-too-long"),
     ],
