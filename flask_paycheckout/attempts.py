@@ -20,10 +20,7 @@ from flask_paycheckout.models import CheckoutMixin, Models, total_columns
 from flask_paycheckout.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.totals import Total
 
-__all__ = ["CLAIM", "Attempts"]
-
-CLAIM = timedelta(seconds=60)
-"""How long a claimed read is left to its claimant before somebody else may read."""
+__all__ = ["Attempts"]
 
 # While one of these exists, the order is not abandoned.
 _HOPEFUL = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
@@ -37,11 +34,14 @@ class Attempts:
     """The stored attempts of one app's orders.
 
     :param engine: gives the engine of the checkout table, when first needed.
+    :param claim: how long a claimed read is left to its claimant before somebody else may read; longer than a read
+        can take.
     """
 
-    def __init__(self, engine: Callable[[], Engine], models: Models) -> None:
+    def __init__(self, engine: Callable[[], Engine], models: Models, claim: timedelta) -> None:
         self._engine = engine
         self._models = models
+        self.claim = claim
 
     # Reading
 
@@ -54,17 +54,9 @@ class Attempts:
         """Every attempt of an order, oldest first."""
         return self._load(self._models.checkouts.c.order_id == order_id)
 
-    def due(self, now: datetime, limit: int) -> list[str]:
-        """Checkout ids whose read is due, longest overdue first."""
-        table = self._models.checkouts
-        with self._engine().connect() as connection:
-            rows = connection.execute(
-                select(table.c.checkout_id)
-                .where(table.c.next_read_at <= now)
-                .order_by(table.c.next_read_at)
-                .limit(limit)
-            )
-            return list(rows.scalars())
+    def has_paid(self, order_id: str) -> bool:
+        """Whether an attempt of this order paid it."""
+        return self._exists(self._models.checkouts.c.paid_order_id == order_id)
 
     def count_due(self, now: datetime) -> int:
         """How many reads are due."""
@@ -134,16 +126,41 @@ class Attempts:
         with self._engine().begin() as connection:
             return connection.execute(statement).rowcount == 1
 
-    def claim_read(self, checkout_id: str, now: datetime) -> bool:
-        """Take over a due read; False when it is not due, or somebody else took it."""
+    def claim_due(
+        self, due_by: datetime, now: datetime, limit: int, *, failing: bool = False, newest_first: bool = False
+    ) -> Sequence[CheckoutMixin]:
+        """Take over reads that were due by then, and give their attempts in order of age.
+
+        One statement, so that of any number of processes each read falls to one. Who dies over it loses it after
+        `claim`.
+
+        :param failing: those whose last read failed, instead of all others.
+        :param newest_first: those that became due last, instead of the longest overdue.
+        """
         table = self._models.checkouts
-        statement = (
-            update(table)
-            .where(table.c.checkout_id == checkout_id, table.c.next_read_at <= now)
-            .values(next_read_at=now + CLAIM)
+        due = (
+            select(table.c.id)
+            .where(table.c.next_read_at <= due_by, table.c.failed_reads > 0 if failing else table.c.failed_reads == 0)
+            .order_by(table.c.next_read_at.desc() if newest_first else table.c.next_read_at)
+            .limit(limit)
+            # What somebody is writing at this moment is being looked after. SQLite has no such clause, and one writer.
+            .with_for_update(skip_locked=True)
         )
-        with self._engine().begin() as connection:
-            return connection.execute(statement).rowcount == 1
+        return self._claim(table.c.id.in_(due.scalar_subquery()), now)
+
+    def claim_again(self, attempt: CheckoutMixin, now: datetime) -> Sequence[CheckoutMixin]:
+        """Take over the read of this attempt if it is due; none when it is not, or somebody else took it."""
+        table = self._models.checkouts
+        return self._claim((table.c.id == attempt.id) & (table.c.next_read_at <= now), now)
+
+    def _claim(self, condition: ColumnElement[bool], now: datetime) -> Sequence[CheckoutMixin]:
+        model = self._models.Checkout
+        statement = update(model).where(condition).values(next_read_at=now + self.claim).returning(model)
+        with Session(self._engine(), expire_on_commit=False) as session:
+            claimed = session.scalars(statement.execution_options(synchronize_session=False)).all()
+            session.commit()
+            session.expunge_all()
+        return sorted(claimed, key=lambda attempt: attempt.id)
 
     def claim_page_read(self, attempt: CheckoutMixin, now: datetime) -> bool:
         """Take the next read for a status page; False when somebody read, or took it, since `attempt` was loaded."""
@@ -157,7 +174,7 @@ class Attempts:
                 table.c.last_read_at.is_not_distinct_from(attempt.last_read_at),
             )
             # Marked before the answer is there: while the service is slow, visits must not pile up reads.
-            .values(next_read_at=now + CLAIM, last_read_at=now)
+            .values(next_read_at=now + self.claim, last_read_at=now)
         )
         with self._engine().begin() as connection:
             return connection.execute(statement).rowcount == 1

@@ -54,6 +54,8 @@ class Settings:
     token_max_age: timedelta = timedelta(days=90)
     #: True: the webhook only stores and answers; the deposit is read by a task or by reconcile.
     defer_webhooks: bool = False
+    #: Reads of deposits that one reconcile process has under way at once, when the service answers.
+    reconcile_readers: int = 32
     #: True: a loopback BASE_URL is taken outside debug and testing too.
     allow_sandbox: bool = False
 
@@ -178,6 +180,13 @@ def _seconds(key: str, value: object) -> timedelta:
     return value if isinstance(value, timedelta) and value >= timedelta(0) else timedelta(seconds=_number(key, value))
 
 
+def _readers(key: str, value: object) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= 100):
+        raise _fault(key, "is not a whole number from 1 to 100", "Write how many reads may be under way, such as 32.")
+    return int(text)
+
+
 def _prefix(key: str, value: object) -> str:
     text = _text(key, value)
     if not text.startswith("/") or text.startswith("//") or any(c in text for c in "<>?#\\ "):
@@ -240,5 +249,6 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "watch_for": _seconds,
     "token_max_age": _seconds,
     "defer_webhooks": _switch,
+    "reconcile_readers": _readers,
     "allow_sandbox": _switch,
 }

@@ -118,7 +118,7 @@ class EventMixin:
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        return (Index("ix_paycheckout_event_undelivered", "next_attempt_at"),)
+        return (Index("ix_paycheckout_event_undelivered", "next_attempt_at", "id"),)
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     event_id: Mapped[str] = mapped_column(String(36), unique=True)

@@ -14,11 +14,11 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from weakref import ref
 
-from sqlalchemy import Engine, select, update
+from sqlalchemy import Engine, select, tuple_, update
 from sqlalchemy.orm import Session, scoped_session
 
 from flask_paycheckout.clock import Clock
@@ -84,21 +84,22 @@ class Outbox:
         :param batch: how many events are looked up at a time.
         """
         table = self._models.events
+        started = self._clock()
         total = Delivery()
-        last = 0
+        last: tuple[datetime, int] | None = None
         while True:
-            due = (
-                select(table.c.id, table.c.event_id)
-                .where(table.c.next_attempt_at <= self._clock(), table.c.id > last)
-                .order_by(table.c.id)
-                .limit(batch)
+            # Along the index of what is not delivered, never through what is. A failed one comes later in it again,
+            # and later than this call began, or at its own place.
+            place = tuple_(table.c.next_attempt_at, table.c.id)
+            due = select(table.c.event_id, table.c.next_attempt_at, table.c.id).where(
+                table.c.next_attempt_at <= started, *([] if last is None else [place > last])
             )
             with self._engine().connect() as connection:
-                rows = connection.execute(due).all()
+                rows = connection.execute(due.order_by(table.c.next_attempt_at, table.c.id).limit(batch)).all()
             if not rows:
                 return total
             total += self.deliver(row.event_id for row in rows)
-            last = rows[-1].id
+            last = (rows[-1].next_attempt_at, rows[-1].id)
 
     def _deliver(self, event_id: str) -> Delivery:
         token = str(uuid.uuid4())
@@ -125,24 +126,27 @@ class Outbox:
         return Delivery(failed=1) if failure else Delivery(delivered=1)
 
     def _claim(self, event_id: str, token: str) -> EventMixin | None:
-        table = self._models.events
+        model = self._models.Event
         now = self._clock()
-        free = (table.c.lease_until.is_(None)) | (table.c.lease_until <= now)
+        free = (model.lease_until.is_(None)) | (model.lease_until <= now)
         claim = (
-            update(table)
-            .where(table.c.event_id == event_id, table.c.delivered_at.is_(None), table.c.next_attempt_at <= now, free)
-            .values(lease_token=token, lease_until=now + _LEASE, attempts=table.c.attempts + 1)
+            update(model)
+            .where(model.event_id == event_id, model.delivered_at.is_(None), model.next_attempt_at <= now, free)
+            .values(lease_token=token, lease_until=now + _LEASE, attempts=model.attempts + 1)
+            .returning(model)
+            .execution_options(synchronize_session=False)
         )
-        with self._engine().begin() as connection:
-            if connection.execute(claim).rowcount != 1:
-                return None
-        event: EventMixin = self._detached(self._models.Event, "event_id", event_id)
+        with Session(self._engine(), expire_on_commit=False) as session:
+            event: EventMixin | None = session.scalars(claim).one_or_none()
+            session.commit()
+            session.expunge_all()
         return event
 
-    def _detached(self, model: type[Any], key: str, value: str) -> Any:
-        """One row as a mapped object that belongs to no session."""
+    def _checkout(self, checkout_id: str) -> Any:
+        """The attempt as a mapped object that belongs to no session."""
+        model = self._models.Checkout
         with Session(self._engine(), expire_on_commit=False) as session:
-            found = session.scalars(select(model).where(getattr(model, key) == value)).one()
+            found = session.scalars(select(model).where(model.checkout_id == checkout_id)).one()
             session.expunge(found)
         return found
 
@@ -162,7 +166,7 @@ class Outbox:
             yield (name if seen[name] == 1 else f"{name}#{seen[name]}"), receiver
 
     def _run(self, event: EventMixin, receiver: Callable[..., object], done: list[str], token: str, last: bool) -> None:
-        checkout = self._detached(self._models.Checkout, "checkout_id", event.checkout_id)
+        checkout = self._checkout(event.checkout_id)
         with self._scope() as session:
             try:
                 # Loaded elsewhere: a receiver that only calls another service opens no transaction meanwhile.

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from typing import Any
 
 from flask_paycheckout.attempts import Attempts
-from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.outbox import Delivery, Outbox
-from flask_paycheckout.settlement import Settlement
+from flask_paycheckout.read_window import ReadWindow
+from flask_paycheckout.settlement import Settled, Settlement
 
 __all__ = ["ReconcileReport", "Reconciler"]
-
-_BATCH = 100
-# Late first evidence of an unpicked page wants a second read in the same round, never a third.
-_MAX_READS = 2
 
 _log = logging.getLogger("flask_paycheckout")
 
@@ -51,53 +52,121 @@ class ReconcileReport:
 
 
 class Reconciler:
-    """Runs reconcile rounds for one app."""
+    """Runs reconcile rounds for one app.
 
-    def __init__(self, attempts: Attempts, settlement: Settlement, outbox: Outbox, clock: Clock) -> None:
+    The service is read by a bounded number of threads; all else, and so every word of the shop's code, runs in the
+    thread that called.
+
+    :param readers: reads under way at once when the service answers; 1 starts no thread.
+    """
+
+    def __init__(self, attempts: Attempts, settlement: Settlement, outbox: Outbox, clock: Clock, readers: int) -> None:
         self._attempts = attempts
         self._settlement = settlement
         self._outbox = outbox
         self._clock = clock
+        self._readers = readers
+        self._window = ReadWindow(readers)
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
-        """One round.
+        """One round over everything that is due as it begins.
 
-        :param limit: at most this many checkouts are read; None for all that are due now.
-        :param progress: called with the report so far, after each checkout.
+        It ends early when the service fails: what is left stays due, and the next round begins with one probe.
+
+        :param limit: at most this many checkouts are read; None for all.
+        :param progress: called with the report so far, after each read.
         """
-        started = self._clock()
         report = _delivered(self._outbox.deliver_due())
-        reads: dict[str, int] = {}
-        while limit is None or len(reads) < limit:
-            batch = self._next_batch(reads, limit)
-            if not batch:
-                break
-            for checkout_id in batch:
-                # Taken over by another process, or moved by a webhook meanwhile: no longer ours to read.
-                if self._attempts.claim_read(checkout_id, max(started, self._clock())):
-                    report += self._settle(checkout_id)
-                reads[checkout_id] = reads.get(checkout_id, 0) + 1
+        self._window.open_round()
+        with _Inline() if self._readers == 1 else ThreadPoolExecutor(self._readers, "paycheckout-read") as pool:
+            for settled in self._settle_due(pool, _Due(self._attempts, self._clock, limit)):
+                report += settled
                 if progress is not None:
                     progress(report)
         return report
 
-    def _next_batch(self, reads: dict[str, int], limit: int | None) -> list[str]:
-        room = _BATCH if limit is None else min(_BATCH, limit - len(reads))
-        due = self._attempts.due(self._clock(), room + _BATCH)
-        return [checkout_id for checkout_id in due if reads.get(checkout_id, 0) < _MAX_READS][:room]
+    def _settle_due(self, pool: Executor, due: _Due) -> Iterator[ReconcileReport]:
+        reading: dict[Future[Deposit | None], CheckoutMixin] = {}
 
-    def _settle(self, checkout_id: str) -> ReconcileReport:
-        before = self._attempts.find(checkout_id)
+        def begin(attempts: Iterable[CheckoutMixin]) -> None:
+            reading.update((pool.submit(self._settlement.read, attempt.checkout_id), attempt) for attempt in attempts)
+
+        while True:
+            room = self._window.size - len(reading)
+            # By halves of the window, so that one claim is for many reads. Never more than are read at once: what a
+            # process that dies has claimed waits for nobody.
+            if room >= max(1, self._window.size // 2) and not self._window.closed:
+                # After a failure from the other end, so that many that fail together are not taken for an outage.
+                begin(due.take(room, newest_first=self._window.troubled))
+            if not reading:
+                return
+            for read in wait(reading, return_when=FIRST_COMPLETED).done:
+                attempt = reading.pop(read)
+                report, settled = self._settle(attempt, read)
+                if settled.read_again:
+                    begin(due.take_again(attempt))
+                yield report
+
+    def _settle(self, attempt: CheckoutMixin, read: Future[Deposit | None]) -> tuple[ReconcileReport, Settled]:
+        (self._window.failed if read.exception() else self._window.answered)()
         try:
-            settled = self._settlement.apply(checkout_id, via="reconcile")
+            settled = self._settlement.apply(attempt, read.result, via="reconcile")
         except PaymentsError as error:
-            _log.warning("checkout %s could not be read: %s", checkout_id, error)
-            return ReconcileReport(checked=1, failed=1)
+            _log.warning("checkout %s could not be read: %s", attempt.checkout_id, error)
+            return ReconcileReport(checked=1, failed=1), Settled()
         except Exception:
-            _log.exception("checkout %s could not be settled", checkout_id)
-            return ReconcileReport(checked=1, failed=1)
-        changed = before is not None and settled.checkout.revision != before.revision
-        return ReconcileReport(checked=1, changed=int(changed)) + _delivered(self._outbox.deliver(settled.event_ids))
+            _log.exception("checkout %s could not be settled", attempt.checkout_id)
+            return ReconcileReport(checked=1, failed=1), Settled()
+        delivery = _delivered(self._outbox.deliver(settled.event_ids))
+        return ReconcileReport(checked=1, changed=int(settled.moved)) + delivery, settled
+
+
+class _Due:
+    """What was due as a round began, taken over bit by bit: first what did not fail last time, then what did.
+
+    So a checkout that the service cannot tell us about never stands before one that it can.
+    """
+
+    def __init__(self, attempts: Attempts, clock: Clock, limit: int | None) -> None:
+        self._attempts = attempts
+        self._clock = clock
+        self._started = clock()
+        self._left = sys.maxsize if limit is None else limit
+        self._failing = False
+        self._taken_again: set[str] = set()
+
+    def take(self, room: int, *, newest_first: bool) -> Sequence[CheckoutMixin]:
+        """At most so many attempts, claimed for this process; none when nothing is left."""
+        room = min(room, self._left)
+        if room <= 0:
+            return ()
+        claimed = self._attempts.claim_due(
+            self._started, self._clock(), room, failing=self._failing, newest_first=newest_first
+        )
+        self._left -= len(claimed)
+        if claimed or self._failing:
+            return claimed
+        self._failing = True
+        return self.take(room, newest_first=newest_first)
+
+    def take_again(self, attempt: CheckoutMixin) -> Sequence[CheckoutMixin]:
+        """The same attempt for a second read in this round, never a third: the first "not found" came late."""
+        if attempt.checkout_id in self._taken_again:
+            return ()
+        self._taken_again.add(attempt.checkout_id)
+        return self._attempts.claim_again(attempt, self._clock())
+
+
+class _Inline(Executor):
+    """Reads in the thread that called, one after the other."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            done.set_exception(error)
+        return done
 
 
 def _delivered(delivery: Delivery) -> ReconcileReport:

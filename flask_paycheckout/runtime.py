@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -35,6 +36,8 @@ __all__ = ["KEY", "Runtime", "build_runtime", "runtime"]
 
 KEY = "paycheckout"
 
+_CLAIM = timedelta(seconds=60)
+
 OrderTotal = Callable[[str], Total | None]
 
 
@@ -63,10 +66,10 @@ class Runtime:
         refuse_uncommitted(self.db, f"start({order_id!r})")
         return self.checkouts.start(order_id)
 
-    def settle(self, checkout_id: str) -> CheckoutMixin:
+    def settle(self, checkout_id: str, via: str = "settle") -> CheckoutMixin:
         """Read the deposit now and apply what it says."""
         refuse_uncommitted(self.db, f"settle({checkout_id!r})", only_if_blocking=True)
-        return self.settlement.settle(checkout_id)
+        return self.settlement.settle(checkout_id, via)
 
     def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
         """A person's decision on a held payment."""
@@ -114,8 +117,12 @@ def build_runtime(
     models: Models,
     order_total: OrderTotal,
     transport: Any,
+    queue: Callable[[str], None],
 ) -> Runtime:
-    """Put the parts together for one app."""
+    """Put the parts together for one app.
+
+    :param queue: takes the checkout id of a deferred webhook, whose read is stored as due already.
+    """
 
     @cache
     def engine() -> Engine:
@@ -141,7 +148,8 @@ def build_runtime(
         return [key.encode() if isinstance(key, str) else key for key in listed]
 
     client = _client(settings, transport)
-    attempts = Attempts(engine, models)
+    # A read that takes all of its time, and as long again for what is done with its answer.
+    attempts = Attempts(engine, models, claim=max(_CLAIM, timedelta(seconds=2 * settings.timeout)))
     outbox = Outbox(engine, models, clock, scope, app)
     settlement = Settlement(
         attempts,
@@ -166,10 +174,10 @@ def build_runtime(
         checkouts=Checkouts(attempts, outbox, client, clock, ask_total, settings.checkout_origins),
         settlement=settlement,
         notices=Notices(
-            attempts, settlement, clock, settings.webhook_cooldown, _nothing if settings.defer_webhooks else None
+            attempts, settlement, clock, settings.webhook_cooldown, queue if settings.defer_webhooks else None
         ),
         standings=Standings(attempts, settlement, clock),
-        reconciler=Reconciler(attempts, settlement, outbox, clock),
+        reconciler=Reconciler(attempts, settlement, outbox, clock, settings.reconcile_readers),
     )
 
 
@@ -187,7 +195,3 @@ def _client(settings: Settings, transport: Any) -> PaymentsClient:
     except ValueError as fault:
         # The client is stricter about addresses than the settings are; it never quotes them.
         raise ConfigurationError(f"PAYCHECKOUT_BASE_URL cannot be used: {fault}") from None
-
-
-def _nothing(checkout_id: str) -> None:
-    """A deferred webhook's read is stored as due; reconcile takes it from there."""

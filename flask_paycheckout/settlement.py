@@ -35,10 +35,14 @@ _MAX_ROUNDS = 8
 
 @dataclass(frozen=True)
 class Settled:
-    """What came of one read: the checkout as it stands, and the events that its moves stored."""
+    """What came of one read."""
 
-    checkout: CheckoutMixin
+    #: The checkout changed its state.
+    moved: bool = False
+    #: The events that the moves stored.
     event_ids: tuple[str, ...] = ()
+    #: The next read is due at once.
+    read_again: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,18 +87,34 @@ class Settlement:
         :raises UnknownCheckout: no such checkout is stored.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing moved.
         """
-        settled = self.apply(checkout_id, via)
-        self._outbox.deliver(settled.event_ids)
-        return settled.checkout
-
-    def apply(self, checkout_id: str, via: str) -> Settled:
-        """As `settle`, but leaves telling the receivers to the caller."""
         attempt = self._require(checkout_id)
         if attempt.status not in OPEN:
-            return Settled(attempt)
+            return attempt
+        settled = self.apply(attempt, lambda: self.read(checkout_id), via)
+        self._outbox.deliver(settled.event_ids)
+        return self._require(checkout_id)
+
+    def read(self, checkout_id: str) -> Deposit | None:
+        """The deposit as the service tells it now; None when the service itself says that there is none.
+
+        Touches no database, so that reads may run in threads of their own.
+
+        :raises flask_paycheckout.client.PaymentsError: there was no answer to rely on.
+        """
         try:
-            deposit = self._read(checkout_id)
-            return self._weigh(attempt, deposit, via)
+            return self._client.deposits.get(checkout_id)
+        except NotFound as error:
+            if (error.message or "").strip().rstrip(".").lower() != _NOT_FOUND:
+                raise
+            return None
+
+    def apply(self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: str) -> Settled:
+        """Apply what a read says to an open attempt; telling the receivers is left to the caller.
+
+        :param read: gives what `read` gave, or raises what it raised.
+        """
+        try:
+            return self._weigh(attempt, read(), via)
         except SQLAlchemyError:
             raise
         except Exception as error:
@@ -134,15 +154,6 @@ class Settlement:
             raise UnknownCheckout(checkout_id)
         return attempt
 
-    def _read(self, checkout_id: str) -> Deposit | None:
-        """The deposit; None when the service itself says that there is none."""
-        try:
-            return self._client.deposits.get(checkout_id)
-        except NotFound as error:
-            if (error.message or "").strip().rstrip(".").lower() != _NOT_FOUND:
-                raise
-            return None
-
     def _note_failure(self, attempt: CheckoutMixin, error: Exception) -> None:
         now = self._clock()
         failures = attempt.failed_reads + 1
@@ -155,24 +166,28 @@ class Settlement:
 
     def _weigh(self, attempt: CheckoutMixin, deposit: Deposit | None, via: str) -> Settled:
         event_ids: list[str] = []
-        noted = False
+        moved = False
         for _ in range(_MAX_ROUNDS):
             now = self._clock()
             ruling = self._rule(attempt, deposit, now)
             target = TRANSITIONS.get((Status(attempt.status), ruling.evidence)) if ruling.evidence else None
-            seen = {} if noted else self._seen(attempt, deposit, now)
+            seen = {} if moved else self._seen(attempt, deposit, now)
             if target is None:
-                if noted or self._note_read(attempt, deposit, via, now, seen):
-                    break
+                due = self._due_after(attempt, seen, now)
+                if moved or self._note_read(attempt, deposit, via, now, seen, due):
+                    return Settled(moved, tuple(event_ids), due is not None and due <= now)
             else:
                 stored = self._move(attempt, target, ruling, deposit, via, now, seen)
                 if stored is not None:
                     event_ids += stored
-                    noted = True
+                    moved = True
+                    if target not in OPEN:
+                        break
+            # Moved by us, or by somebody else meanwhile: the read may say something new about what it is now.
             attempt = self._require(attempt.checkout_id)
             if attempt.status not in OPEN:
                 break
-        return Settled(self._require(attempt.checkout_id), tuple(event_ids))
+        return Settled(moved, tuple(event_ids))
 
     def _rule(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> _Ruling:
         """What this read of this attempt amounts to."""
@@ -205,7 +220,7 @@ class Settlement:
         compared = compare(attempt.checkout_id, attempt.total, deposit)
         if not all(comparison.agrees for comparison in compared):
             return _Ruling(Evidence.DEPOSIT_DISAGREES, "amount_mismatch", compared)
-        if any(other.paid_order_id for other in self._attempts.of_order(attempt.order_id)):
+        if self._attempts.has_paid(attempt.order_id):
             return _Ruling(Evidence.DEPOSIT_DISAGREES, "duplicate", compared)
         total = self._ask_total(attempt.order_id)
         reason = order_disagreement(attempt.total, total)
@@ -227,13 +242,23 @@ class Settlement:
             seen["deposit_status"] = deposit.status[:64]
         return seen
 
+    def _due_after(self, attempt: CheckoutMixin, seen: dict[str, Any], now: datetime) -> datetime | None:
+        """When to read an attempt next that stays what it is; news of its deposit begin its schedule anew."""
+        news = seen.get("deposit_status", attempt.deposit_status) != attempt.deposit_status
+        moved_at = now if news else attempt.moved_at
+        return self._schedule.next_read(attempt.status, attempt.created_at, moved_at, now)
+
     def _note_read(
-        self, attempt: CheckoutMixin, deposit: Deposit | None, via: str, now: datetime, seen: dict[str, Any]
+        self,
+        attempt: CheckoutMixin,
+        deposit: Deposit | None,
+        via: str,
+        now: datetime,
+        seen: dict[str, Any],
+        due: datetime | None,
     ) -> bool:
-        moved_at = attempt.moved_at
         if deposit is not None and seen["deposit_status"] != attempt.deposit_status:
-            seen["moved_at"] = moved_at = now
-        due = self._schedule.next_read(attempt.status, attempt.created_at, moved_at, now)
+            seen["moved_at"] = now
         return self._attempts.note(
             attempt, line(now, "read", via=via, deposit=_shown(deposit)), next_read_at=due, **seen
         )

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import mapped_column
 
 from flask_paycheckout import CheckoutMixin, EventMixin, Pay
+from flask_paycheckout.client import ServiceFault
 from flask_paycheckout.states import Status
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -21,24 +22,63 @@ def pays(shop: Shop, attempt: Any) -> list[str] | None:
     return shop.runtime.attempts.move(attempt, Status.PAID, shop.clock.now, "{}\n", next_read_at=None)
 
 
+def claims(shop: Shop, limit: int = 10, *, failing: bool = False) -> list[str]:
+    now = shop.clock.now
+    return [attempt.checkout_id for attempt in shop.runtime.attempts.claim_due(now, now, limit, failing=failing)]
+
+
 def test_a_due_read_is_claimed_once(shop: Shop) -> None:
     checkout_id = shop.starts()
-    attempts = shop.runtime.attempts
-    assert attempts.due(shop.clock.now, 10) == [checkout_id]
-    assert attempts.count_due(shop.clock.now) == 1
-    assert attempts.claim_read(checkout_id, shop.clock.now)
-    assert not attempts.claim_read(checkout_id, shop.clock.now)
-    assert attempts.due(shop.clock.now, 10) == []
+    assert shop.runtime.attempts.count_due(shop.clock.now) == 1
+    assert claims(shop) == [checkout_id]
+    assert claims(shop) == []
     shop.clock.advance(seconds=60)
-    assert attempts.claim_read(checkout_id, shop.clock.now), "a claimant that died is replaced"
+    assert claims(shop) == [checkout_id], "a claimant that died is replaced"
 
 
-def test_the_longest_overdue_comes_first(shop: Shop) -> None:
-    first = shop.starts("o-1")
+def test_what_fell_due_after_the_moment_asked_for_is_left(shop: Shop) -> None:
+    shop.starts()
+    earlier = shop.clock.now - timedelta(seconds=1)
+    assert shop.runtime.attempts.claim_due(earlier, shop.clock.now, 10) == []
+
+
+def test_the_longest_overdue_is_claimed_first(shop: Shop) -> None:
+    made = [shop.starts("o-1")]
     shop.clock.advance(seconds=1)
-    second = shop.starts("o-2")
-    assert shop.runtime.attempts.due(shop.clock.now, 10) == [first, second]
-    assert shop.runtime.attempts.due(shop.clock.now, 1) == [first]
+    made.append(shop.starts("o-2"))
+    assert claims(shop, 1) == made[:1]
+    assert claims(shop, 1) == made[1:]
+
+
+def test_reads_that_failed_last_time_are_claimed_apart(shop: Shop) -> None:
+    broken, fine = shop.starts("o-1"), shop.starts("o-2")
+    shop.service.fails(broken)
+    with pytest.raises(ServiceFault):
+        shop.settles(broken)
+    shop.clock.advance(minutes=1)
+    assert claims(shop) == [fine]
+    assert claims(shop, failing=True) == [broken]
+
+
+def test_one_attempt_is_claimed_again_only_when_it_is_due(shop: Shop) -> None:
+    attempt = shop.attempt(shop.starts())
+    again = shop.runtime.attempts.claim_again
+    assert [claimed.id for claimed in again(attempt, shop.clock.now)] == [attempt.id]
+    assert again(attempt, shop.clock.now) == []
+
+
+@pytest.mark.parametrize(("timeout", "claim"), [(15, 60), (30, 60), (100, 200)])
+def test_a_claim_outlasts_the_read(open_shop: OpenShop, timeout: int, claim: int) -> None:
+    shop = open_shop(PAYCHECKOUT_TIMEOUT=timeout)
+    assert shop.runtime.attempts.claim == timedelta(seconds=claim)
+
+
+def test_a_claim_names_the_attempt_as_it_is(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    (claimed,) = shop.runtime.attempts.claim_due(shop.clock.now, shop.clock.now, 1)
+    stored = shop.attempt(checkout_id)
+    assert claimed.next_read_at == stored.next_read_at == shop.clock.now + timedelta(seconds=60)
+    assert (claimed.total, claimed.created_at, claimed.history) == (stored.total, stored.created_at, stored.history)
 
 
 def test_a_pages_read_is_claimed_once(shop: Shop) -> None:

@@ -129,6 +129,11 @@ WRONG = [
     ("CLOSED_DEPOSIT_STATUSES", ["failed", 7], "list", "failed"),
     ("CLOSED_DEPOSIT_STATUSES", ["failed", "Completed"], "paid", "Take it out"),
     ("DEFER_WEBHOOKS", "maybe", "neither", "True or False"),
+    ("RECONCILE_READERS", 0, "1 to 100", "such as 32"),
+    ("RECONCILE_READERS", "many", "1 to 100", "such as 32"),
+    ("RECONCILE_READERS", True, "1 to 100", "such as 32"),
+    ("RECONCILE_READERS", 101, "1 to 100", "such as 32"),
+    ("RECONCILE_READERS", "32000", "1 to 100", "such as 32"),
     ("ALLOW_SANDBOX", 2, "neither", "True or False"),
 ]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
-from itertools import pairwise
+from itertools import count, pairwise
+from threading import Barrier, get_ident
 from typing import Any
 
+import httpx
 import pytest
 
 from flask_paycheckout import Pay, ReconcileReport, order_paid
 from flask_paycheckout.testing import Signals
+from tests.conftest import OpenShop
 from tests.scripted import Shop
 
 
@@ -62,18 +65,10 @@ def test_a_limited_round_takes_the_longest_overdue(shop: Shop) -> None:
     assert shop.service.reads == [old]
 
 
-def test_more_than_one_batch_is_read_in_one_round(shop: Shop) -> None:
-    table = shop.runtime.models.checkouts
-    shop.starts()
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        row = dict(connection.execute(table.select()).mappings().one())
-        rows = [
-            row | {"id": n, "checkout_id": f"many-{n}", "order_id": f"m-{n}", "current_order_id": f"m-{n}"}
-            for n in range(2, 252)
-        ]
-        connection.execute(table.insert(), rows)
+def test_everything_that_is_due_is_read_in_one_round(shop: Shop) -> None:
+    made = stores_many(shop, 251)
     assert shop.reconciles().checked == 251
-    assert len(set(shop.service.reads)) == 251
+    assert sorted(shop.service.reads) == sorted(made)
 
 
 def test_reads_that_fail_are_counted_and_stop_nothing(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
@@ -108,7 +103,7 @@ def test_a_checkout_that_another_process_claimed_is_left_to_it(shop: Shop) -> No
 
     def meanwhile() -> None:
         shop.service.meanwhile = lambda: None
-        assert shop.runtime.attempts.claim_read(second, shop.clock.now)
+        assert shop.runtime.attempts.claim_again(shop.attempt(second), shop.clock.now)
 
     shop.service.meanwhile = meanwhile
     assert shop.reconciles().checked == 1
@@ -127,6 +122,166 @@ def test_two_rounds_at_once_share_the_reads(shop: Shop) -> None:
     outer = shop.reconciles()
     assert outer.checked + inner[0].checked == 4
     assert sorted(shop.service.reads) == sorted(made)
+
+
+def stores_many(shop: Shop, count: int) -> list[str]:
+    """Copies of one checkout, each of an order of its own, stored at once."""
+    table = shop.runtime.models.checkouts
+    first = shop.starts()
+    made = [f"many-{number}" for number in range(count)]
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        row = dict(connection.execute(table.select()).mappings().one())
+        connection.execute(table.delete())
+        own = [row | {"checkout_id": name, "order_id": name, "current_order_id": name} for name in made]
+        connection.execute(table.insert(), [{**one, "id": number} for number, one in enumerate(own, start=1)])
+    shop.totals |= dict.fromkeys(made, shop.totals["o-1"])
+    assert shop.service.reads == [], first
+    return made
+
+
+def claimed_now(shop: Shop) -> int:
+    table = shop.runtime.models.checkouts
+    with shop.runtime.engine().connect() as connection:
+        waiting = table.c.next_read_at == shop.clock.now + shop.runtime.attempts.claim
+        return connection.execute(table.select().where(waiting)).all().__len__()
+
+
+def test_reads_run_at_once_and_never_more_than_allowed(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=4)
+    stores_many(shop, 40)
+    full = Barrier(4, timeout=20)
+    under_way, most, claimed = set[int](), [0], [0]
+
+    def meanwhile() -> None:
+        under_way.add(get_ident())
+        most[0] = max(most[0], len(under_way))
+        claimed[0] = max(claimed[0], claimed_now(shop))
+        if len(shop.service.reads) > 20 and not full.broken and not met:
+            full.wait()
+            met.append(True)
+        under_way.discard(get_ident())
+
+    met: list[bool] = []
+    shop.service.meanwhile = meanwhile
+    assert shop.reconciles().checked == 40
+    assert met, "four reads waited for each other"
+    assert most[0] == 4
+    assert claimed[0] <= 4, "what a process that dies has claimed must not be more than it reads"
+
+
+def test_one_reader_reads_in_the_callers_own_thread(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=1)
+    stores_many(shop, 5)
+    threads = set[int]()
+    shop.service.meanwhile = lambda: threads.add(get_ident())
+    assert shop.reconciles().checked == 5
+    assert threads == {get_ident()}
+
+
+def test_the_shops_code_runs_in_the_callers_thread_only(shop: Shop) -> None:
+    threads = set[int]()
+
+    @shop.paycheckout.order_total
+    def order_total(order_id: str) -> Pay:
+        threads.add(get_ident())
+        return Pay("12.50", "USD")
+
+    def receive(app: object, **facts: object) -> None:
+        threads.add(get_ident())
+
+    for checkout_id in stores_many(shop, 20):
+        shop.service.says(checkout_id, "completed")
+    with order_paid.connected_to(receive, sender=shop.app):
+        assert shop.reconciles() == ReconcileReport(checked=20, changed=20, delivered=20)
+    assert threads == {get_ident()}
+
+
+def fails_whole(shop: Shop) -> None:
+    """The service is down: no read is answered, whatever it is about."""
+
+    def down() -> None:
+        raise httpx.ConnectError("refused")
+
+    shop.service.meanwhile = down
+
+
+def comes_back(shop: Shop) -> None:
+    shop.service.meanwhile = lambda: None
+
+
+@pytest.fixture
+def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's own repetitions of a read take time and are tested elsewhere."""
+    monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
+
+
+@pytest.mark.usefixtures("no_retries")
+def test_a_service_that_is_down_is_probed_and_not_flooded(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    made = stores_many(shop, 300)
+    fails_whole(shop)
+    assert shop.reconciles() == ReconcileReport(checked=3, failed=3)
+    for round_number in range(1, 6):
+        shop.clock.advance(hours=1)
+        assert shop.reconciles() == ReconcileReport(checked=1, failed=1)
+        assert len(set(shop.service.reads)) == 3 + round_number, "a probe of what did not fail before"
+    assert {shop.attempt(checkout_id).status for checkout_id in made} == {"created"}
+    comes_back(shop)
+    shop.clock.advance(hours=1)
+    for checkout_id in made:
+        shop.service.says(checkout_id, "completed")
+    assert shop.reconciles() == ReconcileReport(checked=300, changed=300, delivered=300)
+
+
+@pytest.mark.usefixtures("no_retries")
+def test_a_service_that_goes_down_in_the_middle_ends_the_round(
+    open_shop: OpenShop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=8)
+    stores_many(shop, 300)
+    counted = count(1)
+
+    def goes_down() -> None:
+        if next(counted) > 100:
+            raise httpx.ConnectError("refused")
+
+    shop.service.meanwhile = goes_down
+    report = shop.reconciles()
+    assert report.checked - report.failed == 100
+    assert 8 <= report.failed <= 15
+    assert len(shop.service.reads) == report.checked
+
+
+@pytest.mark.usefixtures("no_retries")
+def test_checkouts_that_the_service_cannot_tell_about_keep_no_other_waiting(
+    open_shop: OpenShop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=8)
+    made = stores_many(shop, 120)
+    broken, fine = made[:60], made[60:]
+    for checkout_id in broken:
+        shop.service.fails(checkout_id)
+    for checkout_id in fine:
+        shop.service.says(checkout_id, "completed")
+    assert shop.reconciles() == ReconcileReport(checked=120, changed=60, delivered=60, failed=60)
+    shop.clock.advance(hours=1)
+    shop.service.reads.clear()
+    new = shop.starts("o-2")
+    shop.reconciles()
+    assert shop.service.reads[0] == new, "what failed last time comes after all that did not"
+
+
+def test_a_round_reads_what_was_due_as_it_began(shop: Shop) -> None:
+    """A shop that sells faster than the service answers must not hold a round open for ever."""
+    first = shop.starts("o-1")
+
+    def sells() -> None:
+        shop.service.meanwhile = lambda: None
+        shop.clock.advance(seconds=1)
+        shop.starts("o-2")
+
+    shop.service.meanwhile = sells
+    assert shop.reconciles().checked == 1
+    assert shop.service.reads == [first]
 
 
 def test_events_that_were_not_delivered_are_delivered_first(shop: Shop, signals: Signals) -> None:
