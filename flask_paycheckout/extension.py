@@ -75,7 +75,7 @@ class PayCheckout:
         watch_writes(db)
         self._databases.add(db)
         clock = in_utc(clock or getattr(transport, "clock", None) or utc_now)
-        app.extensions[KEY] = build_runtime(app, db, settings, clock, models, self._ask_shop, transport)
+        app.extensions[KEY] = build_runtime(app, db, settings, clock, models, self._ask_shop, transport, _queue_of(app))
         app.register_blueprint(make_blueprint(settings), url_prefix=settings.url_prefix)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         self._add_commands(app)
@@ -178,3 +178,15 @@ class PayCheckout:
         from flask_paycheckout.cli import paycheckout
 
         app.cli.add_command(paycheckout)
+
+
+def _queue_of(app: Flask) -> Callable[[str], None]:
+    """Hands a deferred webhook to the shop's Celery app; without one, reconcile takes it from there."""
+
+    def queue(checkout_id: str) -> None:
+        if "celery" in app.extensions:
+            from flask_paycheckout.tasks import queue_settle
+
+            queue_settle(app.extensions["celery"], checkout_id)
+
+    return queue
