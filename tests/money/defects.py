@@ -1,0 +1,275 @@
+"""What can be odd about an answer, by name: each changes a draft in one of several ways, drawn by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.money.drafts import Draft, decimal_text, object_text
+
+__all__ = ["DEFECTS"]
+
+
+def _amounts(draft: Draft) -> list[str]:
+    """Numbers near the right one, and things that only look like it."""
+    asked, chance = draft.asked, draft.chance
+    right = decimal_text(asked.units, asked.places)
+    point = "" if asked.places else "."
+    return [
+        decimal_text(asked.units + chance.choice([1, -1]), asked.places),
+        decimal_text(asked.units + chance.choice([10, -10, 100]), asked.places),
+        decimal_text(-asked.units, asked.places),
+        decimal_text(asked.units * 10, asked.places),
+        decimal_text(asked.units, asked.places + 1),
+        # What a double makes of it, to its own 17 digits: often, but not always, another number.
+        repr(asked.units / 10**asked.places),
+        f"{right}{point}{'0' * 18}1",
+        f"{right}{point}4",
+    ]
+
+
+def _near(draft: Draft) -> None:
+    draft.set(draft.amount, draft.chance.choice(_amounts(draft)))
+
+
+def _no_amount(draft: Draft) -> None:
+    odd = [
+        "0",
+        "-0",
+        "0.00",
+        "0e9",
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "9" * 20,
+        "1" + "0" * 99,
+        "NaN",
+        "Infinity",
+        "-Infinity",
+    ]
+    draft.set(draft.amount, draft.chance.choice(odd))
+
+
+def _not_a_number(draft: Draft) -> None:
+    right = draft.value(draft.amount)
+    odd = [
+        f'"{right}"',
+        f'" {right}"',
+        "true",
+        "false",
+        "null",
+        f"[{right}]",
+        f'{{"amount":{right}}}',
+        '""',
+        "{}",
+        "[]",
+    ]
+    draft.set(draft.amount, draft.chance.choice(odd))
+
+
+def _no_json_number(draft: Draft) -> None:
+    right = decimal_text(draft.asked.units, draft.asked.places)
+    odd = [
+        f"+{right}",
+        f"0{right}",
+        f"{right}.",
+        f".{right}",
+        f"{right}e",
+        f"{right}_0",
+        f"--{right}",
+        "0x10",
+        "1,5",
+        "nan",
+        "１２",
+    ]
+    draft.set(draft.amount, draft.chance.choice(odd))
+
+
+def _swapped_sides(draft: Draft) -> None:
+    for what in ("Amount", "Currency"):
+        mine, its = draft.asked.side + what, draft.other + what
+        here, there = draft.value(mine), draft.value(its)
+        draft.set(mine, there)
+        draft.set(its, here)
+
+
+def _swapped_amounts(draft: Draft) -> None:
+    here, there = draft.value(draft.amount), draft.value(f"{draft.other}Amount")
+    draft.set(draft.amount, there)
+    draft.set(f"{draft.other}Amount", here)
+
+
+def _other_currency(draft: Draft) -> None:
+    own = draft.asked.currency
+    odd = [own.swapcase(), "GBP", f"{own} ", f" {own}", own[:-1], "", f"{own}\\u0000", "\\ud800", f"{own}\\u200b"]
+    draft.set(
+        draft.currency, draft.chance.choice([*(f'"{text}"' for text in odd), "null", "840", f'["{own}"]', "true"])
+    )
+
+
+def _escaped_currency(draft: Draft) -> None:
+    """The right currency in JSON's other spelling."""
+    draft.set(draft.currency, '"' + "".join(f"\\u{ord(sign):04X}" for sign in draft.asked.currency) + '"')
+
+
+def _foreign_deposit(draft: Draft) -> None:
+    own = draft.asked.checkout_id
+    odd = [
+        '"chk-2"',
+        f'"{own.upper()}"',
+        f'"{own} "',
+        f'"{own}\\u0000"',
+        '""',
+        "null",
+        "1",
+        f'["{own}"]',
+        f'"{"x" * 501}"',
+        '"\\udc00"',
+    ]
+    draft.set("depositId", draft.chance.choice(odd))
+
+
+def _other_status(draft: Draft) -> None:
+    known = [
+        "pending",
+        "Completed",
+        "COMPLETED",
+        "complete",
+        "completed ",
+        "paid",
+        "failed",
+        "expired",
+        "processed",
+        "",
+        "успех",
+    ]
+    odd = ["null", "true", "200", '["completed"]', '{"status":"completed"}', '"completed\\u0000"', f'"{"s" * 501}"']
+    draft.set("status", draft.chance.choice([*(f'"{text}"' for text in known), *odd]))
+
+
+def _missing(draft: Draft) -> None:
+    draft.drop(draft.chance.choice(["depositId", "status", draft.amount, draft.currency, f"{draft.other}Amount"]))
+
+
+def _in_another_case(draft: Draft) -> None:
+    name = draft.chance.choice(["depositId", "status", draft.amount, draft.currency])
+    draft.data = [(key.lower() if key == name else key, value) for key, value in draft.data]
+    if name == "status":
+        draft.data = [("Status" if key == "status" else key, value) for key, value in draft.data]
+
+
+def _said_twice(draft: Draft) -> None:
+    """A member twice, with another value or with the same; first or last is anyone's guess."""
+    name = draft.chance.choice(["depositId", "status", draft.amount, draft.currency])
+    others = {"depositId": '"chk-2"', "status": '"pending"', draft.amount: "1", draft.currency: '"GBP"'}
+    draft.again(name, draft.chance.choice([others[name], draft.value(name)]))
+
+
+def _said_twice_in_escapes(draft: Draft) -> None:
+    name = draft.amount
+    draft.again(f"\\u{ord(name[0]):04x}{name[1:]}", draft.chance.choice(["1", draft.value(name)]))
+
+
+def _data_twice(draft: Draft) -> None:
+    wrong = object_text([(key, "1" if key == draft.amount else value) for key, value in draft.data], "")
+    draft.envelope.insert(draft.chance.randrange(3), ("data", wrong))
+
+
+def _twice_inside(draft: Draft) -> None:
+    """Where no decision depends on it."""
+    draft.again("fee", '{"amount":1,"amount":2,"currency":"USD"}')
+
+
+def _odd_extras(draft: Draft) -> None:
+    extras = [
+        ("paymentCrypto", "[" * 50 + "]" * 50),
+        ("fee", '"none"'),
+        ("exchangeInfo", '{"exchangeRate":NaN,"outputAmount":"1"}'),
+        ("createdAt", "12"),
+        ("expiredAt", '"yesterday"'),
+        ("paymentFiat", "[]"),
+        ("unheard-of", "1" + "0" * 300),
+        ("amount", "12.50"),
+        ("activityHistory2", '{"depositId":"chk-2"}'),
+    ]
+    draft.data.append(draft.chance.choice(extras))
+
+
+def _other_data(draft: Draft) -> None:
+    right = object_text(draft.data, "")
+    draft.instead = draft.chance.choice(
+        ["null", f"[{right}]", '"completed"', "{}", "12.50", "true", f'{{"data":{right}}}']
+    )
+
+
+def _other_code(draft: Draft) -> None:
+    odd = [
+        "201",
+        "299",
+        "300",
+        "199",
+        "400",
+        "404",
+        "500",
+        "2e2",
+        "200.0",
+        '"200"',
+        "true",
+        "null",
+        "NaN",
+        "-200",
+        "2" * 30,
+    ]
+    draft.envelope[0] = ("statusCode", draft.chance.choice(odd))
+
+
+def _no_code(draft: Draft) -> None:
+    draft.envelope[0] = (draft.chance.choice(["status", "StatusCode", "code"]), "200")
+
+
+def _code_twice(draft: Draft) -> None:
+    draft.envelope.append(("statusCode", draft.chance.choice(["200", "500"])))
+
+
+def _torn(draft: Draft) -> None:
+    cut, bit = draft.chance.random(), draft.chance.choice([b"\xff", b"\x00", b"\x01", b"}", b",", b"\xed\xa0\x80"])
+    edits: list[Callable[[bytes], bytes]] = [
+        lambda body: body[: int(cut * len(body))],
+        lambda body: body + bit,
+        lambda body: bit + body,
+        lambda body: body[: int(cut * len(body))] + bit + body[int(cut * len(body)) :],
+        lambda body: body.replace(b'"', b"'"),
+        lambda body: b"\xef\xbb\xbf" + body,
+        lambda body: body.decode("utf-8", "surrogatepass").encode("utf-16", "surrogatepass"),
+        lambda body: b" \n" + body + b"\r\n\t ",
+        lambda body: b"",
+    ]
+    draft.rewrite = draft.chance.choice(edits)
+
+
+DEFECTS: dict[str, Callable[[Draft], None]] = {
+    defect.__name__.strip("_").replace("_", " "): defect
+    for defect in (
+        _near,
+        _no_amount,
+        _not_a_number,
+        _no_json_number,
+        _swapped_sides,
+        _swapped_amounts,
+        _other_currency,
+        _escaped_currency,
+        _foreign_deposit,
+        _other_status,
+        _missing,
+        _in_another_case,
+        _said_twice,
+        _said_twice_in_escapes,
+        _data_twice,
+        _twice_inside,
+        _odd_extras,
+        _other_data,
+        _other_code,
+        _no_code,
+        _code_twice,
+        _torn,
+    )
+}

@@ -1,0 +1,172 @@
+"""Never paid for the wrong money, never refused for the right: our verdict against one that knows only integers.
+
+Each pair is what was asked, and the raw bytes that the service answers. All of them go through the real client, as it
+decodes and compares; some go through the whole extension with a database.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout import Pay, Receive
+from flask_paycheckout.client import PaymentsClient, PaymentsError
+from flask_paycheckout.verdict import compare
+from tests.chance import seed_of, soak_count, stream
+from tests.conftest import OpenShop
+from tests.money.cases import Case, draw
+from tests.money.defects import DEFECTS
+from tests.money.drafts import decimal_text
+from tests.money.json_text import Number, Object, parse, units
+from tests.money.oracle import Asked, Outcome, judge
+from tests.scripted import BASE_URL, NO_RETRY, Service, Shop
+
+EVERY_CHANGE = 20_000
+SOAK = 1_000_000
+WITH_DATABASE = 300
+
+
+def total_of(asked: Asked) -> Pay | Receive:
+    """What the shop asks for, made from the digits of its smallest units."""
+    amount = decimal_text(asked.units, asked.places)
+    if asked.side == "input":
+        return Pay(amount, asked.currency)
+    return Receive(amount, asked.currency, pay_in="USD")
+
+
+class Reader:
+    """Reads one answer after the other through the real client, and compares as settlement does."""
+
+    def __init__(self) -> None:
+        self._body, self._status = b"", 200
+        transport = httpx.MockTransport(lambda _: httpx.Response(self._status, content=self._body, headers=NO_RETRY))
+        self._client = PaymentsClient(BASE_URL, client_id="shop-1", client_secret="secret", transport=transport)
+
+    def concludes(self, case: Case, http_status: int) -> Outcome:
+        self._body, self._status = case.body, http_status
+        try:
+            deposit = self._client.deposits.get(case.asked.checkout_id)
+        except PaymentsError:
+            return Outcome.UNREAD
+        if deposit.status != "completed":
+            own = deposit.deposit_id == case.asked.checkout_id
+            return Outcome.WAITS if own else Outcome.UNREAD
+        compared = compare(case.asked.checkout_id, total_of(case.asked), deposit)
+        return Outcome.PAID if all(fact.agrees for fact in compared) else Outcome.HELD
+
+
+def drawn(seed: int, count: int) -> Iterator[tuple[Case, int]]:
+    """Cases with an HTTP status each, which must not matter."""
+    chance = stream(seed, "pairs")
+    for _ in range(count):
+        yield draw(chance), chance.choice([200, 200, 201, 404, 500])
+
+
+def hold_against_the_oracle(seed: int, count: int) -> Counter[Outcome]:
+    reader, seen, wrong = Reader(), Counter[Outcome](), []
+    for case, http_status in drawn(seed, count):
+        expected, concluded = judge(case.asked, case.body), reader.concludes(case, http_status)
+        seen[expected] += 1
+        if concluded is not expected:
+            wrong.append((f"we: {concluded}, the oracle: {expected}", case))
+    assert wrong[:5] == [], f"{len(wrong)} of {count} with --randomly-seed={seed}"
+    return seen
+
+
+def test_no_wrong_money_is_accepted_and_no_right_money_refused(pytestconfig: pytest.Config) -> None:
+    seen = hold_against_the_oracle(seed_of(pytestconfig), EVERY_CHANGE)
+    assert min(seen[outcome] for outcome in Outcome) > EVERY_CHANGE // 200, f"the cases must hold every kind: {seen}"
+
+
+@pytest.mark.soak
+def test_no_wrong_money_is_accepted_in_a_long_run(pytestconfig: pytest.Config) -> None:
+    hold_against_the_oracle(seed_of(pytestconfig), soak_count(SOAK))
+
+
+def test_the_oracle_has_an_opinion_on_every_defect(pytestconfig: pytest.Config) -> None:
+    """A defect whose cases all come out as if there were none would test nothing."""
+    chance = stream(seed_of(pytestconfig), "defects")
+    harmless = {"escaped currency", "twice inside", "odd extras"}
+    for name in DEFECTS:
+        cases = [draw(chance, defects=[name]) for _ in range(50)]
+        outcomes = {judge(case.asked, case.body) for case in cases}
+        assert (outcomes == {Outcome.PAID}) is (name in harmless), name
+
+
+# Through the whole extension
+
+
+STATUSES = {
+    Outcome.PAID: {"paid"},
+    Outcome.HELD: {"held"},
+    Outcome.WAITS: {"created", "pending", "abandoned"},
+    Outcome.UNREAD: {"created"},
+}
+
+
+def answer(case: Case) -> httpx.Response:
+    return httpx.Response(200, content=case.body, headers=NO_RETRY)
+
+
+def asks_for(asked: Asked, request: bytes) -> bool:
+    """Whether the create that was sent asks for exactly this much, by integers again."""
+    sent = parse(request)
+    assert isinstance(sent, Object)
+    amount = sent.get(f"{asked.side}Amount")
+    both = sent.get("inputAmount") is not None and sent.get("outputAmount") is not None
+    return isinstance(amount, Number) and units(amount, asked.places) == asked.units and not both
+
+
+class Wire(Service):
+    """A scripted service that keeps the raw bodies of creates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bodies: list[bytes] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "POST":
+            self.bodies.append(request.content)
+        return super().__call__(request)
+
+
+def settle(shop: Shop, case: Case, number: int) -> Any:
+    """Orders, starts, and settles with this answer; gives the attempt as it is stored afterwards."""
+    order_id = f"money-{number}"
+    shop.totals[order_id] = total_of(case.asked)
+    checkout_id = shop.starts(order_id)
+    assert checkout_id == case.asked.checkout_id
+    shop.service.deposits[checkout_id] = answer(case)
+    try:
+        shop.settles(checkout_id)
+    except PaymentsError:
+        assert judge(case.asked, case.body) is Outcome.UNREAD
+    return shop.attempt(checkout_id)
+
+
+@pytest.fixture
+def service() -> Wire:
+    return Wire()
+
+
+def test_the_whole_extension_takes_only_the_right_money(
+    open_shop: OpenShop, service: Wire, each_database: str, pytestconfig: pytest.Config
+) -> None:
+    seed = seed_of(pytestconfig)
+    chance = stream(seed, "whole extension")
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database)
+    expected_events: Counter[str] = Counter()
+    for number in range(1, WITH_DATABASE + 1):
+        case = draw(chance, f"chk-{number}")
+        attempt, expected = settle(shop, case, number), judge(case.asked, case.body)
+        assert asks_for(case.asked, service.bodies[-1]), f"{case} with --randomly-seed={seed}"
+        assert attempt.status in STATUSES[expected], f"{expected}: {case} with --randomly-seed={seed}"
+        assert attempt.total == total_of(case.asked)
+        assert attempt.reason == ("amount_mismatch" if expected is Outcome.HELD else None)
+        expected_events[expected] += 1
+    assert len(shop.events("order_paid")) == expected_events[Outcome.PAID] > 0
+    assert len(shop.events("payment_held")) == expected_events[Outcome.HELD] > 0
