@@ -183,21 +183,24 @@ class Attempts:
         """Store that a webhook came: the read is due. True when this one may read at once.
 
         Within the cool-down the read stays due at its end, so no hint is lost and none costs more than its share.
+        Of a decided checkout only the first webhook ever is stored; it tells that webhooks arrive.
         """
         table = self._models.checkouts
         free = (table.c.webhook_read_at.is_(None)) | (table.c.webhook_read_at <= now - cooldown)
-        mine = (table.c.id == attempt.id, table.c.status == attempt.status)
+        mine = update(table).where(table.c.id == attempt.id)
+        # As it stands now, not as it was loaded: a hint must not be lost to a move made meanwhile.
+        still_open = table.c.status.in_(OPEN)
         counted = {"webhooks": table.c.webhooks + 1}
-        entry = appended(table.c.history, line(now, "webhook"), always=False)
-        reading = (
-            update(table).where(*mine, free).values(webhook_read_at=now, next_read_at=now, history=entry, **counted)
-        )
+        told = counted | {"history": appended(table.c.history, line(now, "webhook"), always=False)}
+        due = literal(now + cooldown, table.c.next_read_at.type)
+        sooner = case((table.c.next_read_at <= due, table.c.next_read_at), else_=due)
         with self._engine().begin() as connection:
+            reading = mine.where(still_open, free).values(webhook_read_at=now, next_read_at=now, **told)
             if connection.execute(reading).rowcount == 1:
                 return True
-            due = literal(now + cooldown, table.c.next_read_at.type)
-            sooner = case((table.c.next_read_at <= due, table.c.next_read_at), else_=due)
-            connection.execute(update(table).where(*mine).values(next_read_at=sooner, **counted))
+            waiting = mine.where(still_open).values(next_read_at=sooner, **counted)
+            if connection.execute(waiting).rowcount == 0:
+                connection.execute(mine.where(~still_open, table.c.webhooks == 0).values(told))
         return False
 
     def move(

@@ -41,15 +41,15 @@ class Notices:
     def receive(self, checkout_id: str) -> None:
         """Store the hint and, when its turn has come, read the deposit.
 
-        Returns normally once the hint is stored, or is provably useless: an unknown id, which costs one look into
-        our own table, or a checkout that no read can change any more.
+        Returns normally once the hint is stored, or is provably useless: an unknown id, or one more webhook of a
+        checkout that no read can change any more. Either costs one look into our own table.
 
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
         """
         if not _plausible(checkout_id):
             return
         attempt = self._attempts.find(checkout_id)
-        if attempt is None or attempt.status not in OPEN:
+        if attempt is None or (attempt.status not in OPEN and attempt.webhooks):
             return
         if not self._attempts.note_webhook(attempt, self._clock(), self._cooldown):
             return

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
 import pytest
+from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 
 from tests.conftest import OpenShop
 from tests.scripted import Shop
+
+
+@contextmanager
+def statements(shop: Shop) -> Iterator[list[str]]:
+    """What the shop's database is asked meanwhile."""
+    seen: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        seen.append(statement)
+
+    with shop.app.app_context():
+        event.listen(shop.db.engine, "before_cursor_execute", note)
+        yield seen
+        event.remove(shop.db.engine, "before_cursor_execute", note)
 
 
 @pytest.mark.parametrize("checkout_id", ["", "x" * 256, "a\x00b", "\ud800", "a\nb"])
@@ -52,3 +71,50 @@ def test_each_checkout_has_a_cool_down_of_its_own(open_shop: OpenShop) -> None:
     for checkout_id in (first, second, first, second):
         shop.runtime.notices.receive(checkout_id)
     assert shop.service.reads == [first, second]
+
+
+def test_the_first_webhook_of_a_decided_checkout_is_counted_and_told(shop: Shop) -> None:
+    """Whether webhooks arrive at all shows on the orders that were paid without them."""
+    checkout_id = shop.has_paid()
+    shop.runtime.notices.receive(checkout_id)
+    attempt = shop.attempt(checkout_id)
+    assert (attempt.webhooks, attempt.status, attempt.next_read_at) == (1, "paid", None)
+    assert attempt.history.count('"what":"webhook"') == 1
+
+
+def test_every_later_webhook_of_a_decided_checkout_costs_one_select(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    shop.runtime.notices.receive(checkout_id)
+    with statements(shop) as seen:
+        for _ in range(3):
+            shop.runtime.notices.receive(checkout_id)
+    assert [statement.split()[0] for statement in seen] == ["SELECT"] * 3
+    assert shop.attempt(checkout_id).webhooks == 1
+
+
+def test_a_webhook_counts_once_only_though_two_arrive_together_after_the_decision(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    as_loaded = shop.attempt(checkout_id)
+    for _ in range(2):
+        assert not shop.runtime.attempts.note_webhook(as_loaded, shop.clock(), timedelta(seconds=5))
+    assert shop.attempt(checkout_id).webhooks == 1
+
+
+def test_a_hint_is_not_lost_to_a_move_made_since_the_checkout_was_loaded(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    as_created = shop.attempt(checkout_id)
+    shop.service.says(checkout_id, "pending")
+    shop.settles(checkout_id)
+    assert shop.runtime.attempts.note_webhook(as_created, shop.clock(), timedelta(seconds=5))
+    attempt = shop.attempt(checkout_id)
+    assert (attempt.status, attempt.webhooks, attempt.next_read_at) == ("pending", 1, shop.clock())
+
+
+def test_a_hint_that_comes_as_the_payment_is_found_is_counted(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    as_created = shop.attempt(checkout_id)
+    shop.service.says(checkout_id, "completed")
+    shop.settles(checkout_id)
+    assert not shop.runtime.attempts.note_webhook(as_created, shop.clock(), timedelta(seconds=5))
+    attempt = shop.attempt(checkout_id)
+    assert (attempt.status, attempt.webhooks, attempt.next_read_at) == ("paid", 1, None)
