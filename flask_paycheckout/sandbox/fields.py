@@ -14,6 +14,11 @@ from flask import request
 #: Digits before and after the point that an amount may have; more is a mistake or an attack, and costs time.
 MOST_DIGITS = 30
 _MOST_TEXT = 200
+#: Joiners, which names in Persian, Sinhala or Malayalam cannot be spelled without, and marks that tell the direction of
+#: what stands beside them. What turns whole stretches of text around, and can make one text look like another (U+202A
+#: to U+202E, U+2066 to U+2069), is not among them.
+UNSEEN_SIGNS = "\u200c\u200d\u200e\u200f\u061c"
+_UNSEEN = str.maketrans(dict.fromkeys(UNSEEN_SIGNS))
 
 
 class FieldError(ValueError):
@@ -46,13 +51,19 @@ def read_text(body: dict[str, Any], name: str, most: int = _MOST_TEXT) -> str:
     return _refuse(name, "is required") if value is None else value
 
 
-def optional_text(body: dict[str, Any], name: str, most: int = _MOST_TEXT) -> str | None:
+def optional_text(body: dict[str, Any], name: str, most: int = _MOST_TEXT, *, unseen: bool = False) -> str | None:
+    """A non-empty string; None when the field is absent or null. `unseen` lets `UNSEEN_SIGNS` stand between others."""
     value = body.get(name)
     if value is None:
         return None
-    if not isinstance(value, str) or not value.strip() or len(value) > most or not value.isprintable():
+    if not isinstance(value, str) or len(value) > most or not _is_printable(value, unseen):
         _refuse(name, f"must be a non-empty string of at most {most} printable characters")
     return value
+
+
+def _is_printable(text: str, unseen: bool) -> bool:
+    seen = text.translate(_UNSEEN) if unseen else text
+    return bool(seen.strip()) and seen.isprintable()
 
 
 def optional_amount(body: dict[str, Any], name: str) -> Decimal | None:

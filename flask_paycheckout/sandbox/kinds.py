@@ -65,6 +65,13 @@ class Text:
         return {"type": "string", "minLength": 1, "maxLength": self.most, "pattern": r"\S"}
 
 
+class Prose(Text):
+    """The same as people write it, names above all: also with joiners and direction marks, which are not seen."""
+
+    def read(self, name: str, value: Any) -> str | None:
+        return optional_text({name: value}, name, self.most, unseen=True)
+
+
 @dataclass(frozen=True)
 class Choice:
     """One of a few words."""

@@ -26,7 +26,7 @@ def test_names_are_unique_and_values_differ() -> None:
 
 def documented(module: ModuleType) -> list[str]:
     """What `python -m pydoc` prints of a module, without margins."""
-    return [line.strip() for line in pydoc.render_doc(module, renderer=pydoc.plaintext).splitlines()]
+    return [line.strip() for line in pydoc.plain(pydoc.render_doc(module)).splitlines()]
 
 
 def test_the_documentation_shows_every_switch_with_its_values_and_meaning() -> None:

@@ -23,7 +23,7 @@ from flask_paycheckout.sandbox.email_addresses import EmailAddress, key_of
 from flask_paycheckout.sandbox.envelope import unworded
 from flask_paycheckout.sandbox.fields import FieldError
 from flask_paycheckout.sandbox.ids import new_id
-from flask_paycheckout.sandbox.kinds import Flag, Schema, SchemaOf, Text
+from flask_paycheckout.sandbox.kinds import Flag, Prose, Schema, SchemaOf, Text
 from flask_paycheckout.sandbox.world import unknown, world
 
 
@@ -48,9 +48,9 @@ class NewUser:
 
     email: Annotated[str, EmailAddress()]
     password: Annotated[str, Text()]
-    full_name: Annotated[str, Text()]
+    full_name: Annotated[str, Prose()]
     national_id: Annotated[str | None, Text()] = field(default=None, metadata={"name": "nationalID"})
-    country: Annotated[str | None, Text()] = None
+    country: Annotated[str | None, Prose()] = None
     country_code: Annotated[str | None, TwoLetters()] = None
 
 

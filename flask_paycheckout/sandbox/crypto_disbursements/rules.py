@@ -17,7 +17,7 @@ from flask_paycheckout.sandbox.disbursements.fees import fee_of, in_units, total
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, MOST_NOTE, MOST_REFERENCE, Disbursement
 from flask_paycheckout.sandbox.envelope import Refusal
 from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.kinds import Amount, Parts, Text
+from flask_paycheckout.sandbox.kinds import Amount, Parts, Prose, Text
 from flask_paycheckout.sandbox.tokens import Token, find_token
 from flask_paycheckout.sandbox.world import unknown
 
@@ -31,7 +31,7 @@ class Receiver:
     amount: Annotated[Decimal, Amount()]
     receiver_wallet_address: Annotated[str, Text(MOST_ADDRESS)]
     reference: Annotated[str | None, Text(MOST_REFERENCE)] = None
-    note: Annotated[str | None, Text(MOST_NOTE)] = None
+    note: Annotated[str | None, Prose(MOST_NOTE)] = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from flask_paycheckout.sandbox.disbursements.batches import MOST_ITEMS
 from flask_paycheckout.sandbox.disbursements.tables import MOST_NOTE, MOST_REFERENCE, STATUSES
-from flask_paycheckout.sandbox.kinds import Amount, Choice, Part, Parts, Text
+from flask_paycheckout.sandbox.kinds import Amount, Choice, Part, Parts, Prose, Text
 from flask_paycheckout.sandbox.paging import PageQuery
 
 #: The name of the list of items in both bodies.
@@ -23,7 +23,7 @@ class FiatPaymentV1:
     recipient_id: Annotated[str, Text()]
     amount: Annotated[Decimal, Amount()]
     reference: Annotated[str | None, Text(MOST_REFERENCE)] = None
-    note: Annotated[str | None, Text(MOST_NOTE)] = None
+    note: Annotated[str | None, Prose(MOST_NOTE)] = None
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class NewFiatDisbursementsV1:
 class GivenBank:
     """The bank account of a recipient that is given with the request."""
 
-    bank_name: Annotated[str, Text()]
-    account_name: Annotated[str, Text()]
+    bank_name: Annotated[str, Prose()]
+    account_name: Annotated[str, Prose()]
     account_number: Annotated[str, Text()]
     bank_code: Annotated[str, Text()]
 
@@ -49,7 +49,7 @@ class GivenRecipient:
 
     bank: Annotated[GivenBank, Part(GivenBank)]
     email: Annotated[str | None, Text()] = None
-    name: Annotated[str | None, Text()] = None
+    name: Annotated[str | None, Prose()] = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class FiatPaymentV2:
     recipient_id: Annotated[str | None, Text()] = None
     recipient: Annotated[GivenRecipient | None, Part(GivenRecipient)] = None
     reference: Annotated[str | None, Text(MOST_REFERENCE)] = None
-    note: Annotated[str | None, Text(MOST_NOTE)] = None
+    note: Annotated[str | None, Prose(MOST_NOTE)] = None
 
 
 @dataclass(frozen=True)

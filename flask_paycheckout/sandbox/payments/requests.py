@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated
 
 from flask_paycheckout.sandbox.email_addresses import EmailAddress
-from flask_paycheckout.sandbox.kinds import Amount, Choice, Flag, Number, Text
+from flask_paycheckout.sandbox.kinds import Amount, Choice, Flag, Number, Prose, Text
 from flask_paycheckout.sandbox.paging import PageQuery
 from flask_paycheckout.sandbox.payments.tables import MOST_ADDRESS, MOST_TEXT, STATUSES
 
@@ -32,17 +32,17 @@ class PaymentQuery(PageQuery):
     both without regard to case; amounts are compared as numbers, bounds included.
     """
 
-    search: Annotated[str | None, Text()] = None
+    search: Annotated[str | None, Prose()] = None
     status: Annotated[str | None, Choice(STATUSES)] = None
-    reason: Annotated[str | None, Text(MOST_TEXT)] = None
+    reason: Annotated[str | None, Prose(MOST_TEXT)] = None
     min_input_amount: Annotated[Decimal | None, Number()] = None
     max_input_amount: Annotated[Decimal | None, Number()] = None
     min_output_amount: Annotated[Decimal | None, Number()] = None
     max_output_amount: Annotated[Decimal | None, Number()] = None
     organization_id: Annotated[str | None, Text()] = None
-    organization_name: Annotated[str | None, Text()] = None
+    organization_name: Annotated[str | None, Prose()] = None
     blockchain: Annotated[str | None, Text()] = None
-    receiver_name: Annotated[str | None, Text()] = None
+    receiver_name: Annotated[str | None, Prose()] = None
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class NewPayment:
 
     wallet_address: Annotated[str, Text(MOST_ADDRESS)]
     input_amount: Annotated[Decimal, Amount()]
-    sender_name: Annotated[str, Text()]
+    sender_name: Annotated[str, Prose()]
     sender_email: Annotated[str, EmailAddress()]
     receiver_id: Annotated[str, Text()]
     input_currency: Annotated[str, Text()]
     output_currency: Annotated[str, Text()]
-    reason: Annotated[str | None, Text(MOST_TEXT)] = None
-    description: Annotated[str | None, Text(MOST_TEXT)] = None
+    reason: Annotated[str | None, Prose(MOST_TEXT)] = None
+    description: Annotated[str | None, Prose(MOST_TEXT)] = None
     us_network: Annotated[str | None, Choice(US_NETWORKS)] = None

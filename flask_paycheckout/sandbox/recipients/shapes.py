@@ -8,7 +8,7 @@ from typing import Annotated
 from flask_paycheckout.sandbox.currencies import decimals_of, is_token
 from flask_paycheckout.sandbox.email_addresses import EmailAddress
 from flask_paycheckout.sandbox.fields import FieldError, optional_text
-from flask_paycheckout.sandbox.kinds import Choice, Part, Text
+from flask_paycheckout.sandbox.kinds import Choice, Part, Prose, Text
 from flask_paycheckout.sandbox.paging import PageQuery
 
 RECIPIENT_TYPES = ("Individual", "Business")
@@ -32,8 +32,8 @@ class FiatCode(Text):
 class _BankDetails:
     """What an account may say about itself."""
 
-    account_name: Annotated[str, Text()]
-    bank_name: Annotated[str | None, Text()] = None
+    account_name: Annotated[str, Prose()]
+    bank_name: Annotated[str | None, Prose()] = None
     account_number: Annotated[str | None, Text()] = None
     payment_code: Annotated[str | None, Text()] = None
     ach_number: Annotated[str | None, Text()] = None
@@ -48,7 +48,7 @@ class NewBank(_BankDetails):
     """The account of a new recipient."""
 
     currency: Annotated[str, FiatCode()]
-    country: Annotated[str, Text()]
+    country: Annotated[str, Prose()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,21 +56,21 @@ class BankUpdate(_BankDetails):
     """The account of a known recipient."""
 
     currency: Annotated[str | None, FiatCode()] = None
-    country: Annotated[str | None, Text()] = None
+    country: Annotated[str | None, Prose()] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Details:
     """What a recipient says about itself."""
 
-    name: Annotated[str, Text()]
+    name: Annotated[str, Prose()]
     email: Annotated[str, EmailAddress()]
-    address: Annotated[str, Text()]
-    city: Annotated[str, Text()]
+    address: Annotated[str, Prose()]
+    city: Annotated[str, Prose()]
     post_code: Annotated[str, Text()]
     recipient_type: Annotated[str | None, Choice(RECIPIENT_TYPES)] = None
     organization_id: Annotated[str | None, Text()] = None
-    reference: Annotated[str | None, Text()] = None
+    reference: Annotated[str | None, Prose()] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +91,6 @@ class RecipientUpdate(_Details):
 class RecipientQuery(PageQuery):
     """Which recipients are listed; country and currency are those of the bank account."""
 
-    search: Annotated[str | None, Text()] = None
-    country: Annotated[str | None, Text()] = None
+    search: Annotated[str | None, Prose()] = None
+    country: Annotated[str | None, Prose()] = None
     currency: Annotated[str | None, Text()] = None

@@ -11,7 +11,7 @@ from fpdf import FPDF, XPos, YPos
 
 from flask_paycheckout.sandbox.disbursements.fees import total
 from flask_paycheckout.sandbox.fiat_disbursements.representation import FiatDisbursement
-from flask_paycheckout.sandbox.transfer_proofs.typefaces import REGULAR, close_fonts, load_fonts, printable
+from flask_paycheckout.sandbox.transfer_proofs.typefaces import REGULAR, Paper, close_fonts, load_fonts, printable
 
 # Millimetres of an A4 page.
 _MARGIN, _WIDTH, _BOTTOM = 18.0, 174.0, 268.0
@@ -39,7 +39,7 @@ def transfer_proof(made: FiatDisbursement) -> bytes:
 
 @contextmanager
 def _drawn(made: FiatDisbursement, size: float) -> Iterator[FPDF]:
-    pdf = FPDF(format="A4")
+    pdf = Paper(format="A4")
     try:
         _draw(pdf, made, size)
         yield pdf

@@ -12,6 +12,8 @@ from typing import Any
 
 from fpdf import FPDF
 
+from flask_paycheckout.sandbox.fields import UNSEEN_SIGNS
+
 REGULAR = "regular"
 _FOLDER = Path(__file__).parent / "fonts"
 
@@ -61,10 +63,25 @@ _RANGES: tuple[tuple[int, int, str], ...] = (
 )
 
 
+class Paper(FPDF):
+    """A document in which signs that are not seen, such as joiners, are set in the font of the letter before them.
+
+    In a font of their own they would end a run of letters, and could neither join nor part what they stand between.
+    """
+
+    _latest: str | None = None
+
+    def get_fallback_font(self, char: str, style: str = "") -> str | None:
+        if char not in UNSEEN_SIGNS:
+            self._latest = super().get_fallback_font(char, style)
+        return self._latest
+
+
 def load_fonts(pdf: FPDF, text: str) -> None:
     """Make the regular and the bold font usable, and whatever else the text needs."""
     pdf.add_font(REGULAR, "", _FOLDER / "NotoSans-Regular.ttf")
     pdf.add_font(REGULAR, "B", _FOLDER / "NotoSans-Bold.ttf")
+    _leave_unseen_signs_to_others(pdf)
     needed = sorted({font for character in set(text) if (font := _font_of(character)) is not None})
     for font in needed:
         pdf.add_font(font, "", _FOLDER / f"{font}.ttf")
@@ -72,6 +89,14 @@ def load_fonts(pdf: FPDF, text: str) -> None:
     pdf.set_fallback_fonts(needed, exact_match=False)
     # Joins Arabic letters, orders Indic vowels, and sets right-to-left text from right to left.
     pdf.set_text_shaping(True)
+
+
+def _leave_unseen_signs_to_others(pdf: FPDF) -> None:
+    """Only what the regular font does not have is looked for in others."""
+    fonts: list[Any] = list(pdf.fonts.values())
+    for font in fonts:
+        for sign in UNSEEN_SIGNS:
+            font.cmap.pop(ord(sign), None)
 
 
 def close_fonts(pdf: FPDF) -> None:
@@ -93,4 +118,4 @@ def printable(pdf: FPDF, text: str) -> str:
 
 
 def _is_in(character: str, fonts: list[Any]) -> bool:
-    return any(ord(character) in font.cmap for font in fonts)
+    return character in UNSEEN_SIGNS or any(ord(character) in font.cmap for font in fonts)

@@ -1,0 +1,115 @@
+"""The letters on a transfer proof: those that shaping the whole name gives, read back from the document's own fonts."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uharfbuzz
+from fontTools.pens.recordingPen import DecomposingRecordingPen
+from fontTools.ttLib import TTFont
+from pypdf import PdfReader
+from pypdf.generic import ContentStream
+
+from flask_paycheckout.sandbox import transfer_proofs
+from tests.sandbox.disbursements.payers import Payer, given
+
+FONTS = Path(transfer_proofs.__file__).parent / "fonts"
+
+# The font that a name is printed with, the name, and the same without what joins or parts its letters.
+NAMES = {
+    "persian-parted": ("NotoSansArabic", "علی\u200cرضا", "علیرضا"),
+    "persian-joined": ("NotoSansArabic", "ه\u200d", "ه"),
+    "sinhala": ("NotoSansSinhala", "ශ\u0dca\u200dරී", "ශ\u0dcaරී"),
+    "malayalam": ("NotoSansMalayalam", "ന\u0d4d\u200d", "ന\u0d4d"),
+    "bengali": ("NotoSansBengali", "র\u200d\u09cdয", "র\u09cdয"),
+    "hindi": ("NotoSansDevanagari", "क\u094d\u200dष", "क\u094dष"),
+}
+
+UNSEEN = "\u200c\u200d\u200e\u200f\u061c"
+
+Outline = list[tuple[str, Any]]
+
+
+def outline(font: TTFont, glyph: int) -> Outline:
+    pen = DecomposingRecordingPen(font.getGlyphSet())
+    font.getGlyphSet()[font.getGlyphName(glyph)].draw(pen)
+    drawn: Outline = pen.value
+    return drawn
+
+
+def shaped(family: str, text: str) -> list[Outline]:
+    """What is seen of the text when it is shaped in one piece."""
+    file = FONTS / f"{family}-Regular.ttf"
+    buffer = uharfbuzz.Buffer()
+    buffer.add_str(text)
+    buffer.guess_segment_properties()
+    uharfbuzz.shape(uharfbuzz.Font(uharfbuzz.Face(file.read_bytes())), buffer)
+    with TTFont(file) as font:
+        outlines = [outline(font, info.codepoint) for info in buffer.glyph_infos]
+    return [drawn for drawn in outlines if drawn]
+
+
+def printed(proof: PdfReader, family: str) -> list[Outline]:
+    """What is seen on the page in one font."""
+    resources: Any = proof.pages[0]["/Resources"]
+    fonts = {name: font.get_object()["/DescendantFonts"][0].get_object() for name, font in resources["/Font"].items()}
+    (name,) = [name for name, font in fonts.items() if font["/BaseFont"].endswith(f"+{family}")]
+    glyph_of = fonts[name]["/CIDToGIDMap"].get_object().get_data()
+    with TTFont(io.BytesIO(fonts[name]["/FontDescriptor"].get_object()["/FontFile2"].get_object().get_data())) as font:
+        glyphs = [int.from_bytes(glyph_of[2 * code : 2 * code + 2]) for code in _codes(proof, name)]
+        outlines = [outline(font, glyph) for glyph in glyphs]
+    return [drawn for drawn in outlines if drawn]
+
+
+def _codes(proof: PdfReader, wanted: str) -> Iterator[int]:
+    """The codes that are shown in one font, in the order of the page."""
+    font, outer = None, list[Any]()
+    for operands, operator in ContentStream(proof.pages[0].get_contents(), proof).operations:
+        if operator == b"q":
+            outer.append(font)
+        if operator == b"Q":
+            font = outer.pop()
+        if operator == b"Tf":
+            font = operands[0]
+        if operator in {b"Tj", b"TJ"} and font == wanted:
+            for shown in operands[0] if operator == b"TJ" else operands:
+                if hasattr(shown, "original_bytes"):
+                    raw = shown.original_bytes
+                    yield from (int.from_bytes(raw[place : place + 2]) for place in range(0, len(raw), 2))
+
+
+def proof_for(payer: Payer, name: str, note: str | None = None) -> PdfReader:
+    item = {"recipient": given() | {"name": name}, "amount": 5, "note": note}
+    made = payer.pays(item).data["disburseData"][0]["disbursementId"]
+    payer.forces(made)
+    return PdfReader(io.BytesIO(payer.downloads(made).data))
+
+
+@pytest.mark.parametrize(("family", "name", "plain"), NAMES.values(), ids=NAMES.keys())
+def test_joiners_shape_the_letters_around_them(payer: Payer, family: str, name: str, plain: str) -> None:
+    assert shaped(family, name) != shaped(family, plain)
+    # Another font that has joiners, and that would be taken first for them.
+    note = None if family == "NotoSansArabic" else "محمد"
+    assert printed(proof_for(payer, name, note), family) == shaped(family, name)
+
+
+@pytest.mark.parametrize("name", ["Ada\u200d Ex\u200cample\u200e", "\u200fAda Example\u061c"], ids=ascii)
+def test_a_sign_that_is_not_seen_leaves_nothing_on_the_page(payer: Payer, name: str) -> None:
+    text = "".join(page.extract_text() for page in proof_for(payer, name).pages)
+    assert "U+" not in text
+    assert "Ada Example" in "".join(sign for sign in text if sign not in UNSEEN)
+
+
+def name_line(proof: PdfReader) -> str:
+    (line,) = [line for line in proof.pages[0].extract_text().splitlines() if "שרה" in line]
+    return "".join(sign for sign in line if sign not in UNSEEN)
+
+
+def test_direction_marks_order_the_page(payer: Payer) -> None:
+    """Without the mark the number belongs to the Hebrew letters before it, and stands on their left."""
+    assert name_line(proof_for(payer, "a שרה\u200e 7")).endswith("שרה 7")
+    assert not name_line(proof_for(payer, "a שרה 7")).endswith("שרה 7")

@@ -1,0 +1,85 @@
+"""Text in requests: what people write keeps the signs that are not seen, and nothing that could mislead a reader."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import Merchant
+from tests.sandbox.disbursements.payers import RECIPIENTS, Payer, given
+from tests.sandbox.recipients.payees import START, bank, changes, creates, found, reads
+
+#: Names that cannot be spelled, or not be read in the right order, without a sign that is not seen.
+NAMES = {
+    "zwnj-persian": "علی\u200cرضا",
+    "zwj-sinhala": "ශ\u0dca\u200dරී",
+    "zwj-malayalam": "രമേശന\u0d4d\u200d",
+    "lrm": "שרה (B\u200e) כהן",
+    "rlm": "C++\u200f שרה",
+    "alm": "محمد\u061c 7",
+}
+#: What no text may hold: control characters, and all that turns a stretch of text around.
+MISLEADING = "\x00\x07\n\x7f\x85\u00ad\u202a\u202b\u202c\u202d\u202e\u2028\u2066\u2067\u2068\u2069\ufeff"
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+def test_a_name_keeps_its_joiners_and_direction_marks(merchant: Merchant, name: str) -> None:
+    texts = {"name": name, "address": name, "city": name, "reference": name}
+    made = creates(merchant, bank=bank(accountName=name, bankName=name, country=name), **texts).data
+    seen = reads(merchant, made["id"]).data
+    assert {field: seen[field] for field in texts} == texts
+    assert {seen["bank"][0][field] for field in ("accountName", "bankName", "country")} == {name}
+    assert changes(merchant, START[0], name=name).data["name"] == name
+    assert found(merchant, f"search={quote(name)}") == [name, name]
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
+def test_users_payees_and_senders_may_be_called_so(sandbox: Flask, name: str) -> None:
+    payer, merchant = Payer(sandbox), Merchant(sandbox)
+    recipient = given(accountName=name, bankName=name) | {"name": name}
+    batch = payer.pays({"recipient": recipient, "amount": 5, "note": name})
+    assert batch.data["disburseData"][0]["recipient"]["name"] == name
+    user = {"email": "new@example.com", "password": "long-enough-1", "fullName": name, "country": name}
+    assert sandbox.test_client().post("/v1/auth/register", json=user).status_code == 200
+    order = {"walletAddress": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "senderEmail": "ann@example.com"}
+    order |= {"receiverId": RECIPIENTS["USD"], "inputCurrency": "usdc-polygon", "outputCurrency": "USD"}
+    texts = {"senderName": name, "reason": name, "description": name}
+    made = merchant.calls("POST", "/v2/payment", json.dumps(order | texts | {"inputAmount": 100}).encode())
+    assert made.data["sender"]["name"] == name
+
+
+@pytest.mark.parametrize("sign", MISLEADING, ids=ascii)
+def test_what_could_mislead_a_reader_is_refused(merchant: Merchant, sign: str) -> None:
+    refused = creates(merchant, name=f"Ada{sign} Example")
+    assert (refused.code, refused.message) == (
+        400,
+        "name must be a non-empty string of at most 200 printable characters.",
+    )
+
+
+@pytest.mark.parametrize("sign", "\u200c\u200d\u200e\u200f\u061c", ids=ascii)
+def test_a_name_of_nothing_that_is_seen_is_refused(merchant: Merchant, sign: str) -> None:
+    assert creates(merchant, name=f" {sign}{sign} ").message.startswith("name must be a non-empty string")
+
+
+def test_unseen_signs_count_as_characters(merchant: Merchant) -> None:
+    assert creates(merchant, name="a" + "\u200d" * 199).code == 200
+    assert creates(merchant, name="a" + "\u200d" * 200).code == 400
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        pytest.param({"reference": "pay\u200d-1"}, id="reference"),
+        pytest.param({"recipientId": RECIPIENTS["USD"] + "\u200e"}, id="recipient id"),
+        pytest.param({"recipient": given(accountNumber="00\u200d991"), "recipientId": None}, id="account number"),
+    ],
+)
+def test_what_is_compared_by_machines_has_no_unseen_signs(sandbox: Flask, item: dict[str, Any]) -> None:
+    refused = Payer(sandbox).pays({"recipientId": RECIPIENTS["USD"], "amount": 5} | item)
+    assert refused.code == 400
+    assert "printable characters" in refused.message
