@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uharfbuzz
-from fontTools.pens.recordingPen import DecomposingRecordingPen
-from fontTools.ttLib import TTFont
+import uharfbuzz  # type: ignore[import-untyped]
+from fontTools.pens.recordingPen import DecomposingRecordingPen  # type: ignore[import-untyped]
+from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
 from pypdf import PdfReader
 from pypdf.generic import ContentStream
 
