@@ -12,6 +12,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flask_paycheckout.sandbox import create_sandbox
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+from tests.sandbox.payments.customers import makes
 
 NewPage = Callable[..., Page]
 
@@ -63,9 +64,11 @@ def test_no_page_scrolls_sideways_on_a_phone(world: Flask, address: str, new_pag
     tester.pays(checkout)
     merchant.calls("GET", "/v1/deposit/" + "d" * 300, signed_by="wrong")
     tester.orders_fault("GET /v1/deposit/" + "d" * 180, "error", message="m" * 200)
+    payment = makes(merchant, senderName="s" * 200, reason="r" * 500)
     page = new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)
-    names = ("requests", "requests/2", "mails", "webhooks", "levers", "reset", "unknowns", f"checkouts/{checkout}")
-    for path in ("/", *(f"/inspector/{name}" for name in names)):
+    names = ("requests", "requests/2", "mails", "webhooks", "levers", "reset", "unknowns")
+    details = (f"checkouts/{checkout}", f"payments/{payment}")
+    for path in ("/", *(f"/inspector/{name}" for name in (*names, *details))):
         page.goto(address + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
 

@@ -9,6 +9,7 @@ from flask_paycheckout.sandbox.inspector import (
     levers,
     mails,
     overview,
+    payments,
     requests,
     reset,
     unknowns,
@@ -17,6 +18,6 @@ from flask_paycheckout.sandbox.inspector import (
 from flask_paycheckout.sandbox.inspector.door import inspector
 
 #: Every page; importing one puts its routes on the blueprint.
-PAGES = (overview, checkouts, disbursements, requests, mails, webhooks, levers, reset, unknowns)
+PAGES = (overview, checkouts, disbursements, payments, requests, mails, webhooks, levers, reset, unknowns)
 
 __all__ = ["PAGES", "inspector"]

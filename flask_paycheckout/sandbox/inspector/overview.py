@@ -1,6 +1,8 @@
-"""`GET /`: the newest checkouts and disbursements, and how the world stands."""
+"""`GET /`: the newest checkouts, disbursements and payments, and how the world stands."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from flask import Response
 from sqlalchemy import Row, select
@@ -17,6 +19,8 @@ from flask_paycheckout.sandbox.faults import armed
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.inspector.door import asked_number, inspector, show
 from flask_paycheckout.sandbox.inspector.unknowns import changed_unknowns
+from flask_paycheckout.sandbox.payments.moves import move_due
+from flask_paycheckout.sandbox.payments.tables import Payment
 from flask_paycheckout.sandbox.settings import webhook_url
 
 #: How many of each are on one page.
@@ -25,20 +29,18 @@ MOST_ROWS = 25
 
 @inspector.get("/")
 def show_overview() -> Response:
-    """Everything at one look, newest first; `?checkouts=25` and `?disbursements=25` show older ones."""
-    skipped = {name: asked_number(name) or 0 for name in ("checkouts", "disbursements")}
+    """Everything at one look, newest first; `?checkouts=25`, `?disbursements=25` and `?payments=25` show older ones."""
+    skipped = {name: asked_number(name) or 0 for name in _NEWEST}
     with transaction() as session:
         # The states shown are those that the service would answer with now.
-        expire_due(session)
-        settle_due(session)
-        checkouts = newest_checkouts(session, skipped["checkouts"])
-        disbursements = newest_disbursements(session, skipped["disbursements"])
+        for move in (expire_due, settle_due, move_due):
+            move(session)
+        rows = {name: newest(session, skipped[name]) for name, newest in _NEWEST.items()}
         faults, endpoint = len(armed(session)), webhook_url(session)
     return show(
         "overview",
-        checkouts=checkouts[:MOST_ROWS],
-        disbursements=disbursements[:MOST_ROWS],
-        more={"checkouts": len(checkouts) > MOST_ROWS, "disbursements": len(disbursements) > MOST_ROWS},
+        **{name: found[:MOST_ROWS] for name, found in rows.items()},
+        more={name: len(found) > MOST_ROWS for name, found in rows.items()},
         skipped=skipped,
         step=MOST_ROWS,
         faults=faults,
@@ -74,3 +76,15 @@ def newest_disbursements(
             .limit(MOST_ROWS + 1)
         )
     )
+
+
+def newest_payments(session: Session, skipped: int) -> list[Payment]:
+    """The same of payments."""
+    return list(session.scalars(select(Payment).order_by(Payment.number.desc()).offset(skipped).limit(MOST_ROWS + 1)))
+
+
+_NEWEST: dict[str, Callable[[Session, int], Sequence[object]]] = {
+    "checkouts": newest_checkouts,
+    "disbursements": newest_disbursements,
+    "payments": newest_payments,
+}

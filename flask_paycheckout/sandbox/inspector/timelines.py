@@ -1,4 +1,4 @@
-"""What happened to one checkout or disbursement: calls, states, webhooks and reads, in the order of time.
+"""What happened to one checkout, disbursement or payment: calls, states, webhooks and reads, in the order of time.
 
 It is joined from the request log, the history that the service itself keeps, and the record of webhook attempts. Each
 source gives its newest entries only, so that a page stays small whatever happened.
@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.deposits.tables import DepositActivity
 from flask_paycheckout.sandbox.disbursements.tables import DisbursementActivity
+from flask_paycheckout.sandbox.payments.tables import PaymentActivity
 from flask_paycheckout.sandbox.request_log import LoggedRequest
 from flask_paycheckout.sandbox.webhooks import Webhook, WebhookAttempt
 
@@ -75,7 +76,7 @@ def calls(session: Session, about: ColumnElement[bool]) -> list[Entry]:
     ]
 
 
-def states(activities: Iterable[DepositActivity | DisbursementActivity]) -> list[Entry]:
+def states(activities: Iterable[DepositActivity | DisbursementActivity | PaymentActivity]) -> list[Entry]:
     return [
         Entry(entry.updated_at, STATE, entry.activity, entry.status, detail=entry.description) for entry in activities
     ]
@@ -90,6 +91,12 @@ def deposit_states(session: Session, deposit_id: str) -> list[Entry]:
 def disbursement_states(session: Session, disbursement_id: str) -> list[Entry]:
     table = DisbursementActivity
     wanted = select(table).where(table.disbursement_id == disbursement_id).order_by(table.number.desc())
+    return states(reversed(session.scalars(wanted.limit(MOST_ENTRIES)).all()))
+
+
+def payment_states(session: Session, payment_id: str) -> list[Entry]:
+    table = PaymentActivity
+    wanted = select(table).where(table.payment_id == payment_id).order_by(table.number.desc())
     return states(reversed(session.scalars(wanted.limit(MOST_ENTRIES)).all()))
 
 

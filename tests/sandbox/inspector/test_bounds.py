@@ -17,6 +17,7 @@ from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositActivity
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.faults import Fault
 from flask_paycheckout.sandbox.mailbox import post
+from flask_paycheckout.sandbox.payments.tables import Payment, PaymentActivity
 from flask_paycheckout.sandbox.request_log import LoggedRequest
 from flask_paycheckout.sandbox.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.world import world
@@ -31,13 +32,14 @@ ONE = f"{7:024x}"
 
 @pytest.fixture(scope="module")
 def full_world() -> Flask:
-    """A thousand of everything, and a thousand things that happened to one checkout. These tests only look."""
+    """A thousand of everything, and a thousand things that happened to one of each. These tests only look."""
     sandbox = create_sandbox(control_token=CONTROL_TOKEN, seed=1)
     with sandbox.app_context(), transaction() as session:
         now = world().clock.now()
         for place in range(MANY):
             row_id, at = f"{place:024x}", now + timedelta(seconds=place)
             session.add_all((_checkout(row_id, at), _disbursement(row_id, at), _request(at), _webhook(row_id, at)))
+            session.add(_payment(row_id, at))
             session.add(Fault(operation="POST /v1/checkout", kind="drop", remaining=1))
             post(session, f"p{place}@example.com", "Subject " * 50, "x" * 5000, "123456")
         session.flush()
@@ -46,6 +48,8 @@ def full_world() -> Flask:
         for _ in range(MANY):
             activity = {"activity": "Forced", "description": "d" * 200, "status": "s" * 40, "updated_at": now}
             session.add(DepositActivity(deposit_id=ONE, **activity))
+            moved = {"activity": "a" * 80, "description": "d" * 200, "status": "pending", "updated_at": now}
+            session.add(PaymentActivity(id=ONE, payment_id=ONE, **moved))
             session.add(WebhookAttempt(webhook_id=ONE, url="http://x/" + "y" * 1900, sent_at=now, answer_status=200))
     return sandbox
 
@@ -60,6 +64,19 @@ def _disbursement(row_id: str, at: object) -> Disbursement:
     money = {"currency": "USD", "amount": Decimal(5), "fee_amount": Decimal(0), "fee_percentage": Decimal(0)}
     texts = {"reference": row_id + "r" * 170, "note": "n" * 500, "status": "pending"}
     return Disbursement(id=row_id, kind="fiat", user_id=USER_ID, **money, **texts, created_at=at, updated_at=at)
+
+
+def _payment(row_id: str, at: object) -> Payment:
+    names = ("organization_id", "sender_id", "receiver_id", "transaction_hash", "status")
+    long = ("organization_name", "sender_name", "sender_email", "receiver_name", "receiver_email", "bank_name")
+    texts = dict.fromkeys(names, "completed") | dict.fromkeys(long, "n" * 200)
+    texts |= dict.fromkeys(("reason", "description"), "t" * 500) | dict.fromkeys(("text_key", "receiver_key"), "k")
+    wallets = dict.fromkeys(("wallet_address", "payout_wallet"), "w" * 100) | {"blockchain": "polygon"}
+    money = dict.fromkeys(("input_amount", "exchange_fees", "platform_fees", "output_amount"), Decimal(5))
+    money |= {"output_amount_exact": Decimal(5)}
+    words = {"input_currency": "usdc-polygon", "output_currency": "USD", "input_key": "5", "output_key": "5"}
+    times = dict.fromkeys(("created_at", "updated_at", "expired_at"), at)
+    return Payment(id=row_id, user_id=USER_ID, cents=500, **money, **words, **texts, **wallets, **times)
 
 
 def _request(at: object) -> LoggedRequest:
@@ -84,7 +101,7 @@ def test_pages_stay_below_a_bound_with_a_thousand_of_everything(full_world: Flas
     developer = Developer(full_world)
     names = ("requests", "mails", "webhooks", "levers", "unknowns", "reset", f"webhooks?order={ONE}", "requests/1")
     paths = ("/", *(f"/inspector/{name}" for name in names))
-    details = (f"/inspector/checkouts/{ONE}", f"/inspector/disbursements/{ONE}")
+    details = tuple(f"/inspector/{name}/{ONE}" for name in ("checkouts", "disbursements", "payments"))
     sizes = {path: len(developer.opens(path).encode()) for path in (*paths, *details)}
     assert {path: size for path, size in sizes.items() if size > MOST_BYTES} == {}
 
@@ -94,6 +111,7 @@ def test_pages_stay_below_a_bound_with_a_thousand_of_everything(full_world: Flas
     [
         ("/", r'href="/inspector/checkouts/', 25),
         ("/", r'href="/inspector/disbursements/', 25),
+        ("/", r'href="/inspector/payments/', 25),
         ("/inspector/requests", r'href="/inspector/requests/\d', 50),
         ("/inspector/mails", r'<article class="mail">', 25),
         ("/inspector/webhooks", "Send again", 50),
@@ -108,6 +126,7 @@ def test_a_page_shows_its_newest_rows_only(full_world: Flask, page: str, row: st
     [
         ("/", "Older checkouts", r'href="/inspector/checkouts/(\w+)"'),
         ("/", "Older disbursements", r'href="/inspector/disbursements/(\w+)"'),
+        ("/", "Older payments", r'href="/inspector/payments/(\w+)"'),
         ("/inspector/requests", "Older requests", r'href="/inspector/requests/(\d+)"'),
         ("/inspector/mails", "Older mails", r"(p\d+@example.com)</a>"),
     ],

@@ -11,6 +11,7 @@ import pytest
 from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.inspector.developer import Developer
+from tests.sandbox.payments.customers import RECIPIENT, WALLET, details, makes
 
 HOSTILE = '"><script>alert(1)</script>'
 PayOut = Callable[..., list[str]]
@@ -56,6 +57,18 @@ def test_the_overview_lists_disbursements_of_both_kinds(
     assert f"To the wallet {wallet}" in developer.reads(
         re.findall(r'href="(/inspector/disbursements/\w+)"', developer.opens())[0]
     )
+
+
+def test_the_overview_lists_payments_once_there_are_any(
+    merchant: Merchant, tester: Tester, developer: Developer
+) -> None:
+    assert "Payments, deprecated" not in developer.reads()
+    made = makes(merchant, inputAmount=100)
+    assert "100.000000 usdc-polygon Sam Sender Ada Example pending" in developer.reads()
+    assert f'href="/inspector/payments/{made}"' in developer.opens()
+    tester.advances(minutes=6)
+    assert "Sam Sender Ada Example processed" in developer.reads()
+    assert "Payments, deprecated No older ones." in developer.reads("/?payments=25")
 
 
 def test_a_checkout_tells_call_state_webhook_and_read_in_the_order_of_time(
@@ -136,6 +149,38 @@ def test_a_disbursement_tells_its_batch_states_webhook_and_reads(
     assert f"GET /v1/disbursement/fiat/{first}" not in other
 
 
+def test_a_payment_tells_both_sides_amounts_states_and_reads(
+    merchant: Merchant, tester: Tester, developer: Developer
+) -> None:
+    made, other = makes(merchant, reason="salary", description="For May", usNetwork="ach"), makes(merchant)
+    tester.advances(minutes=11)
+    answered = details(merchant, made).data
+    seen = developer.reads(f"/inspector/payments/{made}")
+    told = (
+        "POST /v2/payment 201",
+        "Signed by Payee pending",
+        "Converted to completed",
+        "Received by recipient account completed",
+        f"GET /v2/payment/detail/{made} 200",
+    )
+    assert [seen.index(words) for words in told] == sorted(seen.index(words) for words in told)
+    facts = (
+        "State completed",
+        f"Recipient gets {answered['outputAmount']:,} USD",
+        f"{answered['exchangeFees']} usdc-polygon for the exchange, {answered['platformFees']} usdc-polygon",
+        "From Sam Sender , sam@example.com",
+        f"From the wallet {WALLET}",
+        f"Recipient {RECIPIENT}",
+        "by ach",
+        f"Paid in at {answered['payOutWallet']} on {answered['blockchain']}",
+        f"Transaction {answered['transactionHash']}",
+        "Reason salary",
+        "Description For May",
+    )
+    assert [fact for fact in facts if fact not in seen] == []
+    assert other not in seen
+
+
 def test_the_batch_of_an_item_beyond_the_logged_part_is_found(pays_out: PayOut, developer: Developer) -> None:
     *_, last = pays_out(*({"amount": 5} for _ in range(60)))
     assert "POST /v2/disbursement/fiat 200" in developer.reads(f"/inspector/disbursements/{last}")
@@ -183,7 +228,15 @@ def test_unknowns_show_value_alternatives_and_meaning_changed_ones_first(make_sa
 
 
 @pytest.mark.parametrize(
-    "path", ["checkouts/none", "disbursements/none", "requests/77", "checkouts/%00", "disbursements/" + "9" * 400]
+    "path",
+    [
+        "checkouts/none",
+        "disbursements/none",
+        "payments/none",
+        "requests/77",
+        "checkouts/%00",
+        "disbursements/" + "9" * 400,
+    ],
 )
 def test_what_does_not_exist_is_not_found(developer: Developer, path: str) -> None:
     developer.opens(f"/inspector/{path}", 404)
@@ -201,14 +254,15 @@ def test_what_strangers_sent_stays_text_on_every_page(
     tester.picks(checkout, reference=HOSTILE)
     merchant.forces_status(checkout, HOSTILE)
     (made,) = pays_out({"amount": 25, "reference": HOSTILE, "note": HOSTILE}, name=HOSTILE)
+    paid = makes(merchant, senderName=HOSTILE, reason=HOSTILE, description=HOSTILE)
     body = {"email": "x@example.com", "password": "long-enough-1", "fullName": HOSTILE, "country": HOSTILE}
     developer.http.post("/v1/auth/register", json=body)
     merchant.calls("GET", f"/v1/deposit/5?{HOSTILE}", signed_by="wrong")
     tester.orders_fault("POST /v1/checkout", "garbage", message=HOSTILE)
     lists = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks", "levers")))
-    details = (f"/inspector/checkouts/{checkout}", f"/inspector/disbursements/{made}")
+    pages = (f"/inspector/checkouts/{checkout}", f"/inspector/disbursements/{made}", f"/inspector/payments/{paid}")
     each = [f"/inspector/requests/{entry['id']}" for entry in tester.requests()]
     queries = [f"/inspector/{name}={HOSTILE}" for name in ("requests?path", "mails?to", "webhooks?order")]
-    for path in (*lists, *details, *each, *queries):
+    for path in (*lists, *pages, *each, *queries):
         assert "<script>alert" not in developer.opens(path)
-    assert HOSTILE in developer.reads(details[1])
+    assert all(HOSTILE in developer.reads(path) for path in (*pages[1:], "/"))

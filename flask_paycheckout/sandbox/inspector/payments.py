@@ -1,0 +1,23 @@
+"""`GET /inspector/payments/<id>`: one of the deprecated payments, and what happened to it."""
+
+from __future__ import annotations
+
+from flask import Response
+from sqlalchemy import select
+
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.inspector.door import inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.timelines import MOST_ENTRIES, calls, in_order, mentions, payment_states
+from flask_paycheckout.sandbox.payments.moves import move_due
+from flask_paycheckout.sandbox.payments.tables import Payment
+
+
+@inspector.get("/inspector/payments/<payment_id>")
+def show_payment(payment_id: str) -> Response:
+    with transaction() as session:
+        move_due(session)
+        made = session.scalars(select(Payment).where(Payment.id == payment_id)).one_or_none()
+        timeline = [] if made is None else in_order(calls(session, mentions(made.id)), payment_states(session, made.id))
+    if made is None:
+        return show_missing("payment")
+    return show("payment", made=made, timeline=timeline, most=MOST_ENTRIES)
