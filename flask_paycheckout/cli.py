@@ -14,8 +14,10 @@ import click
 from flask.cli import with_appcontext
 
 from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.doctor import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.reconcile import ReconcileReport
+from flask_paycheckout.report import report as make_report
 from flask_paycheckout.runtime import runtime
 
 __all__ = ["paycheckout"]
@@ -71,9 +73,13 @@ def show(order_id: str, as_json: bool) -> None:
 @click.option("--reject", "decision", flag_value="reject", help="Refuse the payment.")
 @click.option("--by", required=True, metavar="NAME", help="Who decides.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
 @with_appcontext
-def resolve(checkout_id: str, decision: str | None, by: str, why: str) -> None:
-    """Decide a held payment; who and why are recorded."""
+def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: bool) -> None:
+    """Decide a held payment; who and why are recorded.
+
+    Exit code 0: decided. 1: no such checkout is stored, or it is not held. 2: the command itself is incomplete.
+    """
     if decision is None:
         # Two options and no on-off switch: a switch that was left out would count as one of its sides.
         raise click.UsageError("Say --accept or --reject.")
@@ -81,7 +87,44 @@ def resolve(checkout_id: str, decision: str | None, by: str, why: str) -> None:
         checkout = runtime().resolve(checkout_id, decision == "accept", by, why)
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}")
+    if as_json:
+        facts = ("checkout_id", "order_id", "status", "reason")
+        click.echo(json.dumps({name: getattr(checkout, name) for name in facts}))
+    else:
+        click.echo(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}")
+
+
+@paycheckout.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@with_appcontext
+def report(as_json: bool) -> None:
+    """Tell how payments stand in the whole shop, and what of it needs a person.
+
+    Counts checkouts by state; lists held payments, events that some receiver was not told of, and paid orders that no
+    webhook told of; says when webhooks never arrive, and when reconcile is behind. Nothing is read from the service.
+
+    Exit code 0: nothing needs a person. 1: something does.
+    """
+    shop = runtime()
+    told = make_report(shop.engine(), shop.models, shop.clock(), webhook_address(shop))
+    click.echo(json.dumps(told.as_dict(), indent=2) if as_json else str(told))
+    raise SystemExit(1 if told.needs_a_person else 0)
+
+
+@paycheckout.command()
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@with_appcontext
+def doctor(as_json: bool) -> None:
+    """Check that the shop, its database and the service can work together; print the webhook URL to register.
+
+    Looks at the configuration, tables, clock, credentials (by one signed read), the shop's own functions, the webhook's
+    route and whether reconcile keeps up. Nothing is changed.
+
+    Exit code 0: nothing failed, though there may be warnings. 1: something failed.
+    """
+    found = examine(runtime())
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
+    raise SystemExit(1 if found.failed else 0)
 
 
 @paycheckout.command()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -15,6 +14,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.history import lines
 from flask_paycheckout.models import CheckoutMixin, EventMixin, Models
 from flask_paycheckout.states import best_of
+from flask_paycheckout.telling import moment_text, plain
 
 __all__ = ["AttemptStory", "EventStory", "Explanation", "Happening", "explain"]
 
@@ -95,7 +95,7 @@ class Explanation:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values; moments as ISO 8601 text."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        return {name: plain(value) for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
         text = [f"Order {self.order_id}: {self.status}. {_STATUS_WORDS[self.status]}"]
@@ -192,10 +192,10 @@ def _attempt_lines(number: int, attempt: AttemptStory) -> list[str]:
     reason = f" ({attempt.reason})" if attempt.reason else ""
     text = [f"Attempt {number}: checkout {attempt.checkout_id}, {attempt.total}: {attempt.status}{reason}"]
     for happening in attempt.happenings:
-        text.append(f"  {_moment(happening.at)}  {happening.text}")
+        text.append(f"  {moment_text(happening.at)}  {happening.text}")
         text += [f"{'':24}- {fact}" for fact in happening.facts.get("compared", [])]
     if attempt.next_read_at is not None:
-        text.append(f"  Read next by reconcile after {_moment(attempt.next_read_at)}")
+        text.append(f"  Read next by reconcile after {moment_text(attempt.next_read_at)}")
     if attempt.status == "held":
         command = f"flask paycheckout resolve {attempt.checkout_id}"
         text.append(f"  Decide with: {command} --accept (or --reject) --by YOU --why REASON")
@@ -204,23 +204,9 @@ def _attempt_lines(number: int, attempt: AttemptStory) -> list[str]:
 
 def _event_line(event: EventStory) -> str:
     if event.delivered_at is not None:
-        told = f"delivered {_moment(event.delivered_at)}"
+        told = f"delivered {moment_text(event.delivered_at)}"
     else:
         told = f"not delivered yet, tried {event.attempts} times" + (
             f"; {event.last_error}" if event.last_error else ""
         )
-    return f"  {_moment(event.occurred_at)}  {event.name} of {event.checkout_id}: {told}"
-
-
-def _moment(moment: datetime) -> str:
-    return as_utc(moment).strftime("%Y-%m-%d %H:%M:%S") + "Z"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {name: _plain(inner) for name, inner in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(inner) for inner in value]
-    return value
+    return f"  {moment_text(event.occurred_at)}  {event.name} of {event.checkout_id}: {told}"

@@ -51,6 +51,11 @@ class CheckoutMixin:
         super().__init_subclass__(**options)
         _hold(cls)
 
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
+        # Counts by state, what is held, and the newest payments, without a look at every row.
+        return (Index("ix_paycheckout_checkout_state", "status", "moved_at"),)
+
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     #: From the service; equals the depositId and the webhook's orderId.
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)

@@ -24,13 +24,18 @@ from flask_paycheckout.states import OPEN, TRANSITIONS, Evidence, Status
 from flask_paycheckout.totals import Total
 from flask_paycheckout.verdict import Comparison, compare, order_disagreement
 
-__all__ = ["Settled", "Settlement"]
+__all__ = ["Settled", "Settlement", "says_absent"]
 
 _COMPLETED = "completed"
 # The service's own words; a gateway's 404 about a missing route says something else.
 _NOT_FOUND = "deposit not found"
 # Two moves are the most that one read can cause; the rest is for losing races against other processes.
 _MAX_ROUNDS = 8
+
+
+def says_absent(error: NotFound) -> bool:
+    """Whether the service itself says that there is no such deposit."""
+    return (error.message or "").strip().rstrip(".").lower() == _NOT_FOUND
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ class Settlement:
         try:
             return self._client.deposits.get(checkout_id)
         except NotFound as error:
-            if (error.message or "").strip().rstrip(".").lower() != _NOT_FOUND:
+            if not says_absent(error):
                 raise
             return None
 

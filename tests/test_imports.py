@@ -14,14 +14,14 @@ PACKAGE = Path(flask_paycheckout.__file__).parent
 
 # From the lowest layer to the highest; a module may import from lower layers, and from its own.
 LAYERS = (
-    ("errors", "clock", "signals", "totals", "origins"),
+    ("errors", "clock", "signals", "totals", "origins", "checks", "telling"),
     ("states", "verdict", "config", "client", "tokens", "schedule", "read_window", "history", "host_session"),
     ("models",),
     ("attempts", "outbox"),
     ("checkouts", "settlement"),
-    ("reconcile", "explain", "notices", "standing"),
+    ("reconcile", "explain", "report", "notices", "standing", "database_checks"),
     ("runtime",),
-    ("views", "cli", "tasks"),
+    ("views", "cli", "tasks", "doctor"),
     ("extension",),
 )
 LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in modules}

@@ -36,6 +36,7 @@ from flask_paycheckout.client.errors import (
     Unauthorized,
 )
 from flask_paycheckout.client.paging import Page
+from flask_paycheckout.client.probing import Probe
 from flask_paycheckout.client.records.activities import Activity
 from flask_paycheckout.client.records.auth import Login, Organization, User
 from flask_paycheckout.client.records.checkouts import CheckoutLink
@@ -107,6 +108,7 @@ __all__ = [
     "PaymentsClient",
     "PaymentsError",
     "PayoutBank",
+    "Probe",
     "Quote",
     "RateLimited",
     "Recipient",

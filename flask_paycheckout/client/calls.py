@@ -113,6 +113,18 @@ class Caller:
         """Nothing but the word that it went well."""
         self._ask(operation, lambda answer, secrets: _envelope(operation, answer, secrets), **asked)
 
+    def outcome(self, operation: Operation, **asked: Any) -> tuple[RequestRefused | None, float | None]:
+        """What became of it: the refusal, given back instead of raised, and the service's time in Unix seconds."""
+
+        def read(answer: Answer, secrets: _Secrets) -> tuple[RequestRefused | None, float | None]:
+            try:
+                _envelope(operation, answer, secrets)
+            except RequestRefused as refused:
+                return refused.with_traceback(None), answer.date
+            return None, answer.date
+
+        return self._ask(operation, read, **asked)
+
     def document(self, operation: Operation, media_type: str, magic: bytes, **asked: Any) -> bytes:
         """The answer itself, when it is HTTP 200 of that media type and begins so; otherwise the envelope decides."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.operations import Access
+from flask_paycheckout.client.probing import Probe, probe
 from flask_paycheckout.client.resources.auth import Auth
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
@@ -69,7 +70,7 @@ class PaymentsClient:
     ) -> None:
         signers = _signers(client_id, client_secret, access_token, signer)
         self._transport = Transport(base_url, signers, transport)
-        caller = Caller(self._transport, Retries(_count(retries), _seconds(timeout), Pace()))
+        self._caller = caller = Caller(self._transport, Retries(_count(retries), _seconds(timeout), Pace()))
         self.auth = Auth(caller)
         self.checkouts = Checkouts(caller)
         self.deposits = Deposits(caller)
@@ -78,6 +79,13 @@ class PaymentsClient:
         self.recipients = Recipients(caller)
         self.payments = Payments(caller)
         self.references = References(caller)
+
+    def probe(self) -> Probe:
+        """Reads a deposit that cannot exist, once: tells whether the credentials are taken and the clocks agree.
+
+        :raises PaymentsError: there was no usable answer.
+        """
+        return probe(self._caller)
 
     def close(self) -> None:
         """Closes the connections; a call after that is a `RuntimeError`."""

@@ -19,7 +19,7 @@ from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceF
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Pace", "Retries", "seconds_to_wait"]
+__all__ = ["Pace", "Retries", "moment_of", "seconds_to_wait"]
 
 T = TypeVar("T")
 
@@ -29,6 +29,7 @@ _FIRST_WAIT = 0.2
 _LONGEST_WAIT = 2.0
 # With less time than this an attempt would only replace the failure we know by a timeout.
 _SHORTEST_ATTEMPT = 0.05
+_LONGEST_HEADER = 40
 _WORTH_REPEATING = (TransportFailed, ServiceFault, RateLimited)
 
 
@@ -90,13 +91,19 @@ class Retries:
 
 def seconds_to_wait(header: str | None, now: float) -> float | None:
     """What a `Retry-After` header asks for, in seconds from `now` (Unix time): a number of seconds or an HTTP date."""
-    if header is None or len(header) > 40:
-        return None
-    text = header.strip()
-    if text.isascii() and text.isdigit():
+    text = (header or "").strip()
+    if text.isascii() and text.isdigit() and len(text) <= _LONGEST_HEADER:
         return float(text)
+    moment = moment_of(header)
+    return None if moment is None else max(0.0, moment - now)
+
+
+def moment_of(header: str | None) -> float | None:
+    """An HTTP date as Unix time; None when it is none."""
+    if header is None or len(header) > _LONGEST_HEADER:
+        return None
     try:
-        moment = parsedate_to_datetime(text)
-        return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now)
+        moment = parsedate_to_datetime(header.strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
         return None

@@ -24,7 +24,7 @@ import httpx
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.hidden import Hidden, Sealed
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.retries import seconds_to_wait
+from flask_paycheckout.client.retries import moment_of, seconds_to_wait
 from flask_paycheckout.client.signing import Signer, signed_headers
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Answer:
 
     :ivar body: whole.
     :ivar retry_after: the seconds of a `Retry-After`.
+    :ivar date: the `Date`, in Unix seconds.
     :ivar media_type: the `Content-Type` in lower case, without its parameters.
     :ivar credentials: what the request proved itself with, to be masked wherever the answer repeats it.
     """
@@ -80,6 +81,7 @@ class Answer:
     http_status: int
     body: Sealed
     retry_after: float | None
+    date: float | None
     media_type: str
     credentials: tuple[Hidden, ...] = field(repr=False)
 
@@ -167,6 +169,7 @@ class Transport:
                 response.status_code,
                 Sealed(_read(response, operation.max_bytes, until)),
                 retry_after,
+                moment_of(response.headers.get("date")),
                 response.headers.get("content-type", "").partition(";")[0].strip().lower(),
                 _credentials(request),
             )

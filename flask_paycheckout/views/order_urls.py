@@ -8,7 +8,7 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.tokens import PAY, STATUS
 
-__all__ = ["pay_path", "pay_url", "status_path", "status_url", "webhook_url"]
+__all__ = ["pay_path", "pay_url", "status_path", "status_url", "webhook_path", "webhook_url"]
 
 
 def pay_url(order_id: str) -> str:
@@ -23,8 +23,12 @@ def status_url(order_id: str) -> str:
 
 def webhook_url() -> str:
     """Where the service sends webhooks."""
-    secret = runtime().settings.webhook_secret
-    return _absolute("webhook", **({"secret": secret} if secret else {}))
+    return _absolute("webhook", **_webhook_secret())
+
+
+def webhook_path() -> str:
+    """`webhook_url` without scheme and host."""
+    return _path("webhook", _webhook_secret())
 
 
 def pay_path(order_id: str) -> str:
@@ -35,6 +39,11 @@ def pay_path(order_id: str) -> str:
 def status_path(order_id: str) -> str:
     """`status_url` without scheme and host, for redirects on this site."""
     return url_for("paycheckout.order_page", token=_token(STATUS, order_id))
+
+
+def _webhook_secret() -> dict[str, str]:
+    secret = runtime().settings.webhook_secret
+    return {"secret": secret} if secret else {}
 
 
 def _token(purpose: str, order_id: str) -> str:

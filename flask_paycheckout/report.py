@@ -1,0 +1,249 @@
+"""How payments stand in the whole shop, and what of it needs a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Engine, func, select
+
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.models import Models
+from flask_paycheckout.states import Status
+from flask_paycheckout.telling import moment_text, plain
+
+__all__ = ["Backlog", "HeldPayment", "Report", "UndeliveredEvent", "UnheardPayment", "read_backlog", "report"]
+
+# So many are listed; all are counted.
+_LISTED = 100
+_RECENT = 1000
+# So many paid orders in a row without a webhook are no bad luck any more.
+_SILENT = 5
+# Webhooks, reconcile rounds and second deliveries have come by then when all is well.
+_PATIENCE = timedelta(minutes=5)
+
+
+@dataclass(frozen=True)
+class HeldPayment:
+    """Money that waits for a person's decision."""
+
+    checkout_id: str
+    order_id: str
+    reason: str | None
+    since: datetime
+
+
+@dataclass(frozen=True)
+class UndeliveredEvent:
+    """An event that not every receiver has been told of."""
+
+    event_id: str
+    name: str
+    checkout_id: str
+    order_id: str
+    occurred_at: datetime
+    attempts: int
+    last_error: str | None
+
+
+@dataclass(frozen=True)
+class UnheardPayment:
+    """A payment that was found although no webhook told of it."""
+
+    checkout_id: str
+    order_id: str
+    paid_at: datetime
+    #: What caused the read that found it: status page, reconcile or settle.
+    found_by: str | None
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """Reads that are due for more than five minutes: reconcile does not run, or does not keep up."""
+
+    overdue: int
+    since: datetime | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """How payments stand at a moment; `str()` tells it, with the remedy of what needs a person.
+
+    Of `held`, `undelivered` and `unheard` at most 100 each are listed; their counts are of all.
+    """
+
+    at: datetime
+    #: Checkouts by state; every state is named.
+    checkouts: dict[str, int]
+    held: tuple[HeldPayment, ...]
+    undelivered_count: int
+    #: Those of which a receiver failed first, then the oldest.
+    undelivered: tuple[UndeliveredEvent, ...]
+    #: How many paid checkouts `unheard` is about: the newest 1,000 at most, paid more than five minutes ago.
+    recently_paid: int
+    unheard_count: int
+    unheard: tuple[UnheardPayment, ...]
+    #: No webhook told of any of the last orders that were paid: five, or as many as there are.
+    webhooks_silent: bool
+    backlog: Backlog
+    #: What to register in the service's dashboard.
+    webhook_url: str
+
+    @property
+    def stuck(self) -> tuple[UndeliveredEvent, ...]:
+        """The listed events of which a receiver failed, or that nobody delivered for minutes."""
+        return tuple(told for told in self.undelivered if told.last_error or self.at - told.occurred_at > _PATIENCE)
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether anything here will not get better by itself."""
+        return bool(self.held or self.stuck or self.webhooks_silent or self.backlog.overdue)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values; moments as ISO 8601 text."""
+        told: dict[str, Any] = plain(asdict(self))
+        return told | {"needs_a_person": self.needs_a_person}
+
+    def __str__(self) -> str:
+        sections = (_count_lines, _held_lines, _undelivered_lines, _webhook_lines, _backlog_lines)
+        return "\n".join(line for section in sections for line in section(self))
+
+
+def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> Report:
+    """How payments stand now, from what is stored; nothing is read from the service."""
+    with engine.connect() as connection:
+        paid = _recently_paid(connection, models, now)
+        unheard = [payment for payment, webhooks in paid if not webhooks]
+        return Report(
+            at=now,
+            checkouts=_count(connection, models),
+            held=_held(connection, models),
+            undelivered_count=_count_undelivered(connection, models),
+            undelivered=_undelivered(connection, models),
+            recently_paid=len(paid),
+            unheard_count=len(unheard),
+            unheard=tuple(unheard[:_LISTED]),
+            webhooks_silent=bool(paid) and not any(webhooks for _, webhooks in paid[:_SILENT]),
+            backlog=read_backlog(connection, models, now),
+            webhook_url=webhook_url,
+        )
+
+
+def read_backlog(connection: Connection, models: Models, now: datetime) -> Backlog:
+    """What reconcile should have read long ago."""
+    due = models.checkouts.c.next_read_at
+    overdue = select(func.count(), func.min(due)).where(due <= now - _PATIENCE)
+    count, since = connection.execute(overdue).one()
+    return Backlog(count, since and as_utc(since))
+
+
+def _count(connection: Connection, models: Models) -> dict[str, int]:
+    status = models.checkouts.c.status
+    counted = {row[0]: row[1] for row in connection.execute(select(status, func.count()).group_by(status))}
+    return {state.value: counted.get(state.value, 0) for state in Status}
+
+
+def _held(connection: Connection, models: Models) -> tuple[HeldPayment, ...]:
+    c = models.checkouts.c
+    columns = select(c.checkout_id, c.order_id, c.reason, c.moved_at)
+    longest_first = columns.where(c.status == Status.HELD.value).order_by(c.moved_at).limit(_LISTED)
+    return tuple(HeldPayment(*row[:3], as_utc(row.moved_at)) for row in connection.execute(longest_first))
+
+
+def _recently_paid(connection: Connection, models: Models, now: datetime) -> list[tuple[UnheardPayment, int]]:
+    """The newest payments, each with how many webhooks told of it. Those of the last minutes may still get theirs."""
+    c = models.checkouts.c
+    columns = select(c.checkout_id, c.order_id, c.moved_at, c.found_by, c.webhooks)
+    paid = columns.where(c.status == Status.PAID.value, c.moved_at <= now - _PATIENCE)
+    rows = connection.execute(paid.order_by(c.moved_at.desc()).limit(_RECENT))
+    return [
+        (UnheardPayment(row.checkout_id, row.order_id, as_utc(row.moved_at), row.found_by), row.webhooks)
+        for row in rows
+    ]
+
+
+def _count_undelivered(connection: Connection, models: Models) -> int:
+    waiting = select(func.count()).select_from(models.events).where(models.events.c.next_attempt_at.is_not(None))
+    return int(connection.execute(waiting).scalar_one())
+
+
+def _undelivered(connection: Connection, models: Models) -> tuple[UndeliveredEvent, ...]:
+    c = models.events.c
+    columns = select(c.event_id, c.name, c.checkout_id, c.order_id, c.occurred_at, c.attempts, c.last_error)
+    waiting = columns.where(c.next_attempt_at.is_not(None)).order_by(c.last_error.is_(None), c.id).limit(_LISTED)
+    return tuple(
+        UndeliveredEvent(*row[:4], as_utc(row.occurred_at), row.attempts, row.last_error)
+        for row in connection.execute(waiting)
+    )
+
+
+def _count_lines(told: Report) -> Iterator[str]:
+    counted = ", ".join(f"{count} {state}" for state, count in told.checkouts.items())
+    yield f"Checkouts at {moment_text(told.at)}: {counted}."
+    if not told.needs_a_person:
+        yield "Nothing needs a person."
+
+
+def _held_lines(told: Report) -> Iterator[str]:
+    count = told.checkouts[Status.HELD]
+    if not count:
+        return
+    yield from ("", f"HELD: {_number(count, 'payment waits', 'payments wait')} for your decision.")
+    for payment in told.held:
+        yield (
+            f"  {payment.checkout_id} of order {payment.order_id}: {payment.reason}, since {moment_text(payment.since)}"
+        )
+    yield from _more(count, len(told.held))
+    yield "  Look into one: flask paycheckout show ORDER_ID"
+    yield "  Decide:        flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON"
+
+
+def _undelivered_lines(told: Report) -> Iterator[str]:
+    if not told.undelivered_count:
+        return
+    yield from ("", f"UNDELIVERED: {_number(told.undelivered_count, 'event', 'events')} not told to every receiver.")
+    for event in told.undelivered:
+        error = f": {' '.join(event.last_error.split())}" if event.last_error else ""
+        yield (
+            f"  {event.name} of order {event.order_id}, {moment_text(event.occurred_at)},"
+            f" tried {_number(event.attempts, 'time', 'times')}{error}"
+        )
+    yield from _more(told.undelivered_count, len(told.undelivered))
+    if told.stuck:
+        yield "  Repair the receiver; reconcile runs it again. If nothing was tried, start reconcile."
+
+
+def _webhook_lines(told: Report) -> Iterator[str]:
+    if told.unheard_count:
+        yield ""
+        yield f"WITHOUT A WEBHOOK: {told.unheard_count} of the newest {told.recently_paid} paid checkouts."
+        for payment in told.unheard[:10]:
+            yield (
+                f"  {payment.checkout_id} of order {payment.order_id}, paid {moment_text(payment.paid_at)},"
+                f" found by {payment.found_by}"
+            )
+        yield from _more(told.unheard_count, min(len(told.unheard), 10))
+    if told.webhooks_silent:
+        orders = "order" if told.recently_paid == 1 else f"{min(told.recently_paid, _SILENT)} orders"
+        yield f"  WEBHOOKS DO NOT ARRIVE: none told of the newest {orders} that were paid."
+        yield "  They were found all the same, only later. Register this address in the service's dashboard:"
+        yield f"    {told.webhook_url}"
+        yield "  If it is registered: does the web server, a firewall or a login before the shop let POSTs through?"
+
+
+def _backlog_lines(told: Report) -> Iterator[str]:
+    if told.backlog.overdue and told.backlog.since:
+        overdue = _number(told.backlog.overdue, "read is", "reads are")
+        yield from ("", f"RECONCILE IS BEHIND: {overdue} overdue, the longest since {moment_text(told.backlog.since)}.")
+        yield "  Keep this running beside the shop: flask paycheckout reconcile --watch"
+
+
+def _more(count: int, listed: int) -> Iterator[str]:
+    if count > listed:
+        yield f"  ... and {count - listed} more"
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
