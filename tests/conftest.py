@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,11 @@ from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.testing import Signals
-from tests.postgres import empty_database, running_server
+from tests.postgres import empty_database, empty_schema, running_server
 from tests.scripted import Clock, Service, Shop, make_app
 
 OpenShop = Callable[..., Shop]
+NewDatabase = Callable[[str], str]
 
 # Started as a background job, a process ignores SIGINT, and so would every program that the tests stop with Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -48,6 +50,37 @@ def each_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'each.db'}"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "on_each_database: the tests' shops run on SQLite and on PostgreSQL")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.definition.get_closest_marker("on_each_database") and "database_kind" in metafunc.fixturenames:
+        metafunc.parametrize("database_kind", ["sqlite", "postgresql"])
+
+
+@pytest.fixture
+def database_kind() -> str:
+    """Where the test's shops keep their tables: a SQLite file, unless the test is marked `on_each_database`."""
+    return "sqlite"
+
+
+@pytest.fixture
+def new_database(request: pytest.FixtureRequest, tmp_path: Path, database_kind: str) -> Iterator[NewDatabase]:
+    """Gives the address of an empty database for each name, the same one for the same name."""
+    made: dict[str, str] = {}
+    with ExitStack() as stack:
+
+        def make(name: str) -> str:
+            if database_kind == "sqlite":
+                return f"sqlite:///{tmp_path / name}.db"
+            if name not in made:
+                made[name] = stack.enter_context(empty_schema(request.getfixturevalue("postgres_server")))
+            return made[name]
+
+        yield make
+
+
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
@@ -59,12 +92,14 @@ def service() -> Service:
 
 
 @pytest.fixture
-def open_shop(tmp_path: Path, service: Service, clock: Clock) -> Iterator[OpenShop]:
-    """Opens shops; each name has a database file of its own."""
+def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iterator[OpenShop]:
+    """Opens shops; each name has a database of its own."""
     opened: list[Shop] = []
 
     def open_one(name: str = "shop", *, prepare: Callable[[SQLAlchemy], object] | None = None, **config: Any) -> Shop:
-        app = make_app(**{"SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path / name}.db"} | config)
+        if "SQLALCHEMY_DATABASE_URI" not in config:
+            config["SQLALCHEMY_DATABASE_URI"] = new_database(name)
+        app = make_app(**config)
         db = SQLAlchemy(app)
         if prepare is not None:
             prepare(db)
