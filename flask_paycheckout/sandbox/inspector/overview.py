@@ -39,7 +39,7 @@ def show_overview() -> Response:
         faults, endpoint = len(armed(session)), webhook_url(session)
     return show(
         "overview",
-        **{name: found[:MOST_ROWS] for name, found in rows.items()},
+        rows={name: found[:MOST_ROWS] for name, found in rows.items()},
         more={name: len(found) > MOST_ROWS for name, found in rows.items()},
         skipped=skipped,
         step=MOST_ROWS,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from flask import Flask
 
 from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
@@ -59,15 +61,11 @@ def test_the_overview_lists_disbursements_of_both_kinds(
     )
 
 
-def test_the_overview_lists_payments_once_there_are_any(
-    merchant: Merchant, tester: Tester, developer: Developer
-) -> None:
+def test_the_overview_lists_payments_once_there_are_any(merchant: Merchant, developer: Developer) -> None:
     assert "Payments, deprecated" not in developer.reads()
     made = makes(merchant, inputAmount=100)
     assert "100.000000 usdc-polygon Sam Sender Ada Example pending" in developer.reads()
     assert f'href="/inspector/payments/{made}"' in developer.opens()
-    tester.advances(minutes=6)
-    assert "Sam Sender Ada Example processed" in developer.reads()
     assert "Payments, deprecated No older ones." in developer.reads("/?payments=25")
 
 
@@ -193,6 +191,16 @@ def test_states_are_those_that_the_service_would_answer_with(make_sandbox: MakeS
     tester.picks(checkout)
     tester.advances(minutes=16)
     assert "expired" in developer.reads()
+
+
+def test_payments_too_are_in_the_state_that_the_service_would_answer_with(
+    sandbox: Flask, merchant: Merchant, developer: Developer
+) -> None:
+    made = makes(merchant)
+    sandbox.extensions["paycheckout_sandbox"].clock.offset += timedelta(minutes=6)
+    assert "Ada Example processed" in developer.reads()
+    sandbox.extensions["paycheckout_sandbox"].clock.offset += timedelta(minutes=6)
+    assert "State completed" in developer.reads(f"/inspector/payments/{made}")
 
 
 def test_mails_show_their_one_time_passwords_and_are_picked_by_address(tester: Tester, developer: Developer) -> None:
