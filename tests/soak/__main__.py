@@ -1,0 +1,77 @@
+"""`python -m tests.soak`: exit code 0 when every promise was kept, 1 when one was broken."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from random import SystemRandom
+
+from tests.soak.databases import KINDS
+from tests.soak.figures import as_json, as_table
+from tests.soak.run import Hung, Plan, Progress, run
+
+_WIDTH = 30
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(argv)
+    plan = Plan(
+        options.orders,
+        options.kills,
+        options.minutes,
+        options.database,
+        SystemRandom().randrange(10**6) if options.seed is None else options.seed,
+        options.speed or (30 if options.minutes >= 2 else 90),
+    )
+    print(f"seed {plan.seed}", file=sys.stderr)
+    # Every wait in a run is bounded; this is for one that somebody forgot.
+    signal.alarm(int(3 * plan.longest))
+    try:
+        result = run(plan, _bar() if sys.stderr.isatty() else lambda stage, share: None, options.keep)
+    except Hung as hung:
+        print(f"\n{hung}; seed {plan.seed}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nended early; nothing was checked", file=sys.stderr)
+        return 130
+    print(as_json(result) if options.json else as_table(result))
+    return 1 if result.violations else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description="A shop under fire, and an accountant.")
+    parser.add_argument("--orders", type=int, default=10_000, metavar="N", help="customers (%(default)s)")
+    parser.add_argument("--kills", type=int, default=500, metavar="N", help="processes killed (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=30.0, metavar="M", help="length of the run (%(default)s)")
+    parser.add_argument("--database", choices=KINDS, default="sqlite", help="the shop's and the sandbox's")
+    parser.add_argument("--seed", type=int, metavar="N", help="repeats a run's customers, kills and faults")
+    parser.add_argument("--speed", type=float, metavar="X", help="virtual seconds in a second (30; 90 in short runs)")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the record and the logs there")
+    parser.add_argument("--json", action="store_true", help="print for a program")
+    return parser
+
+
+def _bar() -> Progress:
+    def show(stage: str, share: float) -> None:
+        done = round(share * _WIDTH)
+        print(f"\r{stage:<16}[{'#' * done}{'.' * (_WIDTH - done)}] {share:4.0%} ", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _end(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _give_up(*_: object) -> None:
+    raise Hung("the run did not end in time")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""A run in numbers, for people as a table and for programs as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.soak.checker import Violation
+    from tests.soak.run import Plan, Result
+
+# Which promises' violations are losses, and which are doubles.
+_LOSSES = ("no_payment_is_lost", "every_location_is_stored")
+_MOST_SHOWN = 50
+
+
+def figures(plan: Plan, record: dict[str, Any], violations: list[Violation], told: dict[str, Any]) -> dict[str, Any]:
+    """What the run was and what came of it.
+
+    :param told: what only the run itself knows: how long it took, kills, faults that struck.
+    """
+    states = Counter(row["status"] for row in record["checkouts"])
+    known = {row["checkout_id"] for row in record["checkouts"]}
+    completed = [row for row in record["service_deposits"] if row["status"] == "completed"]
+    webhooks = record["service_webhooks"]
+    sent = Counter(row["order_id"] for row in record["fulfilments"])
+    paid = {row["order_id"] for row in record["checkouts"] if row["status"] == "paid"}
+    return {
+        "database": plan.database,
+        "seed": plan.seed,
+        "orders": len(record["orders"]),
+        **told,
+        "checkouts": len(known),
+        **{state: states[state] for state in ("paid", "held", "abandoned", "pending", "created")},
+        "held_as": dict(Counter(row["reason"] for row in record["checkouts"] if row["status"] == "held")),
+        "found_by": dict(Counter(row["found_by"] for row in record["checkouts"] if row["found_by"])),
+        "payments": sum(row["id"] in known for row in completed),
+        "webhooks": len(webhooks),
+        "webhooks_dropped": sum(row["state"] == "dropped" for row in webhooks),
+        "webhooks_doubled": sum(row["copies"] == 2 for row in webhooks),
+        "events": len(record["events"]),
+        "deliveries_repeated": sum(row["attempts"] > 1 for row in record["events"]),
+        "warehouse_told_again": len(record["effects"]) - len({row["event_id"] for row in record["effects"]}),
+        **_waits(record),
+        "lost": sum(one.promise in _LOSSES for one in violations) + len(paid - set(sent)),
+        "doubled": sum(times > 1 for times in sent.values()),
+        "violations": len(violations),
+    }
+
+
+def _waits(record: dict[str, Any]) -> dict[str, float]:
+    """Virtual seconds from the payment to the shop's knowing it, for those paid within the rough part."""
+    completed = {row["id"]: _moment(row["updated_at"]) for row in record["service_deposits"]}
+    waits = sorted(
+        (_moment(row["moved_at"]) - completed[row["checkout_id"]]).total_seconds()
+        for row in record["checkouts"]
+        if row["status"] in {"paid", "held"} and row["checkout_id"] in completed
+    )
+    if not waits:
+        return {}
+    return {
+        f"noticed_after_{name}": round(waits[int(share * (len(waits) - 1))], 1)
+        for name, share in (("median", 0.5), ("p99", 0.99), ("longest", 1.0))
+    }
+
+
+def _moment(text: str) -> datetime:
+    found = datetime.fromisoformat(text)
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def as_table(result: Result) -> str:
+    """One line a figure, then every violation."""
+    lines = [f"{name.replace('_', ' '):<24}{_shown(value)}" for name, value in result.figures.items()]
+    lines += [f"VIOLATED {one.promise}: {one.evidence}" for one in result.violations[:_MOST_SHOWN]]
+    return "\n".join(lines)
+
+
+def as_json(result: Result) -> str:
+    broken = [{"promise": one.promise, "evidence": one.evidence} for one in result.violations]
+    return json.dumps(result.figures | {"broken": broken[:_MOST_SHOWN]})
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {many}" for name, many in sorted(value.items()))
+    return str(value)

@@ -1,0 +1,82 @@
+"""Kills processes of the shop at random moments, and starts them again."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from tests.chance import stream
+from tests.soak.calls import NoAnswer, pull
+from tests.soak.processes import RECONCILE, WEB, Processes, Sandbox
+
+_LONGEST_GAP = 30.0
+
+
+class Killer:
+    """Kills so many processes over a span of time, however long it then takes.
+
+    :param span: machine seconds over which the kills are spread.
+    :param webhook_path: where a web process takes webhooks.
+    """
+
+    def __init__(
+        self, processes: Processes, sandbox: Sandbox, kills: int, span: float, seed: int, webhook_path: str
+    ) -> None:
+        self._processes = processes
+        self._sandbox = sandbox
+        self._kills = kills
+        self._span = span
+        self._chance = stream(seed, "killer")
+        self._webhook_path = webhook_path
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="killer", daemon=True)
+        self.killed: dict[str, int] = {}
+        self.failure: BaseException | None = None
+
+    @property
+    def count(self) -> int:
+        return sum(self.killed.values())
+
+    @property
+    def done(self) -> bool:
+        return self.count >= self._kills
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """No more; whoever was killed last has been started again when this returns."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(60)
+
+    def _run(self) -> None:
+        try:
+            until = time.monotonic() + self._span
+            while not self.done and not self._stop.wait(self._gap(until)):
+                self._kill_one()
+        except Exception as failure:
+            self.failure = failure
+
+    def _gap(self, until: float) -> float:
+        """Exponential, as moments that know nothing of each other are, and late ones catch up."""
+        mean = max(until - time.monotonic(), 0.05) / (self._kills - self.count)
+        return min(self._chance.expovariate(1 / mean), _LONGEST_GAP)
+
+    def _kill_one(self) -> None:
+        name = self._chance.choice(WEB + RECONCILE)
+        self._processes.kill(name)
+        self.killed[name] = self.killed.get(name, 0) + 1
+        if self._chance.random() < 0.5:
+            # Mostly an operator's process manager is quick, sometimes the shop stands on one leg for a while.
+            time.sleep(self._chance.choice((0.05, 0.2, 1.0)))
+        self._processes.start(name)
+        self.point_webhooks(self._chance.choice(WEB))
+
+    def point_webhooks(self, name: str) -> None:
+        """Webhooks go to one of the web processes; which one changes, so that each gets them."""
+        try:
+            url = self._processes.url(name) + self._webhook_path
+            pull(self._sandbox, "PUT", "webhook-endpoint", {"url": url})
+        except NoAnswer:
+            return  # the other one keeps getting them for a while

@@ -1,0 +1,283 @@
+"""One run: everything is started, left to its fate for a while, brought to rest, and then looked at."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from tests.soak.calls import NoAnswer, call, pull
+from tests.soak.checker import Violation, check
+from tests.soak.clock import Clockwork
+from tests.soak.crowd import Crowd
+from tests.soak.customers import Town
+from tests.soak.databases import Databases, Reader, databases
+from tests.soak.faults import end_faults, order_faults
+from tests.soak.figures import figures
+from tests.soak.killer import Killer
+from tests.soak.processes import RECONCILE, WEB, Processes, Sandbox
+from tests.soak.record import Record, collect
+
+#: Virtual seconds that are let pass at the end, one after the other, each until nothing is due any more: past the
+#: payment page and every lease; past the last retry of a webhook; past PAYCHECKOUT_PENDING_FOR; past WATCH_FOR.
+REST = (20 * 60, 7 * 3600, 26 * 3600, 9 * 86400)
+_THREADS = 24
+# Once every customer has come, the latecomers among them need not be waited for at the same pace.
+_HURRY = 4
+#: Machine seconds without any work that count as rest; `reconcile` looks every second.
+_QUIET = 1.5
+_MORE_REST = 3
+_WEBHOOK = "/paycheckout/webhook"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How large a run is.
+
+    :param minutes: of the machine, over which the orders and the kills are spread.
+    :param speed: how many times as fast as the machine's the virtual time passes meanwhile.
+    """
+
+    orders: int
+    kills: int
+    minutes: float
+    database: str
+    seed: int
+    speed: float
+
+    @property
+    def seconds(self) -> float:
+        return self.minutes * 60
+
+    @property
+    def longest(self) -> float:
+        """Machine seconds after which the watchdog ends the run: twice its length, and time to come to rest."""
+        return 2 * self.seconds + 120 + 0.1 * self.orders
+
+
+@dataclass
+class Result:
+    """What came of a run."""
+
+    plan: Plan
+    figures: dict[str, Any]
+    violations: list[Violation]
+    record: Record = field(repr=False)
+
+
+class Hung(Exception):
+    """The watchdog's word: something that is bounded did not end."""
+
+
+Progress = Callable[[str, float], None]
+
+
+def run(plan: Plan, progress: Progress = lambda stage, share: None, keep: Path | None = None) -> Result:
+    """Run it all, whatever happens stop it all, and have the record checked.
+
+    :param progress: called now and then with the stage, and how much of it is done, from 0 to 1.
+    :param keep: a folder for the record and the logs of the processes.
+    """
+    with ExitStack() as parts:
+        folder = Path(parts.enter_context(TemporaryDirectory(prefix="soak-")))
+        if keep is not None:
+            parts.callback(_keep, folder, keep)
+        at = parts.enter_context(databases(plan.database, folder))
+        return parts.enter_context(_Stage.opened(plan, folder, at)).play(progress)
+
+
+def _keep(folder: Path, keep: Path) -> None:
+    keep.mkdir(parents=True, exist_ok=True)
+    for file in [*folder.glob("*.log"), *folder.glob("*.json")]:
+        (keep / file.name).write_bytes(file.read_bytes())
+
+
+class _Stage:
+    """The running parts of one run."""
+
+    def __init__(self, plan: Plan, folder: Path, at: Databases, processes: Processes, sandbox: Sandbox) -> None:
+        self._plan, self._folder, self._at = plan, folder, at
+        self._processes, self._sandbox = processes, sandbox
+        self._began = time.monotonic()
+        self.clockwork = Clockwork(folder / "clock", self._advance, plan.speed)
+        self._town = Town(processes, sandbox, plan.seed)
+        self.killer = Killer(processes, sandbox, plan.kills, plan.seconds * 0.95, plan.seed, _WEBHOOK)
+        lives = self._town.lives(plan.orders)
+        self.crowd = Crowd(lives, plan.orders, plan.seconds * 0.9, self.clockwork.now, _THREADS)
+        self._quiet_since = 0.0
+        self._hung: list[str] = []
+        self._shop, self._service = Reader(at.shop), Reader(at.sandbox)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, plan: Plan, folder: Path, at: Databases) -> Iterator[_Stage]:
+        """Everything started; everything stopped again at the end."""
+        with Processes(folder) as processes:
+            token = secrets.token_urlsafe(12)
+            sandbox = processes.start_sandbox(
+                *("--port", "0", "--database", at.sandbox, "--seed", str(plan.seed), "--control-token", token)
+            )
+            _write_settings(folder, at, processes, sandbox)
+            stage = cls(plan, folder, at, processes, sandbox)
+            try:
+                stage._start()
+                yield stage
+            finally:
+                stage._stop()
+
+    def _start(self) -> None:
+        self._processes.make_tables()
+        for name in WEB + RECONCILE:
+            self._processes.start(name)
+        for name in WEB:
+            self._wait_for(lambda name=name: _answers(self._processes.url(name)), f"{name} to answer", 30)  # type: ignore[misc]
+        self.killer.point_webhooks(WEB[0])
+
+    def _stop(self) -> None:
+        for part in (self.killer, self.crowd, self.clockwork):
+            part.stop()
+        self._shop.close()
+        self._service.close()
+
+    def _advance(self, seconds: float) -> float:
+        try:
+            answer = pull(self._sandbox, "POST", "clock", {"advanceSeconds": round(seconds, 3)})
+        except NoAnswer as error:
+            raise ConnectionError(str(error)) from None
+        if answer.status != 200:
+            raise RuntimeError(f"the clock was refused: {answer.text}")
+        return float(answer.json["offsetSeconds"])
+
+    # The play
+
+    def play(self, progress: Progress) -> Result:
+        """The rough part, the calm after it, and the accounts."""
+        order_faults(self._sandbox)
+        began = time.monotonic()
+        for part in (self.clockwork, self.crowd, self.killer):
+            part.start()
+        self._endure(lambda: self._is_over(progress), "customers and kills", self._plan.longest)
+        rough = time.monotonic() - began
+        for part in (self.killer, self.crowd, self.clockwork):
+            part.stop()
+        struck = end_faults(self._sandbox)
+        looked = self._processes.look()
+        self._come_to_rest(progress)
+        progress("checking", 0)
+        record = self._collect()
+        violations = self._incidents(looked, record) + check(record)
+        told = {
+            "seconds": round(time.monotonic() - self._began, 1),
+            "rough_seconds": round(rough, 1),
+            "kills": self.killer.count,
+            "killed": self.killer.killed,
+            "faults": struck,
+            "plans": self._town.plans,
+            "tolerance": round(record["tolerance"]),
+        }
+        return Result(self._plan, figures(self._plan, record, violations, told), violations, record)
+
+    def _is_over(self, progress: Progress) -> bool:
+        progress("running", min(self.crowd.ended / self._plan.orders, self.killer.count / max(self._plan.kills, 1)))
+        if self.crowd.everybody_begun and self.killer.done:
+            self.clockwork.speed = self._plan.speed * _HURRY
+        if self.killer.failure is not None:
+            raise self.killer.failure
+        return self.crowd.done and self.killer.done
+
+    def _come_to_rest(self, progress: Progress) -> None:
+        for number, seconds in enumerate(REST):
+            progress("coming to rest", number / len(REST))
+            self._pass_quietly(seconds)
+        # A read that was under way all through a quiet moment has the next one planned from an earlier time.
+        for _ in range(_MORE_REST):
+            if not self._shop.count("paycheckout_checkout", "next_read_at IS NOT NULL"):
+                return
+            self._pass_quietly(REST[-1])
+
+    def _pass_quietly(self, seconds: float) -> None:
+        self.clockwork.jump(seconds)
+        self._quiet_since = time.monotonic()
+        self._endure(self._is_quiet, "the shop to come to rest", 120 + 0.1 * self._plan.orders)
+
+    def _is_quiet(self) -> bool:
+        """Nothing is due, and nothing was for longer than a read takes, whose claim hides that it is due."""
+        if self._has_work():
+            self._quiet_since = time.monotonic()
+        return time.monotonic() - self._quiet_since > _QUIET
+
+    def _has_work(self) -> bool:
+        now = self.clockwork.now()
+        return bool(
+            self._shop.count("paycheckout_checkout", "next_read_at <= :now", now=now)
+            or self._shop.count("paycheckout_event", "next_attempt_at <= :now", now=now)
+            or self._service.count("webhook", "state = 'waiting' AND due_at <= :now", now=now)
+        )
+
+    def _collect(self) -> Record:
+        tolerance = max(4 * self._plan.speed, 2 * self.clockwork.longest_step)
+        record = collect(self._at, self._folder / "effects", self._town.locations, tolerance)
+        (self._folder / "record.json").write_text(json.dumps(record))
+        return record
+
+    def _incidents(self, looked: dict[str, Any], record: Record) -> list[Violation]:
+        """What went wrong with the run itself, so that it proves less than it should."""
+        found = [*self._hung]
+        if (len(record["orders"]), self.killer.count) != (self._plan.orders, self._plan.kills):
+            found.append(f"{len(record['orders'])} orders were placed, {self.killer.count} processes were killed")
+        found += [f"{type(failure).__name__}: {failure}" for failure in self.crowd.failures]
+        found += self._town.strange
+        found += [
+            f"{end['name']} ended by itself, code {end['code']}"
+            for end in looked["ended"]
+            if end["code"] != -9 and end["name"] != "tables"
+        ]
+        missing = {"sandbox", *WEB, *RECONCILE} - set(looked["running"].values())
+        found += [f"{name} does not run at the end" for name in sorted(missing)]
+        return [Violation("the_run_is_whole", what) for what in found]
+
+    def _endure(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
+        """Wait, and when that was in vain go on all the same: the record will show more than the waiting does."""
+        try:
+            self._wait_for(condition, what, seconds)
+        except Hung as hung:
+            self._hung.append(str(hung))
+
+    def _wait_for(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        pause = threading.Event()
+        while not condition():
+            if time.monotonic() > until:
+                raise Hung(f"waited {seconds:.0f} s for {what}")
+            pause.wait(0.25)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return call("GET", f"{url}/orders/none", None).status == 404
+    except NoAnswer:
+        return False
+
+
+def _write_settings(folder: Path, at: Databases, processes: Processes, sandbox: Sandbox) -> None:
+    settings = {
+        "clock_file": str(folder / "clock"),
+        "effects_file": str(folder / "effects"),
+        "config": {
+            "SECRET_KEY": secrets.token_hex(16),
+            "SQLALCHEMY_DATABASE_URI": at.shop,
+            "PAYCHECKOUT_BASE_URL": sandbox.url,
+            "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
+            "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+            "PAYCHECKOUT_PUBLIC_URL": processes.url(WEB[0]),
+            "PAYCHECKOUT_ALLOW_SANDBOX": True,
+        },
+    }
+    (folder / "settings.json").write_text(json.dumps(settings))

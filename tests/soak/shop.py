@@ -1,0 +1,245 @@
+"""The shop as a merchant would write it, in each of its processes: orders, their pages, and what a payment sets off.
+
+Nothing here keeps a doubled delivery away: `Fulfilment` and `Note` take every row they are given, so that it shows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask, Response, abort, current_app, jsonify, render_template_string, request
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import Connection, Engine, String, event, update
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from flask_paycheckout import (
+    Pay,
+    PayCheckout,
+    Receive,
+    checkout_created,
+    order_abandoned,
+    order_paid,
+    order_pending,
+    payment_held,
+)
+from tests.soak.clock import FileClock
+from tests.soak.processes import SETTINGS
+
+#: How often the warehouse does not answer, before or after it has done what it was told.
+WAREHOUSE_DOWN = 0.03
+
+
+class Base(DeclarativeBase):
+    """What every table of the shop has in common: the shop's metadata."""
+
+
+# Not of the seed: which process asks, and how often, depends on where processes were killed.
+_CHANCE = SystemRandom()
+
+db = SQLAlchemy(model_class=Base)
+paycheckout = PayCheckout()
+
+if TYPE_CHECKING:
+    Model = Base
+else:
+    Model = db.Model
+
+
+class Order(Model):
+    """An order as it stands."""
+
+    __tablename__ = "shop_order"
+
+    id: Mapped[str] = mapped_column(String(40), primary_key=True)
+    kind: Mapped[str] = mapped_column(String(8))
+    amount: Mapped[str] = mapped_column(String(40))
+    currency: Mapped[str] = mapped_column(String(40))
+    other_currency: Mapped[str | None] = mapped_column(String(40))
+    version: Mapped[int] = mapped_column(default=1)
+    open: Mapped[bool] = mapped_column(default=True)
+    paid: Mapped[bool] = mapped_column(default=False)
+
+
+class Version(Model):
+    """How an order stood from a moment on."""
+
+    __tablename__ = "shop_version"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    order_id: Mapped[str] = mapped_column(String(40), index=True)
+    kind: Mapped[str] = mapped_column(String(8))
+    amount: Mapped[str] = mapped_column(String(40))
+    currency: Mapped[str] = mapped_column(String(40))
+    other_currency: Mapped[str | None] = mapped_column(String(40))
+    open: Mapped[bool]
+    since: Mapped[str] = mapped_column(String(40))
+
+
+class Fulfilment(Model):
+    """A parcel that was sent."""
+
+    __tablename__ = "shop_fulfilment"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    order_id: Mapped[str] = mapped_column(String(40), index=True)
+    event_id: Mapped[str] = mapped_column(String(40))
+    checkout_id: Mapped[str] = mapped_column(String(40))
+
+
+class Note(Model):
+    """What the shop was told, of any kind."""
+
+    __tablename__ = "shop_note"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    event_id: Mapped[str] = mapped_column(String(40), index=True)
+    order_id: Mapped[str] = mapped_column(String(40))
+    checkout_id: Mapped[str] = mapped_column(String(40))
+    reason: Mapped[str | None] = mapped_column(String(40))
+
+
+PAGE = "<h1>Order {{ order.id }}</h1>{{ paycheckout_button(order.id) }}<a href='{{ status }}'>Status</a>"
+
+
+class WarehouseDown(Exception):
+    """The warehouse did not answer."""
+
+
+def create_app() -> Flask:
+    """The app of one process."""
+    settings = json.loads(Path(os.environ[SETTINGS]).read_text())
+    app = Flask(__name__)
+    app.config.from_mapping(settings["config"])
+    app.config["EFFECTS_FILE"] = settings["effects_file"]
+    app.config["CLOCK"] = clock = FileClock(Path(settings["clock_file"]))
+    db.init_app(app)
+    paycheckout.init_app(app, db, clock=clock)
+    with app.app_context():
+        if db.engine.dialect.name == "sqlite":
+            prepare_sqlite(db.engine)
+    for rule, view, method in (
+        ("/orders", place_order, "POST"),
+        ("/orders/<order_id>", show_order, "GET"),
+        ("/orders/<order_id>/cart", change_cart, "POST"),
+        ("/orders/<order_id>/cancel", cancel, "POST"),
+    ):
+        app.add_url_rule(rule, view_func=view, methods=[method])
+    return app
+
+
+def prepare_sqlite(engine: Engine) -> None:
+    """Readers beside one writer, and writers that queue; a killed process loses nothing that was committed."""
+
+    @event.listens_for(engine, "connect")
+    def open_connection(connection: Any, record: object) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA busy_timeout = 30000")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+# Pages
+
+
+def place_order() -> tuple[str, int]:
+    """A new order; sent twice, it is the same one."""
+    sent = request.get_json()
+    if db.session.get(Order, sent["id"]) is None:
+        total = {name: sent[name] for name in ("kind", "amount", "currency", "other_currency")}
+        db.session.add(Order(id=sent["id"], **total))
+        db.session.add(Version(order_id=sent["id"], open=True, since=_now(), **total))
+        db.session.commit()
+    return show_order(sent["id"]), 201
+
+
+def show_order(order_id: str) -> str:
+    """The order's page, with the button."""
+    order = db.session.get(Order, order_id) or abort(404)
+    return render_template_string(PAGE, order=order, status=paycheckout.status_url(order_id))
+
+
+def change_cart(order_id: str) -> Response:
+    """Another amount for an order that is not paid yet."""
+    return _change(order_id, amount=request.get_json()["amount"])
+
+
+def cancel(order_id: str) -> Response:
+    """No longer wanted, unless it is paid."""
+    return _change(order_id, open=False)
+
+
+def _change(order_id: str, **values: Any) -> Response:
+    changing = (
+        update(Order)
+        .where(Order.id == order_id, Order.open, Order.paid.is_(False))
+        .values(version=Order.version + 1, **values)
+    )
+    changed = bool(db.session.execute(changing).rowcount)  # type: ignore[attr-defined]  # typed as any result
+    if changed:
+        order = db.session.get_one(Order, order_id, populate_existing=True)
+        total = {name: getattr(order, name) for name in ("kind", "amount", "currency", "other_currency")}
+        db.session.add(Version(order_id=order_id, open=order.open, since=_now(), **total))
+        db.session.commit()
+    return jsonify(changed=changed)
+
+
+def _now() -> str:
+    now: datetime = current_app.config["CLOCK"]()
+    return now.isoformat()
+
+
+# What the extension asks and tells
+
+
+@paycheckout.order_total
+def order_total(order_id: str) -> Pay | Receive | None:
+    """What the order costs as it stands."""
+    order = db.session.get(Order, order_id)
+    if order is None or not order.open or order.paid:
+        return None
+    if order.kind == "pay":
+        return Pay(order.amount, order.currency, receive_in=order.other_currency)
+    return Receive(order.amount, order.currency, pay_in=str(order.other_currency))
+
+
+@order_paid.connect
+def ship(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
+    """Send the parcel: an effect in the shop's database."""
+    db.session.get_one(Order, order_id).paid = True
+    db.session.add(Fulfilment(order_id=order_id, event_id=event_id, checkout_id=checkout.checkout_id))
+
+
+@order_paid.connect
+def tell_warehouse(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
+    """An effect outside of the database, by somebody who is not always there."""
+    if _CHANCE.random() < WAREHOUSE_DOWN:
+        raise WarehouseDown("before it took the order")
+    told = json.dumps({"order_id": order_id, "event_id": event_id, "process": os.getpid()}) + "\n"
+    file = os.open(app.config["EFFECTS_FILE"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        os.write(file, told.encode())
+    finally:
+        os.close(file)
+    if _CHANCE.random() < WAREHOUSE_DOWN:
+        raise WarehouseDown("after it took the order")
+
+
+@checkout_created.connect
+@order_pending.connect
+@order_paid.connect
+@order_abandoned.connect
+@payment_held.connect
+def note_down(
+    app: Flask, *, order_id: str, checkout: Any, event_id: str, reason: str | None = None, **extra: Any
+) -> None:
+    """Keep every piece of news."""
+    db.session.add(Note(event_id=event_id, order_id=order_id, checkout_id=checkout.checkout_id, reason=reason))

@@ -1,0 +1,168 @@
+"""The soak itself: a small one in every test run, the large one by hand with `-m soak`; and that it leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chance import seed_of, soak_count
+from tests.postgres import programs
+from tests.soak.checker import check
+from tests.soak.databases import KINDS
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = [sys.executable, "-m", "tests.soak"]
+Record = dict[str, Any]
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Each kind of database that a shop may use."""
+    if request.param == "postgresql":
+        programs()
+    return str(request.param)
+
+
+def soaked(folder: Path, *options: object, timeout: float) -> Record:
+    """The figures of a run that kept every promise; its record is left in the folder."""
+    command = [*PROGRAM, *map(str, options), "--json", "--keep", str(folder)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout)
+    assert ended.returncode == 0, ended.stdout + ended.stderr + logs(folder)
+    figures: Record = json.loads(ended.stdout)
+    return figures
+
+
+def logs(folder: Path) -> str:
+    return "".join(f"\n== {log.name}\n{log.read_text()[-2000:]}" for log in sorted(folder.glob("*.log")))
+
+
+def test_a_small_soak_loses_nothing_and_doubles_nothing(kind: str, tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    seed = seed_of(pytestconfig)
+    options = ("--orders", 60, "--kills", 6, "--minutes", 0.15, "--speed", 120, "--seed", seed, "--database", kind)
+    figures = soaked(tmp_path, *options, timeout=300)
+    assert (figures["orders"], figures["kills"], figures["database"]) == (60, 6, kind)
+    assert (figures["lost"], figures["doubled"], figures["broken"]) == (0, 0, [])
+    # It was no idle run: most paid, and the weather was bad.
+    assert figures["paid"] > 15
+    assert figures["webhooks_dropped"] > 3
+    assert figures["webhooks_doubled"] > 3
+    assert figures["faults"]["GET /v1/deposit/{id} error"] > 3
+    finds_what_is_planted_in(json.loads((tmp_path / "record.json").read_text()))
+
+
+def finds_what_is_planted_in(record: Record) -> None:
+    """In a history that really happened, too, the checker finds what is broken on purpose."""
+    for promise, plant in PLANTED.items():
+        spoilt = json.loads(json.dumps(record))
+        plant(spoilt)
+        assert promise in {violation.promise for violation in check(spoilt)}, promise
+
+
+def lose_a_parcel(record: Record) -> None:
+    record["fulfilments"].pop()
+
+
+def double_an_effect_under_another_event(record: Record) -> None:
+    record["effects"].append(record["effects"][0] | {"event_id": "another"})
+
+
+def forge_a_paid_row(record: Record) -> None:
+    next(row for row in record["checkouts"] if row["status"] == "abandoned")["status"] = "paid"
+
+
+def forget_a_payment(record: Record) -> None:
+    next(row for row in record["checkouts"] if row["status"] == "paid")["status"] = "abandoned"
+
+
+def forget_a_page(record: Record) -> None:
+    sent = record["locations"][0]["checkout_id"]
+    record["checkouts"] = [row for row in record["checkouts"] if row["checkout_id"] != sent]
+
+
+def take_a_cent(record: Record) -> None:
+    paid = next(row["checkout_id"] for row in record["checkouts"] if row["status"] == "paid")
+    deposit = next(row for row in record["service_deposits"] if row["id"] == paid)
+    deposit |= {"input_amount": "0.01", "output_amount": "0.01"}
+
+
+PLANTED: dict[str, Callable[[Record], None]] = {
+    "paid_orders_are_fulfilled_once": lose_a_parcel,
+    "effects_happen_with_one_event": double_an_effect_under_another_event,
+    "nothing_is_made_up": forge_a_paid_row,
+    "no_payment_is_lost": forget_a_payment,
+    "every_location_is_stored": forget_a_page,
+    "only_the_right_money_pays": take_a_cent,
+}
+
+
+@pytest.mark.soak
+def test_a_large_soak_loses_nothing_and_doubles_nothing(
+    kind: str, tmp_path: Path, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """10,000 orders and 500 kills in half an hour; SOAK_COUNT orders take as much shorter as they are fewer."""
+    orders = soak_count(10_000)
+    minutes, kills = orders / 10_000 * 30, orders // 20
+    size = ("--orders", orders, "--kills", kills, "--minutes", minutes, "--seed", seed_of(pytestconfig))
+    figures = soaked(tmp_path, *size, "--database", kind, timeout=60 * (4 * minutes + 20))
+    with capsys.disabled():
+        print("\n" + json.dumps(figures, indent=2))
+    assert (figures["orders"], figures["lost"], figures["doubled"]) == (orders, 0, 0)
+
+
+# What it leaves
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A soak in full swing; its temporary files, and only its, are in `tmp_path`."""
+    command = [*PROGRAM, "--orders", "500", "--kills", "100", "--minutes", "2"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, start_new_session=True)
+    try:
+        wait_for(lambda: any(tmp_path.glob("soak-*/effects")), "the first order to be paid", 60)
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=30)
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, f"waited {seconds} s for {what}"
+        time.sleep(0.1)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Processes that were started with this folder for their temporary files."""
+    found = []
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"TMPDIR={folder}\0".encode() in environ.read_bytes() + b"\0":
+                found.append(int(environ.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes where Linux lists them")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_soak_that_is_ended_early_leaves_no_process(
+    running: subprocess.Popen[bytes], tmp_path: Path, number: signal.Signals
+) -> None:
+    assert len(processes_of(tmp_path)) >= 5
+    running.send_signal(number)
+    running.wait(60)
+    wait_for(lambda: not processes_of(tmp_path), "every process to end", 30)
+    if number != signal.SIGKILL:
+        assert running.returncode == 130
+        assert not list(tmp_path.glob("soak-*"))
