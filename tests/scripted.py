@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from json import loads
+from threading import Lock
 from typing import Any
 
 import httpx
@@ -74,6 +75,7 @@ class Service:
         self.page = "https://pay.example/checkout/{id}"
         #: Called while a request is under way, before it is answered.
         self.meanwhile: Callable[[], None] = lambda: None
+        self._one_at_a_time = Lock()
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         answer = self._create(request) if request.method == "POST" else self._read(request)
@@ -83,10 +85,11 @@ class Service:
         return httpx.Response(200, content=answer) if isinstance(answer, bytes) else _fresh(answer)
 
     def _create(self, request: httpx.Request) -> Answer:
-        self.created.append(loads(request.content, parse_float=Decimal))
-        if self.instead_of_created:
-            return self.instead_of_created.pop(0)
-        checkout_id = f"chk-{len(self.created)}"
+        with self._one_at_a_time:
+            self.created.append(loads(request.content, parse_float=Decimal))
+            if self.instead_of_created:
+                return self.instead_of_created.pop(0)
+            checkout_id = f"chk-{len(self.created)}"
         return success({"id": checkout_id, "url": self.page.format(id=checkout_id)}, 201)
 
     def _read(self, request: httpx.Request) -> Answer:

@@ -15,7 +15,10 @@ from flask_paycheckout import CheckoutMixin, EventMixin, Pay
 from flask_paycheckout.client import ServiceFault
 from flask_paycheckout.states import Status
 from tests.conftest import OpenShop
+from tests.refusals import refuses
 from tests.scripted import Shop
+
+pytestmark = pytest.mark.on_each_database
 
 
 def pays(shop: Shop, attempt: Any) -> list[str] | None:
@@ -125,22 +128,13 @@ def test_a_second_attempt_of_a_paid_order_cannot_be_paid(shop: Shop) -> None:
 
 def test_a_move_and_its_event_are_one_transaction(shop: Shop) -> None:
     seen = shop.attempt(shop.starts())
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        connection.exec_driver_sql(
-            "CREATE TRIGGER no_events BEFORE INSERT ON paycheckout_event"
-            " WHEN NEW.name = 'order_paid' BEGIN SELECT RAISE(ABORT, 'disk full'); END"
-        )
-    with pytest.raises(IntegrityError, match="disk full"):
+    with refuses(shop, "INSERT", "paycheckout_event"), pytest.raises(IntegrityError, match="disk full"):
         pays(shop, seen)
     assert shop.attempt(seen.checkout_id).status == "created"
 
 
 def test_a_checkout_and_its_event_are_one_transaction(shop: Shop) -> None:
-    with shop.app.app_context(), shop.db.engine.begin() as connection:
-        connection.exec_driver_sql(
-            "CREATE TRIGGER no_events BEFORE INSERT ON paycheckout_event BEGIN SELECT RAISE(ABORT, 'disk full'); END"
-        )
-    with pytest.raises(IntegrityError, match="disk full"):
+    with refuses(shop, "INSERT", "paycheckout_event"), pytest.raises(IntegrityError, match="disk full"):
         shop.starts()
     assert shop.attempts() == []
     assert len(shop.service.created) == 1, "a failing database is not a lost race: nothing is made again"

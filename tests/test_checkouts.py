@@ -24,6 +24,8 @@ from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
 from tests.scripted import Shop, garbage, number, refusal, success
 
+pytestmark = pytest.mark.on_each_database
+
 
 def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(shop: Shop, signals: Signals) -> None:
     with shop.app.app_context():

@@ -18,6 +18,8 @@ from flask_paycheckout.models import make_models
 from tests.conftest import OpenShop
 from tests.scripted import Shop, make_app
 
+pytestmark = pytest.mark.on_each_database
+
 
 @pytest.mark.parametrize(
     "total",

@@ -15,9 +15,12 @@ from sqlalchemy import Table, select
 
 from flask_paycheckout import order_paid
 from tests.conftest import OpenShop
+from tests.refusals import refuses
 from tests.scripted import Shop
 
 Receiver = Callable[..., object]
+
+pytestmark = pytest.mark.on_each_database
 
 
 @pytest.fixture
@@ -282,16 +285,9 @@ def test_an_outbox_that_cannot_be_reached_fails_no_settlement(shop: Shop, caplog
     """The payment is stored; telling of it is reconcile's when the database refuses the claim."""
     checkout_id = shop.starts()
     shop.service.says(checkout_id, "completed")
-    events = shop.runtime.models.events.name
-    with shop.app.app_context():
-        with shop.db.engine.begin() as connection:
-            connection.exec_driver_sql(
-                f"CREATE TRIGGER no_claims BEFORE UPDATE ON {events} BEGIN SELECT RAISE(ABORT, 'read only'); END"
-            )
-        assert shop.paycheckout.settle(checkout_id).status == "paid"
+    with refuses(shop, "UPDATE", shop.runtime.models.events.name):
+        assert shop.settles(checkout_id).status == "paid"
         assert "could not be delivered now; reconcile will try again" in caplog.text
-        with shop.db.engine.begin() as connection:
-            connection.exec_driver_sql("DROP TRIGGER no_claims")
     assert shop.reconciles().delivered == 1
 
 

@@ -16,6 +16,8 @@ from tests.scripted import NO_RETRY, Answer, Service, Shop, garbage, number, ref
 
 CLOSED = ["failed", "expired", "cancelled", "rejected"]
 
+pytestmark = pytest.mark.on_each_database
+
 
 def abandon(shop: Shop, checkout_id: str) -> None:
     """The page ran out and two late reads found nothing."""

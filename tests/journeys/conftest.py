@@ -1,10 +1,9 @@
-"""A little shop on a real SQLite file, beside the sandbox in process, and the actors of the journeys."""
+"""A little shop on a real database, beside the sandbox in process, and the actors of the journeys."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay, PayCheckout, Receive
 from flask_paycheckout.testing import Sandbox, Signals
+from tests.conftest import NewDatabase
 
 SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
 
@@ -97,7 +97,7 @@ ShopMaker = Callable[..., Shop]
 
 
 @pytest.fixture
-def make_shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[ShopMaker]:
+def make_shop(new_database: NewDatabase, paycheckout_sandbox: Sandbox) -> Iterator[ShopMaker]:
     made: list[Shop] = []
 
     def make(name: str = "shop", *, webhooks: bool = True, transport: Any = None, **config: Any) -> Shop:
@@ -105,7 +105,7 @@ def make_shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[ShopMake
         app.config.update(
             TESTING=True,
             SECRET_KEY="journeys-secret-key",
-            SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path / name}.db",
+            SQLALCHEMY_DATABASE_URI=new_database(name),
             **paycheckout_sandbox.config | config,
         )
         db = SQLAlchemy(app)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from flask_paycheckout import Pay
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.journeys.conftest import Shop, ShopMaker, Shopper
+
+pytestmark = pytest.mark.on_each_database
 
 
 def test_a_page_where_nobody_picked_a_method_is_abandoned(

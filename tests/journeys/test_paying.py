@@ -10,6 +10,8 @@ from flask_paycheckout import Pay, Receive
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.journeys.conftest import Shop, ShopMaker, Shopper
 
+pytestmark = pytest.mark.on_each_database
+
 
 def test_paid_by_webhook(shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals) -> None:
     checkout_id = shopper.starts_to_pay()

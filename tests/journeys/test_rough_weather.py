@@ -10,6 +10,8 @@ from flask_paycheckout import order_paid
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.journeys.conftest import Shop, ShopMaker, Shopper
 
+pytestmark = pytest.mark.on_each_database
+
 READ = "GET /v1/deposit/{reference}"
 
 

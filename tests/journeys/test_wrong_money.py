@@ -8,6 +8,8 @@ from flask_paycheckout import Pay
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.journeys.conftest import Shop, Shopper
 
+pytestmark = pytest.mark.on_each_database
+
 
 @pytest.mark.parametrize("paid", ["12.49", "12.51", "0.01", "100.00"])
 def test_another_amount_is_held(
