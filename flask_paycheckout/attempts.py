@@ -229,9 +229,9 @@ class Attempts:
             values["next_read_at"] = self._next_read(attempt, values["next_read_at"])
         try:
             with self._engine().begin() as connection:
-                self._lock_order(connection, attempt.order_id)
-                pays = to is Status.PAID and not self._has_paid(connection, attempt.order_id)
-                if to is Status.PAID and not pays and not beside_paid:
+                settled = self._lock_order(connection, attempt.order_id)
+                pays = to is Status.PAID and not settled
+                if to is Status.PAID and settled and not beside_paid:
                     return None
                 if pays:
                     # Unique: the database itself refuses to take a second payment for the order's.
@@ -283,13 +283,14 @@ class Attempts:
             return not connection.execute(select(hopeful)).scalar_one()
         return True
 
-    def _lock_order(self, connection: Connection, order_id: str) -> None:
-        """One writer per order. SQLite has one writer anyway, and wants it to begin with the write."""
-        if connection.dialect.name != "sqlite":
-            table = self._models.checkouts
-            connection.execute(
-                select(table.c.id).where(table.c.order_id == order_id).order_by(table.c.id).with_for_update()
-            )
+    def _lock_order(self, connection: Connection, order_id: str) -> bool:
+        """One writer per order; tells whether an attempt of it is paid.
+
+        SQLite knows no such lock: it has one writer anyway, and the unique column decides.
+        """
+        table = self._models.checkouts
+        attempts = select(table.c.paid_order_id).where(table.c.order_id == order_id).order_by(table.c.id)
+        return any(connection.execute(attempts.with_for_update()).scalars())
 
     def _has_paid(self, connection: Connection, order_id: str) -> bool:
         table = self._models.checkouts
@@ -307,18 +308,17 @@ class Attempts:
     ) -> str:
         event_id = str(uuid.uuid4())
         name = SIGNAL_OF[status]
-        connection.execute(
-            self._models.events.insert().values(
-                event_id=event_id,
-                once=f"{name}:order:{order_id}" if status is Status.PAID else f"{name}:{revision}:{checkout_id}",
-                name=name,
-                checkout_id=checkout_id,
-                order_id=order_id,
-                reason=reason,
-                occurred_at=now,
-                attempts=0,
-                next_attempt_at=now,
-                receivers_done="[]",
-            )
-        )
+        row = {
+            "event_id": event_id,
+            "once": f"{name}:order:{order_id}" if status is Status.PAID else f"{name}:{revision}:{checkout_id}",
+            "name": name,
+            "checkout_id": checkout_id,
+            "order_id": order_id,
+            "reason": reason,
+            "occurred_at": now,
+            "attempts": 0,
+            "next_attempt_at": now,
+            "receivers_done": "[]",
+        }
+        connection.execute(self._models.events.insert(), row)
         return event_id

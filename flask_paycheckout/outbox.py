@@ -12,7 +12,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ from sqlalchemy import Engine, select, tuple_, update
 from sqlalchemy.orm import Session, scoped_session
 
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.models import EventMixin, Models
+from flask_paycheckout.models import CheckoutMixin, EventMixin, Models
 from flask_paycheckout.signals import BY_NAME
 
 __all__ = ["Delivery", "Outbox"]
@@ -103,16 +103,19 @@ class Outbox:
 
     def _deliver(self, event_id: str) -> Delivery:
         token = str(uuid.uuid4())
-        event = self._claim(event_id, token)
-        if event is None:
+        claimed = self._claim(event_id, token)
+        if claimed is None:
             return Delivery()
+        event, checkout = claimed
         failure: Exception | None = None
         done = event.done
         waiting = [(name, receiver) for name, receiver in self._receivers(event.name) if name not in done]
         for number, (name, receiver) in enumerate(waiting, start=1):
             last = failure is None and number == len(waiting)
             try:
-                self._run(event, receiver, [*done, name], token, last)
+                # Each receiver gets one of its own: the first may have changed what it was given.
+                mine = checkout if number == 1 else self._checkout(event)
+                self._run(event, mine, receiver, [*done, name], token, last)
                 done.append(name)
             except _LeaseLost:
                 return Delivery()
@@ -125,7 +128,8 @@ class Outbox:
             self._mark(event, token)
         return Delivery(failed=1) if failure else Delivery(delivered=1)
 
-    def _claim(self, event_id: str, token: str) -> EventMixin | None:
+    def _claim(self, event_id: str, token: str) -> tuple[EventMixin, CheckoutMixin] | None:
+        """The event and its checkout, when this call may deliver it; both belong to no session."""
         model = self._models.Event
         now = self._clock()
         free = (model.lease_until.is_(None)) | (model.lease_until <= now)
@@ -136,19 +140,28 @@ class Outbox:
             .returning(model)
             .execution_options(synchronize_session=False)
         )
-        with Session(self._engine(), expire_on_commit=False) as session:
+        with self._detached() as session:
             event: EventMixin | None = session.scalars(claim).one_or_none()
+            found = None if event is None else (event, session.scalars(self._checkout_of(event)).one())
             session.commit()
-            session.expunge_all()
-        return event
-
-    def _checkout(self, checkout_id: str) -> Any:
-        """The attempt as a mapped object that belongs to no session."""
-        model = self._models.Checkout
-        with Session(self._engine(), expire_on_commit=False) as session:
-            found = session.scalars(select(model).where(model.checkout_id == checkout_id)).one()
-            session.expunge(found)
         return found
+
+    def _checkout(self, event: EventMixin) -> CheckoutMixin:
+        """The event's checkout as it is now; belongs to no session."""
+        with self._detached() as session:
+            found: CheckoutMixin = session.scalars(self._checkout_of(event)).one()
+        return found
+
+    def _checkout_of(self, event: EventMixin) -> Any:
+        model = self._models.Checkout
+        return select(model).where(model.checkout_id == event.checkout_id)
+
+    @contextmanager
+    def _detached(self) -> Iterator[Session]:
+        """A session on the extension's own connection; what it loaded outlives it."""
+        with Session(self._engine(), expire_on_commit=False) as session:
+            yield session
+            session.expunge_all()
 
     def _receivers(self, signal_name: str) -> Iterator[tuple[str, Callable[..., object]]]:
         """The signal's receivers with a name each that is the same in every process of the shop."""
@@ -165,8 +178,15 @@ class Outbox:
             seen[name] = seen.get(name, 0) + 1
             yield (name if seen[name] == 1 else f"{name}#{seen[name]}"), receiver
 
-    def _run(self, event: EventMixin, receiver: Callable[..., object], done: list[str], token: str, last: bool) -> None:
-        checkout = self._checkout(event.checkout_id)
+    def _run(
+        self,
+        event: EventMixin,
+        checkout: CheckoutMixin,
+        receiver: Callable[..., object],
+        done: list[str],
+        token: str,
+        last: bool,
+    ) -> None:
         with self._scope() as session:
             try:
                 # Loaded elsewhere: a receiver that only calls another service opens no transaction meanwhile.

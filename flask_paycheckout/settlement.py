@@ -171,10 +171,10 @@ class Settlement:
 
     def _weigh(self, attempt: CheckoutMixin, deposit: Deposit | None, via: str) -> Settled:
         event_ids: list[str] = []
-        moved = False
+        moved = refused = False
         for _ in range(_MAX_ROUNDS):
             now = self._clock()
-            ruling = self._rule(attempt, deposit, now)
+            ruling = self._rule(attempt, deposit, now, refused)
             target = TRANSITIONS.get((Status(attempt.status), ruling.evidence)) if ruling.evidence else None
             seen = {} if moved else self._seen(attempt, deposit, now)
             if target is None:
@@ -183,6 +183,7 @@ class Settlement:
                     return Settled(moved, tuple(event_ids), due is not None and due <= now)
             else:
                 stored = self._move(attempt, target, ruling, deposit, via, now, seen)
+                refused = stored is None
                 if stored is not None:
                     event_ids += stored
                     moved = True
@@ -194,12 +195,15 @@ class Settlement:
                 break
         return Settled(moved, tuple(event_ids))
 
-    def _rule(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> _Ruling:
-        """What this read of this attempt amounts to."""
+    def _rule(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime, refused: bool) -> _Ruling:
+        """What this read of this attempt amounts to.
+
+        :param refused: a move that an earlier ruling on this read called for was refused.
+        """
         if deposit is None:
             return _Ruling(self._absent(attempt, now))
         if deposit.status == _COMPLETED:
-            return self._completed(attempt, deposit)
+            return self._completed(attempt, deposit, refused)
         if deposit.deposit_id != attempt.checkout_id:
             # The path of the read takes references too: this deposit is somebody else's and says nothing here.
             raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
@@ -221,20 +225,18 @@ class Settlement:
     def _stalled(self, attempt: CheckoutMixin, deposit_status: str | None, now: datetime) -> bool:
         return deposit_status == attempt.deposit_status and now - attempt.moved_at >= self._schedule.pending_for
 
-    def _completed(self, attempt: CheckoutMixin, deposit: Deposit) -> _Ruling:
+    def _completed(self, attempt: CheckoutMixin, deposit: Deposit, refused: bool) -> _Ruling:
         compared = compare(attempt.checkout_id, attempt.total, deposit)
         if not all(comparison.agrees for comparison in compared):
             return _Ruling(Evidence.DEPOSIT_DISAGREES, "amount_mismatch", compared)
-        if self._attempts.has_paid(attempt.order_id):
-            return _Ruling(Evidence.DEPOSIT_DISAGREES, "duplicate", compared)
         total = self._ask_total(attempt.order_id)
         reason = order_disagreement(attempt.total, total)
-        now_asked = Comparison(
-            "order_total now", str(attempt.total), "not payable" if total is None else str(total), not reason
-        )
-        return _Ruling(
-            Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, (*compared, now_asked)
-        )
+        seen = "not payable" if total is None else str(total)
+        compared = (*compared, Comparison("order_total now", str(attempt.total), seen, not reason))
+        # The move itself refuses a second payment of an order; here it is asked for as the reason to hold this one.
+        if (reason or refused) and self._attempts.has_paid(attempt.order_id):
+            reason = "duplicate"
+        return _Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
 
     # The statements
 

@@ -1,0 +1,1 @@
+"""Programs that measure. They are no tests: each prints figures taken side by side in one run."""

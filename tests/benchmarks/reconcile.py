@@ -1,0 +1,244 @@
+"""What a reconcile round costs: settled checkouts a second, and how that depends on how many are stored.
+
+    python -m tests.benchmarks.reconcile --database postgresql --stored 10000 100000 1000000 --due 500
+    python -m tests.benchmarks.reconcile --database sqlite --stored 5000 --due 5000 --latency 0.05
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import Pay, PayCheckout, order_paid
+from flask_paycheckout.history import line
+from flask_paycheckout.models import total_columns
+from flask_paycheckout.runtime import KEY, Runtime
+from tests.benchmarks.stub import running_stub
+from tests.postgres import empty_database, running_server
+
+NOW = datetime.now(UTC)
+CHUNK = 20_000
+
+
+class Shop:
+    """A shop whose every order costs 12.50 USD, with one receiver that writes a row for each paid order."""
+
+    def __init__(self, database: str, base_url: str, readers: int) -> None:
+        self.app = Flask("bench")
+        self.app.config.update(
+            SECRET_KEY="bench",
+            TESTING=True,
+            SQLALCHEMY_DATABASE_URI=database,
+            PAYCHECKOUT_BASE_URL=base_url,
+            PAYCHECKOUT_CLIENT_ID="bench",
+            PAYCHECKOUT_CLIENT_SECRET="bench-secret",
+            PAYCHECKOUT_RECONCILE_READERS=readers,
+        )
+        self.db = SQLAlchemy(self.app)
+        self.paycheckout = PayCheckout(self.app, self.db)
+        self.paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+        self.shipped = sa.Table("shipped", self.db.metadata, sa.Column("order_id", sa.String(64)))
+        order_paid.connect(self.ship, sender=self.app)
+        with self.app.app_context():
+            self.db.create_all()
+
+    def ship(self, app: Flask, *, order_id: str, **extra: Any) -> None:
+        self.db.session.execute(self.shipped.insert().values(order_id=order_id))
+
+    @property
+    def runtime(self) -> Runtime:
+        found = self.app.extensions[KEY]
+        assert isinstance(found, Runtime)
+        return found
+
+    def reconcile(self) -> tuple[Any, float, float]:
+        """The report of a round, its seconds, and the seconds of processor time that this process spent on it."""
+        with self.app.app_context():
+            began, spent = time.perf_counter(), time.process_time()
+            report = self.paycheckout.reconcile()
+            return report, time.perf_counter() - began, time.process_time() - spent
+
+    def close(self) -> None:
+        self.paycheckout_client().close()
+        with self.app.app_context():
+            self.db.engine.dispose()
+
+    def paycheckout_client(self) -> Any:
+        with self.app.app_context():
+            return self.paycheckout.client
+
+
+def rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
+    """Stored checkouts: `paid` long ago, `open` and not due yet, or `due` now."""
+    total = Pay("12.50", "USD")
+    for number in range(first, first + count):
+        made = NOW - timedelta(seconds=count + first - number)
+        checkout_id, order_id = f"chk-{kind}-{number:09}", f"ord-{kind}-{number:09}"
+        read = line(made, "read", via="reconcile", deposit="not found")
+        yield {
+            "checkout_id": checkout_id,
+            "order_id": order_id,
+            "current_order_id": order_id,
+            "paid_order_id": order_id if kind == "paid" else None,
+            "url": f"https://pay.example/checkout/{checkout_id}",
+            "status": "paid" if kind == "paid" else "created",
+            "created_at": made,
+            "moved_at": made,
+            "next_read_at": {"paid": None, "open": NOW + timedelta(days=1), "due": NOW - timedelta(minutes=1)}[kind],
+            "revision": int(kind == "paid"),
+            "reads": 4,
+            "not_found_reads": 0,
+            "failed_reads": 0,
+            "webhooks": 0,
+            "history": line(made, "created", total=total) + 3 * read,
+            **total_columns(total),
+        }
+
+
+def events(first: int, count: int) -> Iterator[dict[str, Any]]:
+    """The delivered events of paid checkouts."""
+    for number in range(first, first + count):
+        yield {
+            "event_id": f"evt-{number:032}",
+            "once": f"order_paid:order:ord-paid-{number:09}",
+            "name": "order_paid",
+            "checkout_id": f"chk-paid-{number:09}",
+            "order_id": f"ord-paid-{number:09}",
+            "occurred_at": NOW,
+            "delivered_at": NOW,
+            "attempts": 1,
+            "receivers_done": "[]",
+        }
+
+
+def store(shop: Shop, table: Any, made: Iterator[dict[str, Any]]) -> None:
+    with shop.runtime.engine().begin() as connection:
+        chunk: list[dict[str, Any]] = []
+        for row in made:
+            chunk.append(row)
+            if len(chunk) == CHUNK:
+                connection.execute(table.insert(), chunk)
+                chunk = []
+        if chunk:
+            connection.execute(table.insert(), chunk)
+
+
+def plan_of_a_claim(shop: Shop) -> list[str]:
+    """What the database says it does to find what is due."""
+    engine = shop.runtime.engine()
+    seen: list[tuple[str, Any]] = []
+    record = lambda connection, cursor, statement, parameters, *others: seen.append((statement, parameters))  # noqa: E731
+    sa.event.listen(engine, "before_cursor_execute", record)
+    shop.runtime.attempts.claim_due(NOW - timedelta(days=9), NOW, 16)
+    sa.event.remove(engine, "before_cursor_execute", record)
+    statement, parameters = seen[0]
+    explain = "EXPLAIN QUERY PLAN " if engine.dialect.name == "sqlite" else "EXPLAIN "
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql(explain + statement, parameters).all()
+        connection.rollback()
+    return [str(row[-1]) for row in found]
+
+
+@contextmanager
+def database_of(kind: str, server: str | None) -> Iterator[str]:
+    if server is not None:
+        with empty_database(server) as address:
+            yield address
+        return
+    folder = Path(tempfile.mkdtemp(prefix="bench-"))
+    try:
+        yield f"sqlite:///{folder / 'shop.db'}"
+    finally:
+        shutil.rmtree(folder)
+
+
+def measure(options: argparse.Namespace, stored: int, server: str | None, base_url: str) -> dict[str, Any]:
+    with database_of(options.database, server) as database, ExitStack() as closing:
+        shop = Shop(database, base_url, options.readers)
+        closing.callback(shop.close)
+        checkouts, told = shop.runtime.models.checkouts, shop.runtime.models.events
+        not_due = max(0, stored - options.due)
+        waiting = min(not_due, stored // 10)
+        store(shop, checkouts, rows("paid", 0, not_due - waiting))
+        store(shop, told, events(0, not_due - waiting))
+        store(shop, checkouts, rows("open", 0, waiting))
+        with shop.runtime.engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("ANALYZE")
+        seconds, spent = [], []
+        for number in range(options.rounds):
+            store(shop, checkouts, rows("due", number * options.due, options.due))
+            report, took, processor = shop.reconcile()
+            assert (report.checked, report.changed, report.delivered) == (options.due,) * 3, report
+            seconds.append(took)
+            spent.append(processor)
+        median = statistics.median(seconds)
+        return {
+            "database": options.database,
+            "stored": stored,
+            "open": waiting,
+            "due": options.due,
+            "latency": options.latency,
+            "readers": options.readers,
+            "seconds": [round(second, 3) for second in seconds],
+            "settled_per_second": round(options.due / median, 1),
+            "processor_ms_each": round(1000 * statistics.median(spent) / options.due, 3),
+            "plan": plan_of_a_claim(shop),
+        }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--stored", type=int, nargs="+", default=[10_000], help="checkouts in the table")
+    parser.add_argument("--due", type=int, default=500, help="of those, due in each round")
+    parser.add_argument("--latency", type=float, default=0.05, help="seconds that the service takes to answer")
+    parser.add_argument("--readers", type=int, default=32)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    results = []
+    with ExitStack() as stack:
+        server = None
+        if options.database == "postgresql":
+            server = stack.enter_context(running_server(durable=True))
+        base_url = stack.enter_context(running_stub(options.latency))
+        for stored in options.stored:
+            print(f"storing {stored} checkouts ...", file=sys.stderr)
+            results.append(measure(options, stored, server, base_url))
+            if not options.json:
+                show(results[-1])
+    if options.json:
+        print(json.dumps(results, indent=2))
+    return 0
+
+
+def show(result: dict[str, Any]) -> None:
+    print(
+        f"{result['database']}: {result['stored']} stored, {result['open']} open, {result['due']} due, "
+        f"{result['latency'] * 1000:g} ms, {result['readers']} readers: {result['settled_per_second']} settled/s, "
+        f"{result['processor_ms_each']} ms of processor each, rounds {result['seconds']} s"
+    )
+    for step in result["plan"]:
+        print("   ", step)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except subprocess.CalledProcessError as failed:
+        sys.exit(f"PostgreSQL could not be started: {failed}")
