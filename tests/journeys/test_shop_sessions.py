@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,28 +12,30 @@ from sqlalchemy import event
 
 from flask_paycheckout import Pay, PayCheckout, UncommittedChanges, order_paid
 from flask_paycheckout.testing import Sandbox
+from tests.conftest import NewDatabase
 from tests.journeys.conftest import SAME_SITE
+from tests.locks import impatient
 
 
 class ImmediateShop:
-    """A shop whose every transaction takes SQLite's write lock, as careful ones do, and gives up after a moment."""
+    """A shop that gives up waiting for a lock after a moment, and on SQLite takes it as each transaction begins."""
 
-    def __init__(self, sandbox: Sandbox, path: Path) -> None:
+    def __init__(self, sandbox: Sandbox, database: str) -> None:
         self.app, self.db, self.paycheckout = Flask("immediate"), SQLAlchemy(), PayCheckout()
         self.app.config.update(
             sandbox.config,
             TESTING=True,
             SECRET_KEY="immediate",
-            SQLALCHEMY_DATABASE_URI=f"sqlite:///{path}",
-            SQLALCHEMY_ENGINE_OPTIONS={"connect_args": {"timeout": 0.2}},
+            SQLALCHEMY_DATABASE_URI=impatient(database),
         )
         self.db.init_app(self.app)
         self.orders = self.db.Table("orders", self.db.Column("id", self.db.String, primary_key=True))
         self.paycheckout.init_app(self.app, self.db, transport=sandbox.transport)
         self.paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
         with self.app.app_context():
-            event.listen(self.db.engine, "connect", _leave_transactions_to_us)
-            event.listen(self.db.engine, "begin", _begin_immediately)
+            if self.db.engine.dialect.name == "sqlite":
+                event.listen(self.db.engine, "connect", _leave_transactions_to_us)
+                event.listen(self.db.engine, "begin", _begin_immediately)
             self.db.create_all()
 
     def reads(self) -> None:
@@ -57,13 +58,14 @@ def _begin_immediately(connection: Any) -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[ImmediateShop]:
-    shop = ImmediateShop(paycheckout_sandbox, tmp_path / "immediate.db")
+def shop(new_database: NewDatabase, paycheckout_sandbox: Sandbox) -> Iterator[ImmediateShop]:
+    shop = ImmediateShop(paycheckout_sandbox, new_database("immediate"))
     yield shop
     with shop.app.app_context():
         shop.db.engine.dispose()
 
 
+@pytest.mark.on_each_database
 def test_a_session_that_only_read_is_no_obstacle(shop: ImmediateShop, paycheckout_sandbox: Sandbox) -> None:
     with shop.app.app_context():
         shop.reads()
@@ -75,6 +77,7 @@ def test_a_session_that_only_read_is_no_obstacle(shop: ImmediateShop, paycheckou
         assert shop.paycheckout.reconcile().clean
 
 
+@pytest.mark.on_each_database
 def test_a_shop_that_reads_before_every_request_is_no_obstacle(
     shop: ImmediateShop, paycheckout_sandbox: Sandbox
 ) -> None:
@@ -89,22 +92,39 @@ def test_a_shop_that_reads_before_every_request_is_no_obstacle(
     assert shop.app.test_client().get(status_url + "/status").get_json()["status"] == "paid"
 
 
+def calls(shop: ImmediateShop, checkout_id: str) -> dict[str, Callable[[], Any]]:
+    return {
+        "start": lambda: shop.paycheckout.start("o-2"),
+        "settle": lambda: shop.paycheckout.settle(checkout_id),
+        "reconcile": shop.paycheckout.reconcile,
+    }
+
+
 @pytest.mark.parametrize("call", ["start", "settle", "reconcile"])
 def test_rows_written_past_the_session_are_noticed_and_kept(shop: ImmediateShop, call: str) -> None:
     with shop.app.app_context():
         checkout_id = shop.paycheckout.start("o-1").checkout_id
         shop.writes_unseen()
-        calls: dict[str, Callable[[], Any]] = {
-            "start": lambda: shop.paycheckout.start("o-2"),
-            "settle": lambda: shop.paycheckout.settle(checkout_id),
-            "reconcile": shop.paycheckout.reconcile,
-        }
         with pytest.raises(UncommittedChanges, match="commit"):
-            calls[call]()
+            calls(shop, checkout_id)[call]()
         shop.db.session.commit()
     assert shop.stored() == ["raw"]
 
 
+@pytest.mark.parametrize("call", ["start", "settle", "reconcile"])
+@pytest.mark.parametrize("database_kind", ["postgresql"])
+def test_rows_written_past_the_session_stand_in_nobodys_way_where_there_are_many_writers(
+    shop: ImmediateShop, call: str
+) -> None:
+    with shop.app.app_context():
+        checkout_id = shop.paycheckout.start("o-1").checkout_id
+        shop.writes_unseen()
+        calls(shop, checkout_id)[call]()
+        shop.db.session.rollback()
+    assert shop.stored() == [], "nothing of ours committed them"
+
+
+@pytest.mark.on_each_database
 def test_a_receiver_that_only_calls_out_holds_no_lock(shop: ImmediateShop, paycheckout_sandbox: Sandbox) -> None:
     """Other processes of the shop can write while a receiver waits for its warehouse."""
 

@@ -1,0 +1,32 @@
+"""Databases whose locks somebody else holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+
+from tests.scripted import Shop
+
+__all__ = ["impatient", "write_locked"]
+
+
+def impatient(address: str, seconds: float = 0.2) -> str:
+    """The same database for a shop that waits only so long for a lock."""
+    url = sa.make_url(address)
+    if url.get_backend_name() == "sqlite":
+        return url.update_query_dict({"timeout": str(seconds)}).render_as_string(hide_password=False)
+    options = f"{url.query['options']} -clock_timeout={int(seconds * 1000)}"
+    return url.update_query_dict({"options": options}).render_as_string(hide_password=False)
+
+
+@contextmanager
+def write_locked(shop: Shop) -> Iterator[None]:
+    """Another program keeps the shop's tables from being written; they can be read."""
+    engine = shop.runtime.engine()
+    table = shop.runtime.models.checkouts.name
+    taken = "BEGIN IMMEDIATE" if engine.dialect.name == "sqlite" else f"LOCK TABLE {table} IN EXCLUSIVE MODE"
+    with engine.connect() as other:
+        other.exec_driver_sql(taken)
+        yield
