@@ -1,0 +1,103 @@
+"""What the contract's table of states allows, written a second time: a model that knows no module of the product.
+
+One model stands for one checkout of an order that the shop still wants. It is told the time, what a read of the deposit
+answers, and what a person decides; it says where the checkout then stands and which signals are due.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["LEGAL", "MINUTE", "Model"]
+
+MINUTE = 60
+DAY = 24 * 60 * MINUTE
+
+#: Every move that the table has a row for, and no other.
+LEGAL = frozenset(
+    {
+        (None, "created"),
+        ("created", "pending"),
+        ("created", "paid"),
+        ("created", "held"),
+        ("created", "abandoned"),
+        ("pending", "paid"),
+        ("pending", "held"),
+        ("pending", "abandoned"),
+        ("abandoned", "paid"),
+        ("abandoned", "held"),
+        ("abandoned", "pending"),
+        ("held", "paid"),
+        ("held", "rejected"),
+    }
+)
+_SIGNALS = {
+    "created": "checkout_created",
+    "pending": "order_pending",
+    "paid": "order_paid",
+    "held": "payment_held",
+    "abandoned": "order_abandoned",
+    # Nothing is live, pending, held or paid any more once the only attempt's payment is refused.
+    "rejected": "order_abandoned",
+}
+_CLOSED = frozenset({"failed", "expired", "cancelled", "rejected"})
+
+
+@dataclass
+class Model:
+    """One checkout by the contract's words; times in seconds since its creation."""
+
+    state: str = "created"
+    signals: list[str] = field(default_factory=lambda: ["checkout_created"])
+    not_found: int = 0
+    said: str | None = None
+    moved_at: float = 0
+
+    def reads(self, answer: str | None, now: float, *, right: bool = True) -> None:
+        """The deposit is read: its status, or None for "Deposit not found".
+
+        :param right: whether a completed deposit agrees in everything.
+        """
+        if self.state not in ("created", "pending", "abandoned"):
+            return
+        if answer is None:
+            self._is_not_found(now)
+        elif answer == "completed":
+            self._moves("paid" if right else "held", now)
+        elif answer in _CLOSED:
+            self._is_closed(now)
+        else:
+            self._is_open(answer, now)
+        if answer is not None and answer != self.said:
+            self.said, self.moved_at = answer, now
+
+    def decides(self, *, accept: bool, now: float) -> bool:
+        """A person decides; False when there is nothing to decide."""
+        if self.state != "held":
+            return False
+        self._moves("paid" if accept else "rejected", now)
+        return True
+
+    def _is_not_found(self, now: float) -> None:
+        self.not_found += 1
+        never_picked = self.state == "created" and self.not_found >= 2 and now > 16 * MINUTE
+        stalled = self.state == "pending" and now - self.moved_at >= DAY
+        if never_picked or stalled:
+            self._moves("abandoned", now)
+
+    def _is_closed(self, now: float) -> None:
+        if self.state == "created":
+            self._moves("pending", now)
+        if self.state == "pending":
+            self._moves("abandoned", now)
+
+    def _is_open(self, answer: str, now: float) -> None:
+        news = answer != self.said
+        if self.state == "created" or (self.state == "abandoned" and news):
+            self._moves("pending", now)
+        elif self.state == "pending" and not news and now - self.moved_at >= DAY:
+            self._moves("abandoned", now)
+
+    def _moves(self, to: str, now: float) -> None:
+        self.state, self.moved_at = to, now
+        self.signals.append(_SIGNALS[to])

@@ -1,0 +1,82 @@
+"""Every order in which evidence can come, with each kind once doubled: the state moves only as the table allows.
+
+Orders that share a beginning are walked once up to where they part. Where two beginnings leave the same things stored
+at the same time, and the same evidence is still to come, what follows is the same and is walked once; it counts for
+both. Orders drawn by chance are walked from end to end beside that.
+"""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any
+
+import pytest
+
+from tests.chance import seed_of, soak_count, stream
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+from tests.states.walk import KINDS, Walk
+from tests.states.watching import watch_moves
+
+#: The seven kinds whose orders are all walked; the drawn ones also hold outages, and days on which nothing moves.
+SEVEN = ("not found", "not found late", "pending", "completed", "completed wrong", "closed", "decided")
+DRAWN = 60
+SOAK = 300_000
+
+#: Evidence that is still to come, in alphabetical order.
+Coming = tuple[str, ...]
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Shop:
+    shop = open_shop(SQLALCHEMY_DATABASE_URI="sqlite://")
+    with shop.app.app_context():
+        watch_moves(shop.db)
+    return shop
+
+
+def walk_every_order(walk: Walk, coming: Coming, walked: dict[Any, int]) -> int:
+    """Walk every order of what is still to come; gives how many that are."""
+    if not coming:
+        return 1
+    key = (walk.content(), coming)
+    if key not in walked:
+        moment, orders = walk.moment(), 0
+        for kind in sorted(set(coming)):
+            walk.takes(kind)
+            at = coming.index(kind)
+            orders += walk_every_order(walk, coming[:at] + coming[at + 1 :], walked)
+            walk.back_to(moment)
+        walked[key] = orders
+    return walked[key]
+
+
+@pytest.mark.parametrize("accept", [True, False], ids=["accepted", "rejected"])
+def test_no_order_of_evidence_moves_a_state_backwards(shop: Shop, accept: bool) -> None:
+    walk = Walk(shop, accept=accept)
+    walked: dict[Any, int] = {}
+    orders = sum(walk_every_order(walk, tuple(sorted([*SEVEN, doubled])), walked) for doubled in SEVEN)
+    assert orders == 7 * factorial(8) // 2 == 141_120
+
+
+def walk_drawn_orders(shop: Shop, seed: int, count: int) -> None:
+    """Orders of all kinds, each kind up to three times, from end to end."""
+    chance = stream(seed, "orders of evidence")
+    walk = Walk(shop, accept=True)
+    beginning = walk.moment()
+    for _ in range(count):
+        walk.accept = chance.random() < 0.5
+        order = [kind for kind in KINDS for _ in range(chance.choice([1, 1, 2, 3]))]
+        chance.shuffle(order)
+        for kind in order:
+            walk.takes(kind)
+        walk.back_to(beginning)
+
+
+def test_no_drawn_order_moves_a_state_backwards(shop: Shop, pytestconfig: pytest.Config) -> None:
+    walk_drawn_orders(shop, seed_of(pytestconfig), DRAWN)
+
+
+@pytest.mark.soak
+def test_no_drawn_order_moves_a_state_backwards_in_a_long_run(shop: Shop, pytestconfig: pytest.Config) -> None:
+    walk_drawn_orders(shop, seed_of(pytestconfig), soak_count(SOAK))

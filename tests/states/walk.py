@@ -1,0 +1,130 @@
+"""One checkout of a real shop beside its model: evidence reaches both, and a moment can be gone back to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.errors import TransitionRefused
+from tests.scripted import Shop, number
+from tests.states.model import DAY, LEGAL, Model
+from tests.states.watching import MOVES
+
+__all__ = ["KINDS", "Walk"]
+
+
+class Walk:
+    """
+    :param shop: with an empty SQLite database in memory, whose moves are watched.
+    :param accept: how a person decides when a payment is held.
+    """
+
+    def __init__(self, shop: Shop, *, accept: bool) -> None:
+        self.shop = shop
+        self.accept = accept
+        self.model = Model()
+        self.path: tuple[str, ...] = ()
+        self.checkout_id = shop.starts()
+        self._began = shop.clock.now
+        with shop.app.app_context():
+            self._raw: Any = shop.db.engine.raw_connection().dbapi_connection
+
+    def takes(self, kind: str) -> None:
+        """One piece of evidence reaches the shop and the model, which then agree."""
+        self.path += (kind,)
+        KINDS[kind](self)
+        story = ", ".join(self.path)
+        moves = self._raw.execute(MOVES).fetchall()
+        assert moves[-1][2] == self.model.state, f"{story}: {moves}, but the table says {self.model.state}"
+        assert {(before, after) for _, before, after in moves} <= LEGAL, f"{story}: {moves}"
+        signals = [row[0] for row in self._raw.execute("SELECT name FROM paycheckout_event ORDER BY id")]
+        assert signals == self.model.signals, story
+
+    # Moments
+
+    def moment(self) -> Any:
+        """Everything that can be gone back to: the database, the time, what the service says, and the model."""
+        service = dict(self.shop.service.deposits)
+        return self._raw.serialize(), self.shop.clock.now, service, deepcopy(self.model), self.path
+
+    def back_to(self, moment: Any) -> None:
+        image, self.shop.clock.now, service, model, self.path = moment
+        self._raw.deserialize(image)
+        self.shop.service.deposits = dict(service)
+        self.model = deepcopy(model)
+
+    def content(self) -> Any:
+        """What the next read can depend on, with the time: how often it was read before only tells a story."""
+        stored = self._raw.execute(
+            "SELECT status, reason, paid_order_id, deposit_status, min(not_found_reads, 1) FROM paycheckout_checkout"
+        )
+        return tuple(stored.fetchone()), self.shop.clock.now
+
+    # Evidence
+
+    @property
+    def _age(self) -> float:
+        return (self.shop.clock.now - self._began).total_seconds()
+
+    def is_not_found(self) -> None:
+        self.shop.service.deposits.pop(self.checkout_id, None)
+        self._reads(None)
+
+    def is_not_found_late(self) -> None:
+        """The page's time is over when the deposit is looked for."""
+        self.shop.clock.now = max(self.shop.clock.now, self._began + timedelta(minutes=17))
+        self.is_not_found()
+
+    def says(self, status: str, *, right: bool = True) -> None:
+        self.shop.service.says(self.checkout_id, status, **({} if right else {"inputAmount": number("12.51")}))
+        self._reads(status, right=right)
+
+    def is_unreadable(self) -> None:
+        """An outage; what the service says afterwards is what it said before."""
+        answer = self.shop.service.deposits.get(self.checkout_id)
+        self.shop.service.fails(self.checkout_id)
+        if self.model.state in ("created", "pending", "abandoned"):
+            with pytest.raises(PaymentsError):
+                self.shop.runtime.settlement.settle(self.checkout_id)
+        else:
+            self.shop.runtime.settlement.settle(self.checkout_id)
+        self.shop.service.deposits.pop(self.checkout_id)
+        if answer is not None:
+            self.shop.service.deposits[self.checkout_id] = answer
+
+    def waits_a_day(self) -> None:
+        """A day and a second go by, and an open deposit is read as it was."""
+        self.shop.clock.advance(seconds=DAY + 1)
+        if self.model.said == "pending" and self.checkout_id in self.shop.service.deposits:
+            self._reads("pending")
+
+    def is_decided(self) -> None:
+        """A person decides; only a held payment has something to decide."""
+        resolve = self.shop.runtime.settlement.resolve
+        if self.model.decides(accept=self.accept, now=self._age):
+            resolve(self.checkout_id, self.accept, "Ada", "seen on the statement")
+        else:
+            with pytest.raises(TransitionRefused):
+                resolve(self.checkout_id, self.accept, "Ada", "seen on the statement")
+
+    def _reads(self, answer: str | None, *, right: bool = True) -> None:
+        self.shop.runtime.settlement.settle(self.checkout_id)
+        self.model.reads(answer, self._age, right=right)
+
+
+KINDS: dict[str, Callable[[Walk], None]] = {
+    "not found": Walk.is_not_found,
+    "not found late": Walk.is_not_found_late,
+    "pending": lambda walk: walk.says("pending"),
+    "completed": lambda walk: walk.says("completed"),
+    "completed wrong": lambda walk: walk.says("completed", right=False),
+    "closed": lambda walk: walk.says("failed"),
+    "decided": Walk.is_decided,
+    "no answer": Walk.is_unreadable,
+    "a day": Walk.waits_a_day,
+}

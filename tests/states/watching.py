@@ -1,0 +1,31 @@
+"""A witness in the database itself: triggers write down every state that is ever stored, whoever stores it."""
+
+from __future__ import annotations
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import text
+
+__all__ = ["MOVES", "watch_moves"]
+
+#: Every stored state in order: the checkout's id, the state before (NULL for a new row), and the state then.
+MOVES = "SELECT checkout_id, before, after FROM watched_move ORDER BY number"
+
+_STATEMENTS = (
+    "CREATE TABLE watched_move (number INTEGER PRIMARY KEY, checkout_id TEXT, before TEXT, after TEXT)",
+    """CREATE TRIGGER watched_insert AFTER INSERT ON paycheckout_checkout BEGIN
+        INSERT INTO watched_move (checkout_id, before, after) VALUES (new.checkout_id, NULL, new.status);
+    END""",
+    """CREATE TRIGGER watched_update AFTER UPDATE OF status ON paycheckout_checkout WHEN old.status <> new.status BEGIN
+        INSERT INTO watched_move (checkout_id, before, after) VALUES (new.checkout_id, old.status, new.status);
+    END""",
+    """CREATE TRIGGER watched_delete BEFORE DELETE ON paycheckout_checkout BEGIN
+        SELECT RAISE(ABORT, 'an attempt was deleted');
+    END""",
+)
+
+
+def watch_moves(db: SQLAlchemy) -> None:
+    """Make the witness on a SQLite database that has the tables."""
+    with db.engine.begin() as connection:
+        for statement in _STATEMENTS:
+            connection.execute(text(statement))
