@@ -1,0 +1,165 @@
+"""What a process is doing when it dies, what came before, and how every order has to end all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.client import PaymentsError
+from tests.crash.world import World
+
+__all__ = ["ACTS", "Act", "returns"]
+
+
+@dataclass(frozen=True)
+class Act:
+    """One thing that a process does for the shop.
+
+    :ivar before: brings the world to where the act begins; undisturbed.
+    :ivar does: the act itself.
+    :ivar after: what the customer does when the shop is up again.
+    :ivar ends: each checkout's last state, or the states of which it may have one.
+    """
+
+    before: Callable[[World], None]
+    does: Callable[[World], object]
+    ends: dict[str, str]
+    after: Callable[[World], None] = lambda world: None
+
+
+ACTS: dict[str, Act] = {}
+
+
+def perform(act: Act, world: World) -> None:
+    """Does the act and records what its caller was told."""
+    try:
+        answer: Any = act.does(world)
+    except (SQLAlchemyError, PaymentsError) as error:
+        world.record.add("raised", error=type(error).__name__)
+    else:
+        world.record.add("answered", status=getattr(answer, "status_code", None))
+
+
+# Start
+
+
+def nothing(world: World) -> None:
+    """The orders are there, and that is all."""
+
+
+def returns(world: World) -> None:
+    """The customer pays on every page that he holds; without one he presses the button again."""
+    if not world.record.given_out:
+        world.presses_pay()
+    for checkout_id, url in world.record.urls.items():
+        if url in world.record.given_out:
+            world.pays(checkout_id)
+
+
+def an_expired_page(world: World) -> None:
+    world.presses_pay()
+    world.clock.advance(minutes=14)
+    world.deposit("chk-1", "pending")
+    world.clock.advance(minutes=3)
+
+
+def loses_an_answer(world: World) -> object:
+    world.service.lost_answers = 1
+    return world.presses_pay()
+
+
+ACTS["start"] = Act(nothing, World.presses_pay, {"o-1": "paid"}, returns)
+ACTS["start beside an older page"] = Act(an_expired_page, World.presses_pay, {"o-1": "paid"}, returns)
+ACTS["start whose first answer is lost"] = Act(nothing, loses_an_answer, {"o-1": "paid"}, returns)
+
+# One payment, and everybody who may find it
+
+
+def a_payment(world: World) -> None:
+    world.starts()
+    world.clock.advance(seconds=40)
+    world.pays("chk-1")
+
+
+def a_payment_in_the_cool_down(world: World) -> None:
+    world.starts()
+    world.deposit("chk-1", "pending")
+    world.webhook("chk-1")
+    world.clock.advance(seconds=1)
+    world.pays("chk-1")
+
+
+def webhook(world: World) -> object:
+    return world.webhook("chk-1")
+
+
+def settle(world: World) -> object:
+    return world.settles("chk-1")
+
+
+PAID = {"o-1": "paid"}
+ACTS["webhook"] = Act(a_payment, webhook, PAID)
+ACTS["webhook in the cool-down"] = Act(a_payment_in_the_cool_down, webhook, PAID)
+ACTS["webhook of a stranger"] = Act(a_payment, lambda world: world.webhook("chk-404"), PAID)
+ACTS["status page"] = Act(a_payment, World.looks_at_status, PAID)
+ACTS["settle"] = Act(a_payment, settle, PAID)
+
+# Other things that a read may find
+
+
+def the_wrong_amount(world: World) -> None:
+    a_payment(world)
+    world.pays("chk-1", "12.49")
+
+
+def a_second_payment(world: World) -> None:
+    an_expired_page(world)
+    world.starts()
+    world.pays("chk-1")
+    world.settles("chk-1")
+    world.pays("chk-2")
+
+
+def a_page_never_picked(world: World) -> None:
+    world.starts()
+    world.reconciles()
+    world.clock.advance(minutes=17)
+
+
+def a_deposit_that_failed(world: World) -> None:
+    world.starts()
+    world.deposit("chk-1", "failed")
+
+
+ACTS["settle: wrong amount"] = Act(the_wrong_amount, settle, {"o-1": "held"})
+ACTS["settle: second payment"] = Act(a_second_payment, lambda world: world.settles("chk-2"), PAID)
+ACTS["settle: nobody picked"] = Act(a_page_never_picked, settle, {"o-1": "abandoned"})
+ACTS["settle: deposit failed"] = Act(a_deposit_that_failed, settle, {"o-1": "abandoned"})
+
+# Deliver, and reconcile
+
+
+def an_undelivered_payment(world: World) -> None:
+    a_payment(world)
+    world.receivers_fail = True
+    world.settles("chk-1")
+    world.receivers_fail = False
+
+
+def a_busy_shop(world: World) -> None:
+    an_undelivered_payment(world)
+    world.settles(world.starts("o-3"))
+    world.clock.advance(minutes=17)
+    world.starts("o-2")
+    world.pays("chk-3")
+    world.starts("o-4")
+    world.deposit("chk-4", "pending")
+
+
+ACTS["deliver"] = Act(an_undelivered_payment, lambda world: world.reconciles(limit=0), PAID)
+ACTS["reconcile"] = Act(
+    a_busy_shop, World.reconciles, {"o-1": "paid", "o-2": "paid", "o-3": "abandoned", "o-4": "pending"}
+)

@@ -1,0 +1,159 @@
+"""What must hold whoever died when, told from database rows and the record alone; nothing of the extension is used.
+
+`complaints` holds at every moment, also right after a death. `complaints_at_rest` holds once reconcile came round.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+
+from tests.crash.databases import Rows
+from tests.crash.record import Record
+from tests.crash.world import RECEIVERS
+
+__all__ = ["complaints", "complaints_at_rest", "money_without_an_order"]
+
+_LEGAL = {
+    "created": {"pending", "paid", "held", "abandoned"},
+    "pending": {"paid", "held", "abandoned"},
+    "abandoned": {"pending", "paid", "held"},
+    "held": {"paid", "rejected"},
+    "paid": set(),
+    "rejected": set(),
+}
+_SIGNAL = {"pending": "order_pending", "paid": "order_paid", "held": "payment_held", "abandoned": "order_abandoned"}
+
+
+def complaints(rows: Rows, record: Record) -> list[str]:
+    """Promises that are broken in this very moment."""
+    return [
+        *_pages(rows, record),
+        *_moves(rows),
+        *_one_payment(rows),
+        *_events(rows),
+        *_tellings(rows, record),
+        *_evidence(rows, record),
+        *_hints(rows, record),
+    ]
+
+
+def complaints_at_rest(rows: Rows, record: Record, ends: dict[str, str]) -> list[str]:
+    """Promises that reconcile has not kept although it had the time for it."""
+    return [
+        *complaints(rows, record),
+        *money_without_an_order(rows, record),
+        *_untold(rows, record),
+        *_stuck(rows),
+        *_other_ends(rows, ends),
+    ]
+
+
+def money_without_an_order(rows: Rows, record: Record) -> Iterator[str]:
+    """Completed deposits of stored checkouts that are neither paid nor held."""
+    for row in rows["paycheckout_checkout"]:
+        deposit = record.deposits.get(row["checkout_id"])
+        if deposit and deposit["status"] == "completed" and row["status"] not in ("paid", "held"):
+            yield f"the money of {row['checkout_id']} arrived, but it is {row['status']}"
+
+
+def _pages(rows: Rows, record: Record) -> Iterator[str]:
+    stored = {row["url"]: row["checkout_id"] for row in rows["paycheckout_checkout"]}
+    for url in record.given_out:
+        if record.urls.get(stored.get(url, "")) != url:
+            yield f"a customer holds {url}, which is not stored"
+
+
+def _moves(rows: Rows) -> Iterator[str]:
+    for row in rows["paycheckout_checkout"]:
+        moves = [entry["to"] for entry in map(json.loads, row["history"].splitlines()) if "to" in entry]
+        for state, to in zip(["created", *moves], moves, strict=False):
+            if to not in _LEGAL[state]:
+                yield f"{row['checkout_id']} went from {state} to {to}"
+        if (["created", *moves][-1], len(moves)) != (row["status"], row["revision"]):
+            yield f"{row['checkout_id']} is {row['status']} at revision {row['revision']}, its story says {moves}"
+
+
+def _one_payment(rows: Rows) -> Iterator[str]:
+    paid = Counter(row["order_id"] for row in rows["paycheckout_checkout"] if row["status"] == "paid")
+    told = Counter(row["order_id"] for row in rows["paycheckout_event"] if row["name"] == "order_paid")
+    if paid != told or any(count > 1 for count in paid.values()):
+        yield f"paid attempts by order: {dict(paid)}; events of a payment: {dict(told)}"
+    for row in rows["paycheckout_checkout"]:
+        if row["paid_order_id"] != (row["order_id"] if row["status"] == "paid" else None):
+            yield f"{row['checkout_id']} is {row['status']} with paid_order_id {row['paid_order_id']}"
+
+
+def _tellings(rows: Rows, record: Record) -> Iterator[str]:
+    events = {row["event_id"]: (row["name"], row["order_id"]) for row in rows["paycheckout_event"]}
+    told = [(row["event_id"], row["name"], row["order_id"]) for row in (*rows["fulfilment"], *record.lines("told"))]
+    for event_id, *facts in told:
+        if events.get(event_id) != tuple(facts):
+            yield f"somebody was told {facts} with an event_id that is not stored with it"
+    for (receiver, event_id), count in Counter(
+        (row["receiver"], row["event_id"]) for row in rows["fulfilment"]
+    ).items():
+        if count != 1:
+            yield f"{receiver} wrote {events.get(event_id)} {count} times"
+
+
+def _events(rows: Rows) -> Iterator[str]:
+    """Here no order has two attempts that lapse, so that every move is news."""
+    moves = Counter(
+        (row["checkout_id"], _SIGNAL[entry["to"]])
+        for row in rows["paycheckout_checkout"]
+        for entry in map(json.loads, row["history"].splitlines())
+        if "to" in entry
+    )
+    moves.update((row["checkout_id"], "checkout_created") for row in rows["paycheckout_checkout"])
+    stored = Counter((row["checkout_id"], row["name"]) for row in rows["paycheckout_event"])
+    if moves != stored:
+        yield f"moves without their event: {dict(moves - stored)}; events without their move: {dict(stored - moves)}"
+
+
+def _evidence(rows: Rows, record: Record) -> Iterator[str]:
+    seen = {entry["id"] for entry in record.lines("read") if entry["status"] == "completed"}
+    for row in rows["paycheckout_checkout"]:
+        if row["status"] in ("paid", "held") and row["checkout_id"] not in seen:
+            yield f"{row['checkout_id']} is {row['status']}, which the service never said"
+
+
+def _hints(rows: Rows, record: Record) -> Iterator[str]:
+    """A webhook is answered 200 when it is counted, or about nothing that a read could change; else 503."""
+    answers = Counter((entry["id"], entry["status"]) for entry in record.lines("hinted"))
+    stored = {row["checkout_id"]: row for row in rows["paycheckout_checkout"]}
+    for (checkout_id, status), count in answers.items():
+        row = stored.get(checkout_id)
+        if status not in (200, 503):
+            yield f"a webhook about {checkout_id} was answered {status}"
+        if status == 200 and row and row["webhooks"] < count and row["status"] not in ("paid", "held", "rejected"):
+            yield f"{count} webhooks about {checkout_id} were answered 200, {row['webhooks']} stored"
+
+
+def _untold(rows: Rows, record: Record) -> Iterator[str]:
+    written = {(row["receiver"], row["event_id"]) for row in rows["fulfilment"]}
+    outside = {entry["event_id"] for entry in record.lines("told")}
+    for row in rows["paycheckout_event"]:
+        missing = [receiver for receiver in RECEIVERS if (receiver, row["event_id"]) not in written]
+        if missing or row["event_id"] not in outside:
+            yield f"{row['name']} of {row['order_id']} was not told to {missing or 'the one outside'}"
+
+
+def _stuck(rows: Rows) -> Iterator[str]:
+    for row in rows["paycheckout_event"]:
+        if row["delivered_at"] is None or row["next_attempt_at"] or row["lease_token"] or row["lease_until"]:
+            yield f"{row['name']} of {row['order_id']} still waits, or is still held by somebody"
+    for row in rows["paycheckout_checkout"]:
+        watched = row["next_read_at"] is not None
+        if watched != (row["status"] in ("created", "pending", "abandoned")):
+            yield f"{row['checkout_id']} is {row['status']}, next read at {row['next_read_at']}"
+
+
+def _other_ends(rows: Rows, ends: dict[str, str]) -> Iterator[str]:
+    best = ("paid", "held", "pending", "created", "abandoned")
+    for order_id, expected in ends.items():
+        states = {row["status"] for row in rows["paycheckout_checkout"] if row["order_id"] == order_id}
+        found = next((state for state in best if state in states), "unpaid")
+        if found != expected:
+            yield f"order {order_id} is {found}, not {expected}"

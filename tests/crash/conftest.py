@@ -1,0 +1,51 @@
+"""Starts a nursery and reads what it found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crash.nursery import Found
+
+__all__ = ["Try"]
+
+Try = Callable[..., Found]
+
+_ROOT = Path(__file__).parents[2]
+_SOAK_SECONDS = 12 * 3600
+
+
+@pytest.fixture
+def sqlite_database(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'shop.db'}"
+
+
+@pytest.fixture
+def tries(tmp_path: Path) -> Try:
+    """Has a nursery try an order; what is not said is the order's own default."""
+
+    def run(address: str, **order: Any) -> Found:
+        told = json.dumps({"address": address, "folder": str(tmp_path), **order})
+        # Its children never come to write down what they ran.
+        calm = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+        nursery = subprocess.run(
+            [sys.executable, "-W", "error", "-m", "tests.crash.nursery", told],
+            cwd=_ROOT,
+            env=calm,
+            capture_output=True,
+            text=True,
+            timeout=_SOAK_SECONDS,
+        )
+        assert nursery.returncode == 0, nursery.stderr
+        found = Found(**json.loads(nursery.stdout))
+        print(f"{sum(found.points.values())} points in {found.seconds} s: {found.points}; left: {found.left_behind}")
+        return found
+
+    return run

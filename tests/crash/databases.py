@@ -1,0 +1,86 @@
+"""The shop's database as the tests handle it: kept under a name, put back, and looked into by plain SQL."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+from psycopg import sql
+from psycopg.rows import dict_row
+
+__all__ = ["TABLES", "Database", "Rows", "database_at"]
+
+TABLES = ("paycheckout_checkout", "paycheckout_event", "fulfilment", "shop_order")
+
+Rows = dict[str, list[dict[str, Any]]]
+
+
+class _SQLite:
+    """A database in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def keep(self, name: str) -> None:
+        shutil.copyfile(self._path, self._path.with_suffix(f".{name}"))
+
+    def put_back(self, name: str) -> None:
+        # The journal that a death left belongs to the file that is replaced.
+        Path(f"{self._path}-journal").unlink(missing_ok=True)
+        shutil.copyfile(self._path.with_suffix(f".{name}"), self._path)
+
+    def rows(self) -> Rows:
+        connection = sqlite3.connect(self._path)
+        try:
+            connection.row_factory = sqlite3.Row
+            return {
+                table: [dict(row) for row in connection.execute(f"SELECT * FROM {table} ORDER BY rowid")]  # noqa: S608
+                for table in TABLES
+            }
+        finally:
+            connection.close()
+
+
+class _PostgreSQL:
+    """A database of a server; other schemas in it hold the rows to put back."""
+
+    def __init__(self, address: sa.URL) -> None:
+        self._address = address.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    def keep(self, name: str) -> None:
+        with psycopg.connect(self._address) as connection:
+            schema = sql.Identifier(name)
+            connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
+            for table in map(sql.Identifier, TABLES):
+                connection.execute(sql.SQL("CREATE TABLE {0}.{1} AS SELECT * FROM {1}").format(schema, table))
+
+    def put_back(self, name: str) -> None:
+        with psycopg.connect(self._address) as connection:
+            schema = sql.Identifier(name)
+            for table in map(sql.Identifier, TABLES):
+                # Waits here until the server has noticed that the last process is dead.
+                connection.execute(sql.SQL("DELETE FROM {}").format(table))
+                connection.execute(sql.SQL("INSERT INTO {1} SELECT * FROM {0}.{1}").format(schema, table))
+
+    def rows(self) -> Rows:
+        with psycopg.connect(self._address) as connection:
+            cursor = connection.cursor(row_factory=dict_row)
+            return {table: self._all(cursor, table) for table in TABLES}
+
+    def _all(self, cursor: psycopg.Cursor[dict[str, Any]], table: str) -> list[dict[str, Any]]:
+        found = cursor.execute(sql.SQL("SELECT * FROM {}").format(sql.Identifier(table))).fetchall()
+        # By their own ids, or by what they hold; a table of a server has no order.
+        return sorted(found, key=lambda row: (row.get("id", 0), str(row)))
+
+
+Database = _SQLite | _PostgreSQL
+
+
+def database_at(address: str) -> Database:
+    """The database of a shop's address."""
+    url = sa.make_url(address)
+    return _SQLite(Path(str(url.database))) if url.get_backend_name() == "sqlite" else _PostgreSQL(url)

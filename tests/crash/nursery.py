@@ -1,0 +1,282 @@
+"""Bears one process after the other, each of which does an act and dies in it, and looks at what they leave behind.
+
+A process of its own, so that it has one thread, nothing of pytest's, and everything imported and compiled: a child of
+it has done its act and died within a few hundredths of a second. It prints what it found, as JSON:
+
+    python -m tests.crash.nursery '{"address": "sqlite:////tmp/shop.db", "folder": "/tmp/record", "acts": ["start"]}'
+
+What is left behind is all that the next process can know. So recovery is tried once for each thing that an act leaves
+behind, not once for each death: two that differ in nothing but their random ids recover alike.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import os
+import re
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.crash.acts import ACTS, Act, perform
+from tests.crash.checker import complaints, complaints_at_rest, money_without_an_order
+from tests.crash.databases import Rows, database_at
+from tests.crash.points import DEAD, Counting, Death, Outage, watch_database, watch_instructions
+from tests.crash.world import World
+
+__all__ = ["Found", "Order"]
+
+# After a restart: a claimed read is free again after 60 s, and an event whose deliverer died after 5 minutes.
+_CLAIM, _LEASE = 61, 301
+_LONGEST_LIFE = 60
+_MOST_COMPLAINTS = 10
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to try.
+
+    :ivar points: "calls": before and after each call of the database and the service, in each act.
+        "new instructions": each bytecode instruction that no earlier act of the list reached, when first reached.
+        "first instructions": each that an act reaches, when first reached.
+        "every instruction": each, every time.
+    :ivar fate: "death"; "one error" of the database; "outage", which is every database call from the point on.
+    :ivar client: instructions of the payments client count too.
+    :ivar part: which part of the points, of how many.
+    """
+
+    address: str
+    folder: str
+    acts: list[str] = field(default_factory=lambda: list(ACTS))
+    points: str = "calls"
+    fate: str = "death"
+    client: bool = False
+    part: tuple[int, int] = (0, 1)
+
+
+@dataclass
+class Found:
+    """What came of it.
+
+    :ivar points: at which points a process met its fate, by act.
+    :ivar left_behind: how many different things they left behind, by act.
+    """
+
+    points: dict[str, int] = field(default_factory=dict)
+    left_behind: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    wrong: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """An act that is about to be done."""
+
+    name: str
+    act: Act
+    kept: str
+    at: datetime
+
+
+class Nursery:
+    """Tries one order."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._folder = Path(order.folder)
+        self._record, self._note = self._folder / "record", self._folder / "note"
+        self._record.touch()
+        self._database = database_at(order.address)
+        self._world = World(order.address, self._record)
+        self._world.opens()
+        self._keep("nothing")
+        self._morning = self._world.clock.now
+        self._reached: set[str] = set()
+
+    def run(self) -> Found:
+        """Try each act; stop at the first few broken promises."""
+        found = Found()
+        started = time.monotonic()
+        for begun in [self._begin(name) for name in self._order.acts]:
+            self._try(begun, found)
+            if len(found.wrong) >= _MOST_COMPLAINTS:
+                break
+        found.seconds = round(time.monotonic() - started, 1)
+        return found
+
+    def _begin(self, name: str) -> _Begun:
+        """The state before the act, kept; then once through everything, so that each child finds all code warm."""
+        self._put_back("nothing")
+        self._world.clock.now = self._morning
+        act = ACTS[name]
+        act.before(self._world)
+        begun = _Begun(name, act, f"before{self._order.acts.index(name)}", self._world.clock.now)
+        self._keep(begun.kept)
+        perform(act, self._world)
+        _recover(self._world, act)
+        # No connection may cross a fork.
+        self._world.engine.dispose()
+        # Collecting garbage would touch, and so copy, what a child shares with its parent.
+        gc.disable()
+        gc.freeze()
+        return begun
+
+    def _try(self, begun: _Begun, found: Found) -> None:
+        left_behind: set[str] = set()
+        points = self._points(begun)
+        for at, where in points:
+            wrong = self._meets_fate(begun, at)
+            rows = self._database.rows()
+            wrong += complaints(rows, self._world.record)
+            left = self._left_behind(rows)
+            if left not in left_behind:
+                left_behind.add(left)
+                wrong += self._recovers(begun)
+            found.wrong += [f"{begun.name}, {self._order.fate} {where}: {what}" for what in wrong]
+            if len(found.wrong) >= _MOST_COMPLAINTS:
+                break
+        found.points[begun.name] = len(points)
+        found.left_behind[begun.name] = len(left_behind)
+
+    # The points
+
+    def _points(self, begun: _Begun) -> list[tuple[int, str]]:
+        """The points of this order's part, each with a name."""
+        wanted = list(self._wanted(self._passed(begun)))
+        part, parts = self._order.part
+        return wanted[part::parts]
+
+    def _passed(self, begun: _Begun) -> list[tuple[str, bool]]:
+        """Everything that the act passes, in order."""
+
+        def count() -> None:
+            counting = Counting()
+            self._watch(counting)
+            perform(begun.act, self._world)
+            sys.settrace(None)
+            self._write(counting.points)
+
+        self._live(begun, count)
+        return [(where, may_fail) for where, may_fail in json.loads(self._note.read_text())]
+
+    def _wanted(self, passed: list[tuple[str, bool]]) -> Iterator[tuple[int, str]]:
+        if self._order.points == "first instructions":
+            self._reached = set()
+        for at, (where, may_fail) in enumerate(passed):
+            if self._order.fate != "death" and not may_fail:
+                continue
+            if self._order.points in ("new instructions", "first instructions"):
+                if where in self._reached:
+                    continue
+                self._reached.add(where)
+            yield at, where
+
+    def _watch(self, passes: Any) -> None:
+        if self._order.points == "calls":
+            watch_database(self._world.engine, passes)
+            self._world.service.passes = lambda where: passes(where, False)
+        else:
+            watch_instructions(passes, client=self._order.client)
+
+    # One death or error, and what it left
+
+    def _meets_fate(self, begun: _Begun, at: int) -> list[str]:
+        fates = {"death": Death, "one error": Outage.once, "outage": Outage}
+
+        def live() -> None:
+            self._watch(fates[self._order.fate](at))
+            perform(begun.act, self._world)
+
+        code = self._live(begun, live)
+        if code != (DEAD if self._order.fate == "death" else 0):
+            return [f"the process left with {code}: {self._note.read_text()}"]
+        return []
+
+    def _left_behind(self, rows: Rows) -> str:
+        """All that the next process can find, with random ids numbered in the order of their appearance."""
+        known = [[{name: row[name] for name in row if name != "id"} for row in found] for found in rows.values()]
+        numbers: dict[str, str] = {}
+        everything = json.dumps([known, self._world.record.lines()], default=str)
+        return _UUID.sub(lambda found: numbers.setdefault(found.group(), f"id {len(numbers)}"), everything)
+
+    def _recovers(self, begun: _Begun) -> list[str]:
+        def live() -> None:
+            wrong = _recover(self._world, begun.act, self._money)
+            self._write([*wrong, *complaints_at_rest(self._database.rows(), self._world.record, begun.act.ends)])
+
+        code = self._child(begun, live)
+        said = self._note.read_text()
+        return [f"recovery left with {code}: {said}"] if code else list(json.loads(said))
+
+    def _money(self) -> list[str]:
+        return list(money_without_an_order(self._database.rows(), self._world.record))
+
+    # Children
+
+    def _live(self, begun: _Begun, lives: Callable[[], None]) -> int:
+        self._put_back(begun.kept)
+        return self._child(begun, lives)
+
+    def _child(self, begun: _Begun, lives: Callable[[], None]) -> int:
+        """Does it in a process of its own and gives the way that one ended."""
+        self._note.write_text("it wrote no note")
+        child = os.fork()
+        if child == 0:
+            signal.alarm(_LONGEST_LIFE)
+            try:
+                self._world.clock.now = begun.at
+                lives()
+            except BaseException:
+                self._note.write_text(traceback.format_exc())
+                os._exit(1)
+            os._exit(0)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def _keep(self, name: str) -> None:
+        self._world.engine.dispose()
+        self._database.keep(name)
+        shutil.copyfile(self._record, self._record.with_suffix(f".{name}"))
+
+    def _put_back(self, name: str) -> None:
+        self._world.engine.dispose()
+        self._database.put_back(name)
+        shutil.copyfile(self._record.with_suffix(f".{name}"), self._record)
+
+    def _write(self, note: object) -> None:
+        self._note.write_text(json.dumps(note))
+
+
+def _recover(world: World, act: Act, money: Callable[[], list[str]] = list) -> list[str]:
+    """The shop is up again and reconcile comes round; then everybody asks once more, which must change nothing."""
+    act.after(world)
+    world.reconciles()
+    world.clock.advance(seconds=_CLAIM)
+    world.reconciles()
+    wrong = money()
+    world.clock.advance(seconds=_LEASE)
+    world.reconciles()
+    for checkout_id in world.record.urls:
+        world.webhook(checkout_id)
+    for order_id in act.ends:
+        world.looks_at_status(order_id)
+    world.clock.advance(seconds=_CLAIM)
+    last = world.reconciles()
+    if last.changed or last.delivered or last.failed:
+        wrong.append(f"the last round had no peace: {last}")
+    return wrong
+
+
+if __name__ == "__main__":
+    # What fails on purpose would be logged thousands of times.
+    logging.disable(logging.CRITICAL)
+    print(json.dumps(asdict(Nursery(Order(**json.loads(sys.argv[1]))).run())))

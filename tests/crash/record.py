@@ -1,0 +1,96 @@
+"""What happened outside the shop's database, in a file that outlives whoever wrote it, and the service that reads it.
+
+The payments service here remembers nothing in its process: a checkout exists, and a deposit is completed, because the
+record says so. So it is the same service for a process that dies and for the one that comes after it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.scripted import Answer, number, refusal, success
+
+__all__ = ["Record", "Service"]
+
+Line = dict[str, Any]
+
+
+class Record:
+    """Lines of JSON, each appended with one system call, so that a death leaves a line whole or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, what: str, **facts: object) -> None:
+        entry = json.dumps({"what": what, **facts}).encode() + b"\n"
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        try:
+            os.write(file, entry)
+        finally:
+            os.close(file)
+
+    def lines(self, *what: str) -> list[Line]:
+        """The lines about these things, or all, oldest first."""
+        written = self._path.read_text().splitlines() if self._path.exists() else []
+        found = [json.loads(entry) for entry in written]
+        return [entry for entry in found if not what or entry["what"] in what]
+
+    @property
+    def urls(self) -> dict[str, str]:
+        """The page of each checkout that the service ever made, by its id."""
+        return {entry["id"]: entry["url"] for entry in self.lines("created")}
+
+    @property
+    def deposits(self) -> dict[str, Line]:
+        """The deposits as they are now."""
+        return {entry["id"]: entry for entry in self.lines("deposit")}
+
+    @property
+    def given_out(self) -> list[str]:
+        """Every payment page that a customer was sent to."""
+        return [entry["url"] for entry in self.lines("location")]
+
+
+class Service:
+    """Answers creates and reads from the record.
+
+    :ivar passes: told of each call, before anything is done about it and before it is answered.
+    :ivar lost_answers: how many of the next creates are done but never answered.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self.passes: Callable[[str], None] = lambda where: None
+        self.lost_answers = 0
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        call = f"{request.method} {request.url.path}"
+        self.passes(f"before the service took {call}")
+        answer = self._create() if request.method == "POST" else self._read(request.url.path.rsplit("/", 1)[1])
+        self.passes(f"after the service did {call}")
+        if isinstance(answer, Exception):
+            raise answer
+        return httpx.Response(200, content=answer) if isinstance(answer, bytes) else answer
+
+    def _create(self) -> Answer:
+        checkout_id = f"chk-{len(self._record.urls) + 1}"
+        url = f"https://pay.example/checkout/{checkout_id}"
+        self._record.add("created", id=checkout_id, url=url)
+        if self.lost_answers:
+            self.lost_answers -= 1
+            return httpx.ReadTimeout("no answer")
+        return success({"id": checkout_id, "url": url}, 201)
+
+    def _read(self, checkout_id: str) -> Answer:
+        deposit = self._record.deposits.get(checkout_id)
+        self._record.add("read", id=checkout_id, status=deposit and deposit["status"])
+        if deposit is None:
+            return refusal(404, "Deposit not found")
+        amount = {"inputCurrency": "USD", "inputAmount": number(deposit["amount"])}
+        return success({"depositId": checkout_id, "status": deposit["status"], **amount})

@@ -1,0 +1,172 @@
+"""One shop, its payments service, its customer and its clock, as a process that may die sees them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import Engine, event, text
+from werkzeug.test import TestResponse
+
+from flask_paycheckout import (
+    Pay,
+    PayCheckout,
+    ReconcileReport,
+    checkout_created,
+    order_abandoned,
+    order_paid,
+    order_pending,
+    payment_held,
+)
+from tests.crash.record import Record, Service
+from tests.scripted import SAME_SITE, Clock, make_app
+
+__all__ = ["ORDERS", "RECEIVERS", "World"]
+
+ORDERS = ("o-1", "o-2", "o-3", "o-4")
+RECEIVERS = ("stock", "books")
+"""The receivers that write to the shop's database. A third one, between them, tells somebody outside."""
+
+_SIGNALS = (checkout_created, order_pending, order_paid, order_abandoned, payment_held)
+
+
+class World:
+    """A shop whose orders cost 12.50 USD each, priced from its own database.
+
+    Its table `fulfilment` has no unique column: what is done twice is there twice.
+
+    :param address: of the database, as a shop writes it.
+    :param record: the file that outlives this process.
+    """
+
+    def __init__(self, address: str, record: Path) -> None:
+        self.record = Record(record)
+        self.clock = Clock()
+        self.service = Service(self.record)
+        self.receivers_fail = False
+        self.app = make_app(SQLALCHEMY_DATABASE_URI=address, PAYCHECKOUT_RECONCILE_READERS=1)
+        self.db = SQLAlchemy(self.app)
+        self._add_tables()
+        self.paycheckout = PayCheckout()
+        self.paycheckout.init_app(
+            self.app, self.db, transport=httpx.MockTransport(self.service), clock=lambda: self.clock()
+        )
+        self.paycheckout.order_total(self._price)
+        self._connect_receivers()
+
+    @property
+    def engine(self) -> Engine:
+        with self.app.app_context():
+            return self.db.engine
+
+    def opens(self) -> None:
+        """Makes the tables and takes the orders."""
+        if self.engine.dialect.name == "sqlite":
+            # A process dies here, never the machine: nobody needs to wait for the disk.
+            event.listen(self.engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF"))
+        with self.app.app_context():
+            self.db.create_all()
+            for order_id in ORDERS:
+                self._execute("INSERT INTO shop_order VALUES (:order_id, '12.50')", order_id=order_id)
+            self.db.session.commit()
+
+    # What people and machines do
+
+    def presses_pay(self, order_id: str = "o-1") -> TestResponse:
+        """The customer presses the button and, when told to, goes to the payment page."""
+        with self.app.app_context():
+            url = self.paycheckout.pay_url(order_id)
+        answer = self.app.test_client().post(url, headers=SAME_SITE)
+        if answer.status_code == 303 and not answer.location.startswith("/"):
+            self.record.add("location", url=answer.location)
+        return answer
+
+    def starts(self, order_id: str = "o-1") -> str:
+        with self.app.app_context():
+            return str(self.paycheckout.start(order_id).checkout_id)
+
+    def pays(self, checkout_id: str, amount: str = "12.50") -> None:
+        """The customer pays on the page; the shop hears nothing of it."""
+        self.deposit(checkout_id, "completed", amount)
+
+    def deposit(self, checkout_id: str, status: str, amount: str = "12.50") -> None:
+        self.record.add("deposit", id=checkout_id, status=status, amount=amount)
+
+    def webhook(self, checkout_id: str) -> TestResponse:
+        answer = self.app.test_client().post("/paycheckout/webhook", json={"orderId": checkout_id})
+        self.record.add("hinted", id=checkout_id, status=answer.status_code)
+        return answer
+
+    def looks_at_status(self, order_id: str = "o-1") -> TestResponse:
+        with self.app.app_context():
+            url = self.paycheckout.status_url(order_id)
+        return self.app.test_client().get(url)
+
+    def settles(self, checkout_id: str) -> Any:
+        with self.app.app_context():
+            return self.paycheckout.settle(checkout_id)
+
+    def reconciles(self, limit: int | None = None) -> ReconcileReport:
+        with self.app.app_context():
+            return self.paycheckout.reconcile(limit)
+
+    # The shop's own code
+
+    def _add_tables(self) -> None:
+        db = self.db
+        db.Table(
+            "shop_order", db.Column("order_id", db.String(20), primary_key=True), db.Column("total", db.String(20))
+        )
+        db.Table(
+            "fulfilment",
+            db.Column("receiver", db.String(20)),
+            db.Column("name", db.String(40)),
+            db.Column("order_id", db.String(20)),
+            db.Column("event_id", db.String(40)),
+        )
+
+    def _price(self, order_id: str) -> Pay | None:
+        total = self._execute("SELECT total FROM shop_order WHERE order_id = :order_id", order_id=order_id).scalar()
+        return None if total is None else Pay(total, "USD")
+
+    def _connect_receivers(self) -> None:
+        for signal in _SIGNALS:
+            for receive in (self._stock(signal.name), self._outside(signal.name), self._books(signal.name)):
+                signal.connect(receive, sender=self.app, weak=False)
+
+    def _stock(self, name: str) -> Any:
+        def stock(app: Flask, *, order_id: str, event_id: str, **facts: object) -> None:
+            self._writes("stock", name, order_id, event_id)
+
+        return stock
+
+    def _outside(self, name: str) -> Any:
+        def outside(app: Flask, *, order_id: str, event_id: str, **facts: object) -> None:
+            if self.receivers_fail:
+                raise RuntimeError("nobody answers")
+            self.record.add("told", name=name, order_id=order_id, event_id=event_id)
+
+        return outside
+
+    def _books(self, name: str) -> Any:
+        def books(app: Flask, *, order_id: str, event_id: str, **facts: object) -> None:
+            self._writes("books", name, order_id, event_id)
+
+        return books
+
+    def _writes(self, receiver: str, name: str, order_id: str, event_id: str) -> None:
+        if self.receivers_fail:
+            raise RuntimeError("the shop is broken")
+        self._execute(
+            "INSERT INTO fulfilment VALUES (:receiver, :name, :order_id, :event_id)",
+            receiver=receiver,
+            name=name,
+            order_id=order_id,
+            event_id=event_id,
+        )
+
+    def _execute(self, statement: str, **values: str) -> Any:
+        return self.db.session.execute(text(statement), values)
