@@ -1,24 +1,34 @@
 """The whole payments service as typed Python; needs no Flask and no database.
 
-    from flask_paycheckout.client import PaymentsClient
-    from flask_paycheckout.totals import Pay
+    >>> from flask_paycheckout import Pay
+    >>> from flask_paycheckout.client import PaymentsClient
+    >>> client = PaymentsClient(
+    ...     "http://127.0.0.1:8790",
+    ...     client_id="sandbox-client",
+    ...     client_secret="sandbox-secret-0123456789abcdef",
+    ...     access_token="sandbox-access-token",
+    ... )
+    >>> client.checkouts.create(Pay("12.50", "USD")).url
+    'http://127.0.0.1:8790/checkout/...'
 
-    with PaymentsClient("https://api.example.com", client_id="...", client_secret="...") as client:
-        link = client.checkouts.create(Pay("12.50", "USD"))
-        deposit = client.deposits.get(link.id)
+Each part of the service is an attribute of the client, and has a page with an example:
+`python -m pydoc flask_paycheckout.client.resources.auth`, `.checkouts`, `.deposits`, `.fiat_disbursements`,
+`.crypto_disbursements`, `.recipients`, `.payments` and `.references`; the last two are deprecated by the service and
+warn. What is sent and answered are the records below.
 
-Each part of the service is an attribute of the client: `auth`, `checkouts`, `deposits`, `fiat_disbursements`,
-`crypto_disbursements`, `recipients`, `payments` and `references`; the last two are deprecated by the service and warn.
+The examples run as they stand, with this client, against `python -m flask_paycheckout.sandbox --control-token control`.
+What the service's customers and banks would do, they do at the sandbox's control interface:
 
-    batch = client.fiat_disbursements.create("USD", [FiatItem(amount="12.50", recipient_id="...", reference="pay-1")])
-    for disbursement in client.fiat_disbursements.iterate(sort="-createdAt"):
-        ...
+    >>> import httpx
+    >>> sandbox = httpx.Client(base_url="http://127.0.0.1:8790/_sandbox/", headers={"X-Sandbox-Control": "control"})
 
 How the service speaks: every answer is a JSON envelope `{statusCode, message, data}`, or `{statusCode, error, message}`
 for a refusal. The `statusCode` in the body decides, never the HTTP status. Amounts are exact `Decimal`s both ways,
 timestamps aware `datetime`s in UTC, ids opaque strings.
 
-Every call ends within the client's `timeout`, retries included, with a record or with one of the errors below.
+Every call ends within the client's `timeout`, retries included, with a record or with one of the errors below: a
+`RequestRefused` when the service said no, a `TransportFailed` when no usable answer came, and of those an
+`OutcomeUnknown` when money may have moved all the same; `python -m pydoc flask_paycheckout.client.errors` has all.
 """
 
 from __future__ import annotations

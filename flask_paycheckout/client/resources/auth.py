@@ -24,7 +24,17 @@ _LOGGED_IN = RecordReader(Login)
 
 
 class Auth:
-    """`client.auth`. Secrets that are sent here are masked where the service repeats them in an error."""
+    """`client.auth`. Secrets that are sent here are masked where the service repeats them in an error.
+
+    >>> verification = client.auth.login("merchant@example.com", "sandbox-password")
+    >>> otp = sandbox.get("mails").json()[0]["otp"]  # from the e-mail, where it is a real one
+    >>> login = client.auth.verify_login(verification, otp)
+    >>> login.user.email
+    'merchant@example.com'
+    >>> with PaymentsClient("http://127.0.0.1:8790", access_token=login.access_token) as own:
+    ...     len(own.fiat_disbursements.payment_methods("USD"))
+    2
+    """
 
     __slots__ = ("_caller",)
 

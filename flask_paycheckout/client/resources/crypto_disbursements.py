@@ -29,7 +29,21 @@ _FEE = RecordReader(FeeEstimate)
 
 
 class CryptoDisbursements:
-    """`client.crypto_disbursements`."""
+    """`client.crypto_disbursements`. Creating asks for an access token, see `client.auth`.
+
+    The service's interface does not read them again: keep what `create` gives.
+
+    >>> from flask_paycheckout.client import CryptoReceiver
+    >>> print(client.crypto_disbursements.estimate("usdc-polygon", 100).fee)  # in tokens
+    0.310000
+    >>> receiver = CryptoReceiver(
+    ...     amount="100.25", receiver_wallet_address="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", reference="prize-1"
+    ... )
+    >>> batch = client.crypto_disbursements.create("usdc-polygon", [receiver])
+    >>> for made in batch.disburse_data:
+    ...     print(made.reference, made.amount, made.token, made.status)
+    prize-1 100.250000 usdc-polygon pending
+    """
 
     __slots__ = ("_caller",)
 

@@ -21,7 +21,16 @@ _DEPOSIT = RecordReader(Deposit)
 
 
 class Deposits:
-    """`client.deposits`."""
+    """`client.deposits`. A checkout's deposit has the checkout's id, from the moment that the customer picks a method.
+
+    >>> link = client.checkouts.create(Pay("12.50", "USD"))
+    >>> picked = sandbox.post(f"checkouts/{link.id}/pick", json={})  # on the hosted page, where it is a real customer
+    >>> deposit = client.deposits.get(link.id)
+    >>> print(deposit.status, deposit.input_amount, deposit.input_currency)
+    pending 12.50 USD
+    >>> client.deposits.sandbox_update(link.id, "completed").status
+    'completed'
+    """
 
     __slots__ = ("_caller",)
 

@@ -61,7 +61,34 @@ _BATCH_V1 = RecordReader(FiatBatchV1)
 
 
 class FiatDisbursements:
-    """`client.fiat_disbursements`."""
+    """`client.fiat_disbursements`. Creating asks for an access token, see `client.auth`.
+
+    When the answer to a batch is lost, its references tell whether it was carried out. What is not found may still be
+    on its way: look again later, and then send it again with the same references, which the service takes only once.
+
+    >>> from flask_paycheckout.client import FiatItem, NewRecipient, OutcomeUnknown, PayoutBank, ServiceFault
+    >>> payouts = client.fiat_disbursements
+    >>> bank = payouts.payment_methods("USD")[0]
+    >>> account = PayoutBank(
+    ...     bank_name=bank.bank_name, bank_code=bank.bank_code, account_name="Bo", account_number="4000123412"
+    ... )
+    >>> items = [FiatItem(amount="12.50", recipient=NewRecipient(bank=account, name="Bo"), reference="refund-1")]
+    >>> try:
+    ...     made = payouts.create("USD", items).disburse_data
+    ... except (OutcomeUnknown, ServiceFault) as lost:
+    ...     made = [found for found in payouts.iterate(sort="-createdAt") if found.reference in lost.references]
+    >>> for payout in made:
+    ...     print(payout.reference, payout.amount, payout.currency, payout.status)
+    refund-1 12.50 USD pending
+
+    Whoever waits for it reads `iterate(status="pending")` now and then. A completed one has a transfer proof:
+
+    >>> payouts.sandbox_update(made[0].disbursement_id, "completed")
+    >>> payouts.get(made[0].disbursement_id).status
+    'completed'
+    >>> payouts.report(made[0].disbursement_id)[:4]
+    b'%PDF'
+    """
 
     __slots__ = ("_caller",)
 

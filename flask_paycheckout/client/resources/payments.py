@@ -40,7 +40,24 @@ _INSTEAD = "client.fiat_disbursements"
 
 
 class Payments:
-    """`client.payments`. Every method warns: the service deprecates them."""
+    """`client.payments`. Every method warns: the service deprecates them. Whoever still needs them says so:
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+    ...     quote = client.payments.quote(amount=100, input_currency="usdc-polygon", output_currency="USD")
+    ...     payment = client.payments.create(
+    ...         wallet_address="0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    ...         input_amount=100,
+    ...         input_currency="usdc-polygon",
+    ...         output_currency="USD",
+    ...         sender_name="Sam",
+    ...         sender_email="sam@example.com",
+    ...         receiver_id=next(client.recipients.iterate(currency="USD")).id,
+    ...     )
+    ...     same = client.payments.get(payment.payment_id)
+    >>> same.status, same.output_amount == quote.total_received_amount_in_currency
+    ('pending', True)
+    """
 
     __slots__ = ("_caller",)
 

@@ -31,7 +31,27 @@ _RECIPIENTS = ListReader(Recipient)
 
 
 class Recipients:
-    """`client.recipients`."""
+    """`client.recipients`.
+
+    >>> from flask_paycheckout.client import BankDetails
+    >>> account = BankDetails(
+    ...     account_name="Zoë Quist",
+    ...     currency="USD",
+    ...     country="United States",
+    ...     bank_name="First Sandbox Bank",
+    ...     account_number="4000123412",
+    ... )
+    >>> address = {"address": "1 Main Street", "city": "Springfield", "post_code": "12345"}
+    >>> zoe = client.recipients.create(name="Zoë Quist", email="zoe@example.com", bank=account, **address)
+    >>> zoe.bank[0].account_number  # never shown by accident
+    '***'
+    >>> client.recipients.update(zoe.id, name="Zoë Nowak", email="zoe@example.com", bank=account, **address).name
+    'Zoë Nowak'
+    >>> [found.name for found in client.recipients.iterate(search="nowak", currency="USD")]
+    ['Zoë Nowak']
+    >>> client.recipients.delete(zoe.id).id == zoe.id
+    True
+    """
 
     __slots__ = ("_caller",)
 

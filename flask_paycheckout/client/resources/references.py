@@ -30,7 +30,14 @@ _INSTEAD = "client.fiat_disbursements.payment_methods"
 
 
 class References:
-    """`client.references`. Every method warns: the service deprecates them."""
+    """`client.references`. Every method warns: the service deprecates them. A test that uses them expects it:
+
+    >>> import pytest
+    >>> with pytest.warns(DeprecationWarning, match="use client.fiat_disbursements.payment_methods"):
+    ...     banks = client.references.banks(currency="USD", disbursment_available=True)
+    >>> [bank.name for bank in banks.docs]
+    ['First Sandbox Bank', 'Harbor Savings Bank']
+    """
 
     __slots__ = ("_caller",)
 

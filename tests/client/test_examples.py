@@ -1,0 +1,84 @@
+"""Every example in the client's documentation runs as it stands there, over a socket, and warns of nothing."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import sys
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+
+import pytest
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+import flask_paycheckout.client
+from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.sandbox import create_sandbox
+
+WRITTEN = "http://127.0.0.1:8790"
+PARTS = {name: type(part) for name, part in vars(PaymentsClient(WRITTEN)).items() if not name.startswith("_")}
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        pass
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """Where the sandbox of the examples listens."""
+    # The port is taken first: the checkouts' addresses hold it.
+    server = make_server("127.0.0.1", 0, create_sandbox(), threaded=True, request_handler=_Quiet)
+    base_url = f"http://127.0.0.1:{server.server_port}"
+    server.app = create_sandbox(base_url=base_url, control_token="control")
+    thread = Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield base_url
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def run(subject: Any, names: dict[str, Any], address: str) -> list[doctest.Example]:
+    """Runs the examples of a docstring; what they define is left in `names`."""
+    text = (inspect.getdoc(subject) or "").replace(WRITTEN, address)
+    told: list[str] = []
+    example = doctest.DocTestParser().get_doctest(text, names, subject.__name__, None, None)
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=told.append, clear_globs=False)
+    names.update(example.globs)
+    assert told == [], "".join(told)
+    return example.examples
+
+
+@pytest.fixture
+def names(address: str) -> Iterator[dict[str, Any]]:
+    """What the examples know: what the package's own example has made."""
+    made: dict[str, Any] = {}
+    assert run(flask_paycheckout.client, made, address)
+    yield made
+    made["client"].close()
+    made["sandbox"].close()
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_of_the_client_has_an_example_that_runs(names: dict[str, Any], address: str, part: str) -> None:
+    examples = run(PARTS[part], names, address)
+    assert any(f"client.{part}" in example.source for example in examples)
+    # An example shows what comes out of it.
+    assert any(example.want for example in examples)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_package_says_where_each_part_is_documented(part: str) -> None:
+    told = inspect.getdoc(flask_paycheckout.client) or ""
+    assert f".{part}`" in told
+    assert sys.modules[f"flask_paycheckout.client.resources.{part}"] is inspect.getmodule(PARTS[part])
+
+
+def test_a_payout_whose_answer_is_lost_is_found_again_by_its_example(names: dict[str, Any], address: str) -> None:
+    fault = {"operation": "POST /v2/disbursement/fiat", "kind": "lose_response", "times": 1}
+    assert names["sandbox"].post("faults", json=fault).status_code == 200
+    assert run(PARTS["fiat_disbursements"], names, address)
+    creates = [seen for seen in names["sandbox"].get("requests").json() if seen["target"] == "/v2/disbursement/fiat"]
+    assert [seen["fault"] for seen in creates] == ["lose_response"]
