@@ -1,14 +1,15 @@
-"""A sandbox in memory for each test, and those who act on it."""
+"""A sandbox for each test, those who act on it, and which tests run on PostgreSQL too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 import pytest
 from flask import Flask, request_finished
 
-from flask_paycheckout.sandbox import create_sandbox
-from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.actors import Merchant, Receiver, Tester
+from tests.sandbox.databases import MEMORY, Builder, KeptPlaces, Place, run_on_each_database
 from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.documented import Departures
 
@@ -29,16 +30,34 @@ def receiver() -> Receiver:
     return Receiver()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    run_on_each_database(metafunc)
+
+
+@pytest.fixture(scope="session")
+def kept_places(postgres_server: str) -> Iterator[KeptPlaces]:
+    """Databases on PostgreSQL that the worker's tests use one after the other."""
+    with ExitStack() as until:
+        kept = KeptPlaces(postgres_server, until)
+        until.callback(kept.close)
+        yield kept
+
+
 @pytest.fixture
-def make_sandbox(receiver: Receiver) -> MakeSandbox:
+def places(request: pytest.FixtureRequest) -> Iterator[Place] | None:
+    """Where the test's sandboxes live, one after the other; None for each in memory of its own."""
+    if getattr(request, "param", MEMORY) == MEMORY:
+        return None
+    kept: KeptPlaces = request.getfixturevalue("kept_places")
+    return iter(kept)
+
+
+@pytest.fixture
+def make_sandbox(receiver: Receiver, places: Iterator[Place] | None) -> Iterator[MakeSandbox]:
     """A sandbox whose unknowns are given as keywords."""
-
-    def make(**unknowns: str) -> Flask:
-        return create_sandbox(
-            control_token=CONTROL_TOKEN, seed=1, webhook_url=ENDPOINT, send_webhook=receiver, unknowns=unknowns
-        )
-
-    return make
+    build = Builder(receiver, places)
+    yield build
+    build.close()
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 
+pytestmark = pytest.mark.each_database
+
 
 def whose(app: Flask, header: str | None) -> str | int:
     """The user whom the header stands for, or the statusCode of the refusal."""

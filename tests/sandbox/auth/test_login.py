@@ -14,6 +14,8 @@ from flask_paycheckout.sandbox.auth.start_user import PASSWORD_HASH
 from tests.sandbox.auth.visitors import EMAIL, Visitor
 from tests.sandbox.conftest import MakeSandbox
 
+pytestmark = pytest.mark.each_database
+
 
 def test_a_login_answers_status_in_place_of_status_code(visitor: Visitor) -> None:
     answer = visitor.logs_in()

@@ -12,6 +12,8 @@ from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 
+pytestmark = pytest.mark.each_database
+
 
 def test_a_registration_answers_status_code_message_and_verification_token(visitor: Visitor) -> None:
     answer = visitor.registers()

@@ -15,6 +15,8 @@ from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.test_worlds import at_once
 
+pytestmark = pytest.mark.each_database
+
 USER_FIELDS = {
     *("id", "name", "email", "policy", "organizationId", "role", "is_active", "iskyc"),
     *("invitation_date", "invitation_expiration_date", "createdAt", "updatedAt", "country", "countryCode"),

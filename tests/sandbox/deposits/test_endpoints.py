@@ -10,6 +10,8 @@ import pytest
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 
+pytestmark = pytest.mark.each_database
+
 FIELDS = {
     "depositId",
     "depositType",

@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.settings import advance_clock
+from flask_paycheckout.sandbox.world import world
 from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.payments.customers import RECIPIENT, WALLET, details, makes
+
+pytestmark = pytest.mark.each_database
 
 HOSTILE = '"><script>alert(1)</script>'
 PayOut = Callable[..., list[str]]
@@ -193,13 +198,19 @@ def test_states_are_those_that_the_service_would_answer_with(make_sandbox: MakeS
     assert "expired" in developer.reads()
 
 
+def six_minutes_pass(sandbox: Flask) -> None:
+    """Without anything that falls due being run."""
+    with sandbox.app_context(), transaction() as session:
+        advance_clock(session, world().clock, timedelta(minutes=6))
+
+
 def test_payments_too_are_in_the_state_that_the_service_would_answer_with(
     sandbox: Flask, merchant: Merchant, developer: Developer
 ) -> None:
     made = makes(merchant)
-    sandbox.extensions["paycheckout_sandbox"].clock.offset += timedelta(minutes=6)
+    six_minutes_pass(sandbox)
     assert "Ada Example processed" in developer.reads()
-    sandbox.extensions["paycheckout_sandbox"].clock.offset += timedelta(minutes=6)
+    six_minutes_pass(sandbox)
     assert "State completed" in developer.reads(f"/inspector/payments/{made}")
 
 

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
-from flask import Flask
-from sqlalchemy import text
 
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.payments.requests import PaymentQuery
-from flask_paycheckout.sandbox.payments.rules import selection
-from flask_paycheckout.sandbox.payments.tables import ORDERING, lower_bound, sortable
+from flask_paycheckout.sandbox.payments.tables import lower_bound, sortable
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.payments.customers import OTHER_RECIPIENT, STELLAR_WALLET, found, lists, makes
 
@@ -47,6 +41,7 @@ def test_both_paths_give_the_same_list(merchant: Merchant, both: tuple[str, str]
     assert lists(merchant, "/v2/payments").data == lists(merchant, "/v2/payment").data
 
 
+@pytest.mark.each_database
 @pytest.mark.parametrize(
     ("query", "which"),
     [
@@ -106,6 +101,7 @@ def test_a_filter_that_means_nothing_is_refused_by_name(merchant: Merchant, quer
     assert refused.message.startswith(field)
 
 
+@pytest.mark.each_database
 def test_payments_come_in_pages_of_ten(merchant: Merchant) -> None:
     made = [makes(merchant) for _ in range(12)]
     page = lists(merchant).data
@@ -115,6 +111,7 @@ def test_payments_come_in_pages_of_ten(merchant: Merchant) -> None:
     assert found(merchant, limit=5, page=3) == made[10:]
 
 
+@pytest.mark.each_database
 def test_payments_are_sorted_by_creation_or_update(merchant: Merchant, tester: Tester) -> None:
     older = makes(merchant)
     tester.advances(minutes=1)
@@ -132,29 +129,3 @@ def test_amounts_as_text_sort_like_the_numbers() -> None:
     assert keys == sorted(keys)
     assert len({len(key) for key in keys}) == 1
     assert lower_bound(Decimal("9.0000000000000000001")) == sortable(Decimal("9.000000000000000001"))
-
-
-@pytest.mark.parametrize(
-    ("query", "column"),
-    [
-        ({}, None),
-        ({"sort": "-updatedAt"}, None),
-        ({"status": "pending"}, "status"),
-        ({"status": "pending", "sort": "updatedAt"}, "status"),
-        ({"reason": "Rent"}, "reason"),
-        ({"blockchain": "polygon"}, "blockchain"),
-        ({"receiver_name": "Ada"}, "receiver_key"),
-        ({"organization_id": "x"}, "organization_id"),
-        ({"organization_name": "x"}, "organization_name"),
-    ],
-)
-def test_a_page_is_read_off_an_index_without_sorting(sandbox: Flask, query: dict[str, Any], column: str | None) -> None:
-    asked = PaymentQuery(**query)
-    with sandbox.app_context(), transaction() as session:
-        statement = ORDERING.apply(selection("user", asked), asked.sort).limit(10)
-        compiled = str(statement.compile(session.get_bind(), compile_kwargs={"literal_binds": True}))
-        plan = [row.detail for row in session.execute(text(f"EXPLAIN QUERY PLAN {compiled}"))]
-    looked_up = "user_id=?" if column is None else f"user_id=? AND {column}=?"
-    assert len(plan) == 1, plan
-    assert plan[0].startswith("SEARCH payment USING INDEX")
-    assert plan[0].endswith(f"({looked_up})")

@@ -12,6 +12,8 @@ from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.recipients.payees import START, adds, bank, changes, creates, deletes, payee, reads
 
+pytestmark = pytest.mark.each_database
+
 OPTIONAL = ["organizationId", "reference"]
 OPTIONAL_OF_BANK = ["bankName", "accountNumber", "paymentCode", "achNumber", "fedwireNumber", "ibanNumber", "ifsc"]
 NO_TEXT = [None, "", "  ", 5, ["x"], "a\nb", "x" * 300]

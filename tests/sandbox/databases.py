@@ -1,0 +1,110 @@
+"""Where the sandboxes of a test live: in memory, and in a second run on PostgreSQL for tests marked `each_database`.
+
+Making the tables costs a tenth of a second there, going back to the start state a hundredth. So a worker keeps its
+databases and the usual sandbox on each, and resets what an earlier test has used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.database import db
+from flask_paycheckout.sandbox.world import WebhookSender
+from tests.postgres import empty_database
+from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver, Tester
+
+MEMORY = "memory"
+POSTGRESQL = "postgresql"
+
+
+def run_on_each_database(metafunc: pytest.Metafunc) -> None:
+    """Run a test marked `each_database` twice, if its sandboxes come from the fixture."""
+    marked = metafunc.definition.get_closest_marker("each_database") is not None
+    if marked and "places" in metafunc.fixturenames:
+        metafunc.parametrize("places", [MEMORY, POSTGRESQL], indirect=True)
+
+
+@dataclass
+class Place:
+    """One address, where one sandbox at a time lives."""
+
+    address: str
+    receiver: Receiver = field(default_factory=Receiver)
+    usual: Flask | None = None
+    """The sandbox with every unknown at its default, when one was asked for before."""
+
+    def receive(self, url: str, headers: dict[str, str], body: bytes) -> int:
+        return self.receiver(url, headers, body)
+
+    def open(self, receiver: Receiver, unknowns: dict[str, str]) -> Flask:
+        self.receiver = receiver
+        if self.usual is not None and not unknowns:
+            return self.usual
+        app = build(self.address, self.receive, unknowns)
+        if not unknowns:
+            self.usual = app
+        return app
+
+
+def build(address: str, receive: WebhookSender, unknowns: dict[str, str]) -> Flask:
+    return create_sandbox(
+        database=address,
+        control_token=CONTROL_TOKEN,
+        seed=1,
+        webhook_url=ENDPOINT,
+        send_webhook=receive,
+        unknowns=unknowns,
+    )
+
+
+class KeptPlaces:
+    """The PostgreSQL databases of one worker: the first is where every test's first sandbox lives, and so on."""
+
+    def __init__(self, server: str, until: ExitStack) -> None:
+        self._server, self._until = server, until
+        self._places: list[Place] = []
+
+    def __iter__(self) -> Iterator[Place]:
+        yield from self._places
+        while True:
+            address = self._until.enter_context(empty_database(self._server))
+            self._places.append(Place(address))
+            yield self._places[-1]
+
+    def close(self) -> None:
+        for place in self._places:
+            if place.usual is not None:
+                disconnect(place.usual)
+
+
+class Builder:
+    """Makes the sandboxes of one test."""
+
+    def __init__(self, receiver: Receiver, places: Iterator[Place] | None) -> None:
+        self._receiver, self._places = receiver, places
+        self._made: list[Flask] = []
+
+    def __call__(self, **unknowns: str) -> Flask:
+        """A sandbox in its start state, whose unknowns are given as keywords."""
+        if self._places is None:
+            return build("sqlite://", self._receiver, unknowns)
+        app = next(self._places).open(self._receiver, unknowns)
+        Tester(app).does("POST", "reset")
+        self._made += [app] if unknowns else []
+        return app
+
+    def close(self) -> None:
+        """Give the connections back to the server, which has only so many."""
+        for app in self._made:
+            disconnect(app)
+
+
+def disconnect(app: Flask) -> None:
+    with app.app_context():
+        db.engine.dispose()
