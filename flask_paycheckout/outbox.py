@@ -49,7 +49,7 @@ class Delivery:
 
 
 class _LeaseLost(Exception):
-    """Another deliverer holds this event now; what this one did is rolled back."""
+    """This event is no longer as this deliverer knew it, or no longer its own; what it did is rolled back."""
 
 
 class Outbox:
@@ -122,6 +122,8 @@ class Outbox:
             except Exception as error:
                 _log.exception("receiver %s of %s failed for order %s", name, event.name, event.order_id)
                 failure = error
+                # A commit whose answer was lost may be a fact: who is marked as done is asked, not assumed.
+                done = self._done(event)
         if failure is not None:
             self._postpone(event, token, failure)
         elif not waiting:
@@ -151,6 +153,12 @@ class Outbox:
         with self._detached() as session:
             found: CheckoutMixin = session.scalars(self._checkout_of(event)).one()
         return found
+
+    def _done(self, event: EventMixin) -> list[str]:
+        """The receivers that are marked as having run, as it is now."""
+        model = self._models.Event
+        with self._detached() as session:
+            return session.scalars(select(model).where(model.id == event.id)).one().done
 
     def _checkout_of(self, event: EventMixin) -> Any:
         model = self._models.Checkout
@@ -194,7 +202,7 @@ class Outbox:
                 extra = {} if event.reason is None else {"reason": event.reason}
                 receiver(self._sender, order_id=event.order_id, checkout=checkout, event_id=event.event_id, **extra)
                 session.flush()
-                if _changed(session.execute(self._done_statement(event, token, done, last))) != 1:
+                if _changed(session.execute(self._done_statement(event, token, done[:-1], done, last))) != 1:
                     raise _LeaseLost
                 session.commit()
             except BaseException:
@@ -203,9 +211,10 @@ class Outbox:
 
     def _mark(self, event: EventMixin, token: str) -> None:
         with self._engine().begin() as connection:
-            connection.execute(self._done_statement(event, token, event.done, last=True))
+            connection.execute(self._done_statement(event, token, event.done, event.done, last=True))
 
-    def _done_statement(self, event: EventMixin, token: str, done: list[str], last: bool) -> Any:
+    def _done_statement(self, event: EventMixin, token: str, before: list[str], done: list[str], last: bool) -> Any:
+        """Marks who is done; refused where the marks are others than `before`, as after one whose commit came late."""
         values: dict[str, object] = {"receivers_done": json.dumps(done)}
         if last:
             values |= {
@@ -214,7 +223,8 @@ class Outbox:
                 "lease_token": None,
                 "lease_until": None,
             }
-        return self._held(event, token).values(values)
+        unchanged = self._models.events.c.receivers_done == json.dumps(before)
+        return self._held(event, token).where(unchanged).values(values)
 
     def _postpone(self, event: EventMixin, token: str, failure: Exception) -> None:
         """Release the lease and try again later: at the next reconcile first, then ever more rarely."""
