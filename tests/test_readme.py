@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -15,6 +16,7 @@ import pytest
 import requests
 from werkzeug.serving import make_server
 
+from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.sandbox import create_sandbox
 
 ROOT = Path(__file__).parent.parent
@@ -147,6 +149,57 @@ def test_the_client_speaks_to_the_sandbox(tmp_path: Path, sandbox: str) -> None:
     assert run(tmp_path, sys.executable, "-c", source) == "nobody has picked a payment method yet\n"
 
 
+@pytest.fixture
+def started_sandbox() -> Iterator[str]:
+    """The sandbox as README starts it for paying out, but on a free port; gives its address."""
+    (line,) = [line for line in commands() if "--control-token" in line]
+    arguments = [sys.executable, *line.split()[1:], "--port", "0", "--json"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["baseUrl"]
+        process.terminate()
+
+
+def pays_out(folder: Path, base_url: str, code: int = 0) -> str:
+    (folder / "payout.py").write_text(snippet("payout.py").replace("http://127.0.0.1:8790", base_url))
+    return run(folder, sys.executable, "-W", "error", "payout.py", code=code)
+
+
+def orders_fault(base_url: str, kind: str) -> None:
+    fault = {"operation": "POST /v2/disbursement/fiat", "kind": kind, "times": 1}
+    headers = {"X-Sandbox-Control": "control"}
+    requests.post(f"{base_url}/_sandbox/faults", json=fault, headers=headers, timeout=10).raise_for_status()
+
+
+def payouts(base_url: str) -> list[tuple[str | None, str]]:
+    """Reference and status of every payout that the sandbox knows."""
+    with PaymentsClient(
+        base_url, client_id="sandbox-client", client_secret="sandbox-secret-0123456789abcdef"
+    ) as client:
+        return [(found.reference, found.status) for found in client.fiat_disbursements.iterate(limit=100)]
+
+
+@pytest.mark.parametrize("fault", [None, "lose_response"])
+def test_a_batch_is_paid_out_once(tmp_path: Path, started_sandbox: str, fault: str | None) -> None:
+    if fault is not None:
+        orders_fault(started_sandbox, fault)
+    told = pays_out(tmp_path, started_sandbox)
+    batch = [f"fee-{number}" for number in range(100)]
+    assert sorted(re.findall(r"^(fee-\d+) 12\.50 USD completed$", told, re.MULTILINE)) == sorted(batch)
+    assert "Transfer proof" in told
+    assert "Reference fee-" in told
+    pays_out(tmp_path, started_sandbox, code=1)
+    assert sorted(payouts(started_sandbox)) == sorted((reference, "completed") for reference in batch)
+
+
+def test_a_batch_that_was_not_carried_out_can_be_sent_again(tmp_path: Path, started_sandbox: str) -> None:
+    orders_fault(started_sandbox, "drop")
+    pays_out(tmp_path, started_sandbox, code=1)
+    assert payouts(started_sandbox) == []
+    assert "Transfer proof" in pays_out(tmp_path, started_sandbox)
+    assert len(payouts(started_sandbox)) == 100
+
+
 def test_the_unknowns_are_listed(tmp_path: Path) -> None:
     assert "http_status" in run(tmp_path, sys.executable, "-m", "flask_paycheckout.sandbox", "--list-unknowns")
 
@@ -163,6 +216,8 @@ def test_every_command_shown_is_one_that_a_test_runs() -> None:
         "flask --app shop run",
         "flask --app shop paycheckout show 1",
         "python -m flask_paycheckout.sandbox --list-unknowns",
+        "python -m flask_paycheckout.sandbox --control-token control",
+        "python payout.py",
     }
     shown = {line for line in commands() if not line.startswith(("export ", "python -c "))}
     assert shown == run_elsewhere | run_here
