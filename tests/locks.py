@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from tests.scripted import Shop
 
-__all__ = ["impatient", "write_locked"]
+__all__ = ["with_patience", "write_locked"]
 
 
-def impatient(address: str, seconds: float = 0.2) -> str:
+def with_patience(address: str, seconds: float) -> str:
     """The same database for a shop that waits only so long for a lock."""
     url = sa.make_url(address)
     if url.get_backend_name() == "sqlite":

@@ -14,7 +14,7 @@ from flask_paycheckout import Pay, PayCheckout, UncommittedChanges, order_paid
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import NewDatabase
 from tests.journeys.conftest import SAME_SITE
-from tests.locks import impatient
+from tests.locks import with_patience
 
 
 class ImmediateShop:
@@ -26,7 +26,7 @@ class ImmediateShop:
             sandbox.config,
             TESTING=True,
             SECRET_KEY="immediate",
-            SQLALCHEMY_DATABASE_URI=impatient(database),
+            SQLALCHEMY_DATABASE_URI=with_patience(database, 0.2),
         )
         self.db.init_app(self.app)
         self.orders = self.db.Table("orders", self.db.Column("id", self.db.String, primary_key=True))

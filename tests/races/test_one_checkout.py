@@ -1,0 +1,53 @@
+"""Thirty-two threads over webhook, status page, reconcile and settle on one checkout: one payment, told once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from flask_paycheckout import Pay, order_paid
+from tests.races.crowds import crowd
+from tests.races.effects import counts, writer
+from tests.scripted import Shop
+
+pytestmark = pytest.mark.on_each_database
+
+THREADS, ROUNDS = 32, 100
+
+
+@pytest.fixture
+def shop(crowded_shop: Shop) -> Iterator[Shop]:
+    with order_paid.connected_to(writer(crowded_shop, "ship"), sender=crowded_shop.app):
+        yield crowded_shop
+
+
+def ways_to_the_news(shop: Shop, order_id: str, checkout_id: str) -> list[Callable[[], object]]:
+    """The four ways in which a payment is found; each gives what a caller may see."""
+    with shop.app.app_context():
+        status_url = shop.paycheckout.status_url(order_id) + "/status"
+    return [
+        lambda: shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code,
+        lambda: shop.browser.get(status_url).status_code,
+        lambda: shop.reconciles().failed,
+        lambda: shop.settles(checkout_id).status,
+    ]
+
+
+def test_a_payment_that_many_find_at_once_is_told_once(shop: Shop) -> None:
+    with crowd(THREADS) as threads:
+        for number in range(ROUNDS):
+            order_id = f"r-{number}"
+            shop.totals[order_id] = Pay("12.50", "USD")
+            checkout_id = shop.starts(order_id)
+            shop.service.says(checkout_id, "completed")
+            shop.clock.advance(seconds=1)
+
+            seen = threads.does(ways_to_the_news(shop, order_id, checkout_id) * (THREADS // 4))
+
+            assert seen == [200, 200, 0, "paid"] * (THREADS // 4), order_id
+            assert counts(shop, order_id) == {"ship": 1}, order_id
+    told = shop.events("order_paid")
+    assert [event.order_id for event in told] == [f"r-{number}" for number in range(ROUNDS)]
+    assert all(event.delivered_at and event.attempts == 1 for event in told)
+    assert {attempt.status for order_id in shop.totals for attempt in shop.attempts(order_id)} == {"paid"}

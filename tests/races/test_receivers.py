@@ -1,0 +1,143 @@
+"""Receivers that fail for a while, for ever, or take their time: all others run once, and so do they in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from itertools import count, pairwise
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import order_paid
+from tests.races.crowds import Gate, aside, crowd
+from tests.races.effects import counts, writer, writes
+from tests.scripted import Shop
+
+pytestmark = pytest.mark.on_each_database
+
+
+@pytest.fixture
+def shop(crowded_shop: Shop) -> Shop:
+    return crowded_shop
+
+
+@contextmanager
+def receivers(shop: Shop, *connected: Callable[..., object]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for receiver in connected:
+            stack.enter_context(order_paid.connected_to(receiver, sender=shop.app))
+        yield
+
+
+def shown(shop: Shop, order_id: str) -> str:
+    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "show", order_id])
+    assert ran.exit_code == 0
+    return ran.output
+
+
+def paid_event(shop: Shop, order_id: str = "o-1") -> Any:
+    (event,) = [event for event in shop.events("order_paid") if event.order_id == order_id]
+    return event
+
+
+class Shaky:
+    """A receiver that writes its row, and then fails so many times for each order; it notes when it ran."""
+
+    def __init__(self, shop: Shop, who: str, failures: int) -> None:
+        self.ran: list[tuple[str, datetime]] = []
+        self.__qualname__ = who
+        self._shop, self._who, self._failures = shop, who, failures
+
+    def __call__(self, app: object, *, order_id: str, **facts: object) -> None:
+        writes(self._shop, self._who, order_id)
+        self.ran.append((order_id, self._shop.clock.now))
+        if self.runs(order_id) <= self._failures:
+            raise RuntimeError(f"{self._who} is down")
+
+    def runs(self, order_id: str) -> int:
+        return [order for order, _ in self.ran].count(order_id)
+
+    def pauses(self, order_id: str) -> list[float]:
+        moments = [moment for order, moment in self.ran if order == order_id]
+        return [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
+
+
+def test_failing_receivers_are_tried_ever_more_rarely_and_keep_nobody_waiting(shop: Shop) -> None:
+    """Four reconcilers at once drive the deliveries; a second order is paid amid the first one's failures."""
+    five_times, for_ever = Shaky(shop, "five times", 5), Shaky(shop, "for ever", 10**6)
+    others = [writer(shop, "first"), writer(shop, "last")]
+
+    def drive(rounds: int) -> None:
+        for _ in range(rounds):
+            shop.clock.now = max(shop.clock.now, paid_event(shop).next_attempt_at)
+            reconcilers.does([shop.reconciles] * 4)
+
+    with receivers(shop, others[0], five_times, for_ever, others[1]), crowd(4) as reconcilers:
+        shop.has_paid("o-1")
+        assert counts(shop, "o-1") == {"first": 1, "last": 1}
+        drive(3)
+        shop.has_paid("o-2")
+        assert counts(shop, "o-2") == {"first": 1, "last": 1}, "a new order waits for nobody's failures"
+        drive(6)
+
+        for order_id in ("o-1", "o-2"):
+            assert counts(shop, order_id) == {"first": 1, "last": 1, "five times": 1}
+            assert five_times.runs(order_id) == 6
+            assert paid_event(shop, order_id).delivered_at is None
+        assert for_ever.runs("o-1") == 10
+        assert for_ever.pauses("o-1") == [0, 10, 20, 40, 80, 160, 320, 640, 1280]
+        assert "order_paid of chk-1: not delivered yet, tried 10 times; RuntimeError: for ever is down" in shown(
+            shop, "o-1"
+        )
+
+
+def test_a_slow_receiver_keeps_no_other_order_waiting(shop: Shop) -> None:
+    gate = Gate()
+
+    def slow(app: object, *, order_id: str, **facts: object) -> None:
+        if order_id == "o-1":
+            gate.stop()
+        writes(shop, "slow", order_id)
+
+    first, second = shop.starts("o-1"), shop.starts("o-2")
+    shop.service.says(first, "completed")
+    shop.service.says(second, "completed")
+    with receivers(shop, writer(shop, "before"), slow, writer(shop, "after")):
+        with aside(lambda: shop.settles(first), gate):
+            assert shop.reconciles().delivered == 1
+            assert counts(shop, "o-2") == {"before": 1, "slow": 1, "after": 1}
+            assert counts(shop, "o-1") == {"before": 1}
+        assert shop.reconciles().delivered == 0
+    assert counts(shop, "o-1") == {"before": 1, "slow": 1, "after": 1}
+
+
+@pytest.mark.parametrize("position", ["last", "not last"])
+def test_a_deliverer_that_outlived_its_lease_leaves_no_effect(shop: Shop, position: str) -> None:
+    """It writes and waits longer than its lease; another thread takes over and delivers; then it goes on."""
+    # Who has written to SQLite locks out everybody, and so whoever would take over.
+    writes_late = shop.runtime.engine().dialect.name == "sqlite"
+    gate = Gate()
+    runs = count(1)
+
+    def slow(app: object, *, order_id: str, **facts: object) -> None:
+        run = next(runs)
+        if not writes_late:
+            writes(shop, "slow", order_id)
+        if run == 1:
+            gate.stop()
+        if writes_late:
+            writes(shop, "slow", order_id)
+
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    after = [writer(shop, "after")] if position == "not last" else []
+    with receivers(shop, writer(shop, "before"), slow, *after):
+        with aside(lambda: shop.settles(checkout_id), gate):
+            shop.clock.advance(minutes=5)
+            assert shop.reconciles().delivered == 1
+        assert next(runs) == 3, "both ran"
+        assert shop.reconciles().delivered == 0
+    assert counts(shop, "o-1") == {"before": 1, "slow": 1} | ({"after": 1} if after else {})
+    assert (paid_event(shop).attempts, paid_event(shop).delivered_at) == (2, shop.clock.now)
