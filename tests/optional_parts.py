@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["chromium"]
+__all__ = ["chromium", "redis"]
 
 REQUIRED = "REQUIRE_OPTIONAL_PARTS"
 
@@ -20,6 +20,12 @@ def chromium() -> Path:
         if found:
             return Path(found)
     return _missing("Chromium", "install Debian's package chromium to run the browser tests")
+
+
+def redis() -> Path:
+    """The Redis server."""
+    found = shutil.which("redis-server")
+    return Path(found) if found else _missing("redis-server", "install Debian's package redis-server")
 
 
 def _missing(part: str, remedy: str) -> Path:

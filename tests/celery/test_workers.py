@@ -1,0 +1,93 @@
+"""A real worker on a real broker, either of which dies: the order is paid once, and its receiver's work done once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+from tests.celery.conftest import StartWorker, Till
+from tests.celery.processes import Redis, Upstream, eventually
+
+
+def paid_once(shop: Till, checkout_id: str) -> bool:
+    """However often anybody looks again."""
+    shop.reconciles()
+    assert (shop.told(), shop.shipped()) == ([("o-1", True)], ["o-1"])
+    return shop.is_paid(checkout_id)
+
+
+def test_the_webhook_answers_and_the_worker_reads(shop: Till, start_worker: StartWorker, upstream: Upstream) -> None:
+    checkout_id = shop.starts()
+    upstream.hold()
+    assert shop.hears_of(checkout_id) == 200
+    assert upstream.reads == [], "answered without a read"
+    start_worker()
+    eventually(lambda: upstream.reads)
+    assert not shop.is_paid(checkout_id)
+    upstream.go_on()
+    eventually(lambda: shop.shipped())
+    assert shop.attempt(checkout_id).found_by == "webhook"
+    assert paid_once(shop, checkout_id)
+
+
+def test_a_worker_killed_in_the_middle_of_a_task(shop: Till, start_worker: StartWorker, upstream: Upstream) -> None:
+    checkout_id = shop.starts()
+    upstream.hold()
+    shop.hears_of(checkout_id)
+    worker = start_worker()
+    eventually(lambda: upstream.reads)
+    worker.dies()
+    upstream.go_on()
+    assert not shop.is_paid(checkout_id)
+    start_worker()
+    eventually(lambda: shop.shipped())
+    assert shop.attempt(checkout_id).found_by == "webhook", "the task ran again; reconcile did not run"
+    assert paid_once(shop, checkout_id)
+
+
+def test_a_child_killed_in_the_middle_of_a_task(shop: Till, start_worker: StartWorker, upstream: Upstream) -> None:
+    """As the kernel does when memory runs out: the worker itself goes on, and has the task run again."""
+    checkout_id = shop.starts()
+    upstream.hold()
+    shop.hears_of(checkout_id)
+    worker = start_worker()
+    eventually(lambda: upstream.reads)
+    for pid in worker.children:
+        os.kill(pid, signal.SIGKILL)
+    upstream.go_on()
+    eventually(lambda: shop.shipped())
+    assert shop.attempt(checkout_id).found_by == "webhook"
+    assert paid_once(shop, checkout_id)
+
+
+def test_a_broker_that_dies_with_the_task_in_it(shop: Till, broker: Redis) -> None:
+    checkout_id = shop.starts()
+    assert shop.hears_of(checkout_id) == 200
+    broker.dies()
+    assert paid_once(shop, checkout_id)
+    assert shop.attempt(checkout_id).found_by == "reconcile"
+
+
+def test_a_webhook_while_the_broker_is_gone(shop: Till, broker: Redis) -> None:
+    checkout_id = shop.starts()
+    broker.dies()
+    assert answers_soon(shop, checkout_id)
+    assert paid_once(shop, checkout_id)
+
+
+def test_a_webhook_while_the_broker_hangs(shop: Till, broker: Redis) -> None:
+    checkout_id = shop.starts()
+    broker.hangs()
+    assert answers_soon(shop, checkout_id)
+    assert paid_once(shop, checkout_id)
+
+
+def answers_soon(shop: Till, checkout_id: str) -> bool:
+    """In ten seconds at most; left to itself, Celery would wait for a hanging broker without an end."""
+    answers: list[int] = []
+    web = threading.Thread(target=lambda: answers.append(shop.hears_of(checkout_id)), daemon=True)
+    web.start()
+    web.join(10)
+    assert shop.attempt(checkout_id).webhooks == 1, "stored, though not queued"
+    return answers == [200]

@@ -1,0 +1,136 @@
+"""The Celery tasks: thin, found under fixed names, and no reason to lose or repeat anything. Workers: `celery/`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import Celery, Task  # type: ignore[import-untyped]
+from flask import Flask
+
+from flask_paycheckout import ConfigurationError, outbox, tasks
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+
+
+def with_celery(app: Flask, **config: Any) -> Celery:
+    """As Flask's documentation has it; tasks run where they are queued."""
+
+    class FlaskTask(Task):  # type: ignore[misc]  # Celery has no types
+        def __call__(self, *args: object, **kwargs: object) -> object:
+            with app.app_context():
+                return self.run(*args, **kwargs)
+
+    celery_app = Celery(app.name, broker="memory://", task_cls=FlaskTask, set_as_current=False)
+    celery_app.conf.update(task_always_eager=True, task_eager_propagates=True, **config)
+    app.extensions["celery"] = celery_app
+    return celery_app
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Iterator[Shop]:
+    """A shop that defers webhooks to Celery."""
+    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
+    celery_app = with_celery(shop.app)
+    yield shop
+    celery_app.close()
+
+
+def hears_of(shop: Shop, checkout_id: str) -> None:
+    assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
+
+
+def run(shop: Shop, name: str, *arguments: Any) -> Any:
+    """What a worker does with a task of this name."""
+    return shop.app.extensions["celery"].tasks[name].apply(arguments).get()
+
+
+def test_a_deferred_webhook_becomes_a_task(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    hears_of(shop, checkout_id)
+    attempt = shop.attempt(checkout_id)
+    assert (attempt.status, attempt.found_by) == ("paid", "webhook")
+
+
+def test_webhooks_within_the_cool_down_are_one_task(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    for _ in range(3):
+        hears_of(shop, checkout_id)
+    assert shop.service.reads == [checkout_id]
+    assert shop.attempt(checkout_id).webhooks == 3
+
+
+def test_a_shop_without_a_celery_app_stores_and_leaves_the_read_to_reconcile(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    hears_of(shop, checkout_id)
+    assert shop.service.reads == []
+    assert shop.reconciles().changed == 1
+
+
+def test_a_shop_that_does_not_defer_reads_at_once_though_it_has_celery(open_shop: OpenShop) -> None:
+    shop = open_shop()
+    shop.app.extensions["celery"] = "not to be touched"
+    checkout_id = shop.starts()
+    hears_of(shop, checkout_id)
+    assert shop.service.reads == [checkout_id]
+
+
+def test_a_queue_that_fails_costs_nothing_but_time(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    shop.app.extensions["celery"] = "no Celery app"
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    hears_of(shop, checkout_id)
+    assert "not read now, reconcile will" in caplog.text
+    assert shop.reconciles().changed == 1
+
+
+def test_settle_settles(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    assert run(shop, "flask_paycheckout.settle", checkout_id) == "paid"
+    assert shop.attempt(checkout_id).found_by == "settle"
+
+
+def test_settle_does_not_ask_again_when_the_service_fails(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    """The next read is stored with back-off; a task that is retried beside it would press a service in trouble."""
+    checkout_id = shop.starts()
+    shop.service.fails(checkout_id)
+    assert run(shop, "flask_paycheckout.settle", checkout_id) is None
+    assert shop.service.reads == [checkout_id]
+    assert [record.levelno for record in caplog.records if "by its task" in record.message] == [logging.WARNING]
+    assert shop.attempt(checkout_id).next_read_at > shop.clock()
+
+
+def test_settle_of_a_checkout_that_is_not_stored_is_no_error(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    assert run(shop, "flask_paycheckout.settle", "chk-404") is None
+    assert "chk-404 was not settled" in caplog.text
+
+
+def test_reconcile_is_a_round(shop: Shop) -> None:
+    shop.service.says(shop.starts("o-1"), "completed")
+    shop.starts("o-2")
+    first = run(shop, "flask_paycheckout.reconcile", 1)
+    assert first["checked"] == 1
+    assert run(shop, "flask_paycheckout.reconcile")["checked"] == 1
+
+
+def test_a_task_outside_of_the_shop_says_how_to_bring_it_in(shop: Shop) -> None:
+    plain = Celery("plain", broker="memory://", set_as_current=False)
+    with pytest.raises(ConfigurationError, match="without an application context"):
+        plain.tasks["flask_paycheckout.settle"].apply(("chk-1",)).get()
+    plain.close()
+
+
+def test_no_task_outlives_the_lease_of_the_event_that_it_delivers(shop: Shop) -> None:
+    settle = shop.app.extensions["celery"].tasks["flask_paycheckout.settle"]
+    assert settle.soft_time_limit < settle.time_limit < outbox._LEASE.total_seconds()
+
+
+def test_results_are_not_kept(shop: Shop) -> None:
+    for name in (tasks.SETTLE, tasks.RECONCILE):
+        assert shop.app.extensions["celery"].tasks[name].ignore_result
