@@ -115,8 +115,13 @@ def _assemble(world: World, database: str, beginning: Beginning) -> Flask:
         app.register_blueprint(blueprint)
     with app.app_context():
         tune_engine(db.engine)
-        with transaction() as session:
-            prepare(session, world, beginning, is_new=not world.shared_database)
+        try:
+            with transaction() as session:
+                prepare(session, world, beginning, is_new=not world.shared_database)
+        finally:
+            if world.shared_database:
+                # A server that loads the application before it forks would share this connection with its workers.
+                db.engine.dispose()
         # A world that nobody uses any more closes its connections instead of leaving that to chance.
         weakref.finalize(app, db.engine.dispose)
     return app

@@ -10,11 +10,12 @@ from dataclasses import asdict
 from threading import Event, Thread
 
 from flask import Flask
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, EMAIL, PASSWORD
 from flask_paycheckout.sandbox.app import create_sandbox
+from flask_paycheckout.sandbox.database_troubles import DatabaseUnusable, trouble
 from flask_paycheckout.sandbox.due import run_due
 from flask_paycheckout.sandbox.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.unknowns import UNKNOWNS, UnknownError, unknowns_as_text
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         return _serve(options)
-    except (UnknownError, EndpointError, SmtpAddressError, ArgumentError, SQLAlchemyError, OSError) as wrong:
+    except (UnknownError, EndpointError, SmtpAddressError, DatabaseUnusable, OSError) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
 
@@ -80,7 +81,7 @@ def _serve(options: argparse.Namespace) -> int:
     # The port is taken first: the checkouts' addresses hold it, also when any free one will do.
     server = make_server(options.host, options.port, _not_ready, threaded=True, request_handler=QuietHandler)
     try:
-        server.app = app = _build(options, server)
+        server.app = app = _open(options, server)
         print(_greeting(app, options), flush=True)  # noqa: T201
         _run(server, app)
     finally:
@@ -90,6 +91,13 @@ def _serve(options: argparse.Namespace) -> int:
 
 def _not_ready(environ: object, start_response: object) -> list[bytes]:
     raise ConnectionError("the sandbox is still being built")
+
+
+def _open(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
+    try:
+        return _build(options, server)
+    except (SQLAlchemyError, ImportError) as wrong:
+        raise trouble(options.database, wrong) from None
 
 
 def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:

@@ -20,6 +20,7 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import CursorResult, DateTime, Dialect, Engine, String, UpdateBase, event, text
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
@@ -29,6 +30,7 @@ from sqlalchemy.types import TypeDecorator
 # pool to us: one connection that threads take turns at, instead of one that they use at the same time.
 _MEMORY = "sqlite:///file:/sandbox?mode=memory&uri=true"
 _BUSY_SECONDS = 30
+_CONNECT_SECONDS = 10
 # Any number will do, as long as every sandbox process takes the same.
 _PREPARING = 790_112
 
@@ -71,20 +73,29 @@ class Table(DeclarativeBase):
 db = SQLAlchemy(metadata=Table.metadata, session_options={"expire_on_commit": False})
 
 
+def read_url(database: str) -> URL:
+    """The address as SQLAlchemy reads it. :raises ArgumentError: it is none."""
+    try:
+        return make_url(database)
+    except ValueError:
+        raise ArgumentError("Could not parse the address of the database; its port is no number.") from None
+
+
 def is_memory(database: str) -> bool:
-    url = make_url(database)
+    url = read_url(database)
     return url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}
 
 
 def configure_database(app: Flask, database: str) -> None:
     """Tell Flask-SQLAlchemy where the database is and how its connections behave."""
-    url = make_url(database)
+    url = read_url(database)
     if url.get_backend_name() == "sqlite":
         app.config["SQLALCHEMY_DATABASE_URI"] = _MEMORY if is_memory(database) else _absolute(url)
         app.config["SQLALCHEMY_ENGINE_OPTIONS"] = _sqlite_options(in_memory=is_memory(database))
     else:
         app.config["SQLALCHEMY_DATABASE_URI"] = _with_psycopg(url)
-        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = {"pool_pre_ping": True}
+        connect = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
+        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = {"pool_pre_ping": True, "connect_args": connect}
     db.init_app(app)
 
 
