@@ -1,0 +1,111 @@
+"""Starts whose answer is lost, late, cut off or nonsense: no customer is ever sent to a page that is not stored."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from werkzeug.test import TestResponse
+
+from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
+from tests.scripted import NO_RETRY, SAME_SITE, Answer, Shop, garbage, refusal, success
+
+PAGE = "https://pay.example/checkout/lost"
+
+
+def whole(**data: object) -> bytes:
+    return success(data, 201)
+
+
+def cut_off() -> httpx.Response:
+    """Half of a good answer; the other half never comes."""
+    body = whole(id="lost", url=PAGE)
+    return httpx.Response(200, content=body[: len(body) // 2], headers=NO_RETRY)
+
+
+ANSWERS = [
+    pytest.param(httpx.ReadTimeout("late"), id="done, but no answer in time"),
+    pytest.param(httpx.RemoteProtocolError("closed"), id="done, then the connection closed"),
+    pytest.param(httpx.ReadError("reset"), id="done, then the connection reset"),
+    pytest.param(httpx.ConnectError("refused"), id="not done"),
+    pytest.param(cut_off(), id="cut off"),
+    pytest.param(garbage(), id="a proxy's page"),
+    pytest.param(garbage(b"", 200), id="empty"),
+    pytest.param(garbage(b"null", 200), id="null"),
+    pytest.param(garbage(b"\xff\xfe", 200), id="not UTF-8"),
+    pytest.param(httpx.Response(302, headers={"Location": PAGE} | NO_RETRY), id="a redirect"),
+    pytest.param(refusal(500), id="its own failure"),
+    pytest.param(refusal(500, http_status=200), id="its own failure, as HTTP 200"),
+    pytest.param(success(None, 201), id="no data"),
+    pytest.param(whole(url=PAGE), id="no id"),
+    pytest.param(whole(id=7, url=PAGE), id="an id that is a number"),
+    pytest.param(whole(id="", url=PAGE), id="an empty id"),
+    pytest.param(whole(id="x" * 300, url=PAGE), id="an id too long to store"),
+    pytest.param(whole(id="a\x00b", url=PAGE), id="an id with a NUL"),
+    pytest.param(whole(id="lost"), id="no url"),
+    pytest.param(whole(id="lost", url=None), id="url null"),
+    pytest.param(whole(id="lost", url="http://pay.example/lost"), id="a url without encryption"),
+    pytest.param(whole(id="lost", url="javascript:alert(1)"), id="a url that is a script"),
+    pytest.param(whole(id="lost", url="//pay.example/lost"), id="a url without a scheme"),
+    pytest.param(whole(id="chk-1", url=PAGE), id="the id of another order's checkout"),
+]
+
+
+@pytest.fixture
+def hasty_shop(open_shop: OpenShop) -> Shop:
+    """A shop without the time to ask twice, in which order "o-2" was started once: as "chk-1"."""
+    shop = open_shop(PAYCHECKOUT_TIMEOUT=0.04)
+    shop.starts("o-2")
+    return shop
+
+
+def presses_pay(shop: Shop, order_id: str = "o-1") -> TestResponse:
+    with shop.app.app_context():
+        return shop.browser.post(shop.paycheckout.pay_url(order_id), headers=SAME_SITE)
+
+
+def stored(shop: Shop) -> set[str]:
+    return {attempt.url for order_id in shop.totals for attempt in shop.attempts(order_id)}
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_without_a_usable_answer_nobody_is_sent_anywhere(hasty_shop: Shop, answer: Answer) -> None:
+    shop = hasty_shop
+    before = stored(shop)
+    shop.service.instead_of_created = [answer] * 9
+    refused = presses_pay(shop)
+    assert refused.status_code == 503
+    assert "Location" not in refused.headers
+    assert PAGE not in refused.text
+    assert stored(shop) == before
+
+    shop.service.instead_of_created = []
+    sent = presses_pay(shop)
+    assert sent.status_code == 303
+    assert stored(shop) == before | {sent.location}
+    assert presses_pay(shop).location == sent.location, "and it is the one that counts from now on"
+
+
+@pytest.mark.parametrize("kind", ["lose_response", "drop", "garbage", "error"])
+def test_answers_lost_by_the_sandbox_leave_nothing_that_a_customer_holds(
+    sandbox_shop: Shop, paycheckout_sandbox: Sandbox, kind: str
+) -> None:
+    """The first try and both of its repeats are lost; the checkouts that they made upstream belong to nobody."""
+    shop = sandbox_shop
+    paycheckout_sandbox.fault("POST /v1/checkout", kind, times=3)
+    refused = presses_pay(shop)
+    assert refused.status_code == 503
+    assert "Location" not in refused.headers
+    assert stored(shop) == set()
+    sent = presses_pay(shop)
+    assert {sent.location} == stored(shop)
+
+
+def test_a_lost_answer_is_repeated_and_only_the_answered_page_is_given_out(
+    sandbox_shop: Shop, paycheckout_sandbox: Sandbox
+) -> None:
+    shop = sandbox_shop
+    paycheckout_sandbox.fault("POST /v1/checkout", "lose_response", times=1)
+    sent = presses_pay(shop)
+    assert sent.status_code == 303
+    assert {sent.location} == stored(shop)
