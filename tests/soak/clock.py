@@ -11,7 +11,7 @@ from pathlib import Path
 
 _CACHED = 0.05
 _STEP = 0.5
-_LONGEST = 1.5
+_LONGEST = 1.0
 
 
 class FileClock:

@@ -30,7 +30,7 @@ from tests.soak.record import Record, collect
 REST = (20 * 60, 7 * 3600, 26 * 3600, 9 * 86400)
 _THREADS = 24
 # Once every customer has come, the latecomers among them need not be waited for at the same pace.
-_HURRY = 4
+_HURRY = 2
 #: Machine seconds without any work that count as rest; `reconcile` looks every second.
 _QUIET = 1.5
 _MORE_REST = 3
@@ -222,7 +222,7 @@ class _Stage:
         )
 
     def _collect(self) -> Record:
-        tolerance = max(4 * self._plan.speed, 2 * self.clockwork.longest_step)
+        tolerance = 4 * self._plan.speed + self.clockwork.longest_step
         record = collect(self._at, self._folder / "effects", self._town.locations, tolerance)
         (self._folder / "record.json").write_text(json.dumps(record))
         return record
