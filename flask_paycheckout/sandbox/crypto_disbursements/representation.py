@@ -9,6 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
+from flask_paycheckout.sandbox.disbursements.batches import group_of
 from flask_paycheckout.sandbox.disbursements.history import Activity, histories_of, represent_history
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement, DisbursementActivity
 from flask_paycheckout.sandbox.records import Record
@@ -27,7 +28,7 @@ class CryptoDisbursement(Record, frozen=True):
     """A transfer of tokens. `tokenAddress` is missing where the network's own coin has none."""
 
     disbursement_id: str
-    group_id: str | None
+    group_id: str
     receiver_address: str
     sender_address: str
     amount: Decimal
@@ -77,7 +78,7 @@ def _full(made: Disbursement, transfer: WalletTransfer, history: Iterable[Disbur
         raise LookupError(f"{made.currency!r} is a token that the sandbox does not know any more")
     return CryptoDisbursement(
         disbursement_id=made.id,
-        group_id=made.group_id,
+        group_id=group_of(made),
         token_address=token.address or None,
         receiver_address=transfer.receiver_address,
         sender_address=transfer.sender_address,

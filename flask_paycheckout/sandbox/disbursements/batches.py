@@ -55,6 +55,13 @@ def store_batch(
     return made
 
 
+def group_of(made: Disbursement) -> str:
+    """The group that its batch has. :raises LookupError: it was made without one."""
+    if made.group_id is None:
+        raise LookupError(f"the disbursement {made.id} has no group")
+    return made.group_id
+
+
 def _wait_for_other_batches(session: Session, user_id: str) -> None:
     """One batch of an account after the other: two that share references must not wait for each other's rows."""
     session.execute(select(Account.user_id).where(Account.user_id == user_id).with_for_update(key_share=True))

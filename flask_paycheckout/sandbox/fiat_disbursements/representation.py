@@ -8,6 +8,7 @@ from decimal import Decimal
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.disbursements.batches import group_of
 from flask_paycheckout.sandbox.disbursements.history import Activity, histories_of, represent_history
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement, DisbursementActivity
 from flask_paycheckout.sandbox.fiat_disbursements.methods import FiatMethod
@@ -84,7 +85,7 @@ class FiatItemV2(Record, frozen=True):
     """An item of the answer to the second version of the operation."""
 
     disbursement_id: str
-    group_id: str | None
+    group_id: str
     recipient: PaidRecipient
     currency: str
     amount: Decimal
@@ -182,7 +183,7 @@ def represent_item_v2(
 ) -> FiatItemV2:
     return FiatItemV2(
         disbursement_id=made.id,
-        group_id=made.group_id,
+        group_id=group_of(made),
         recipient=_recipient(made, transfer),
         currency=made.currency,
         amount=made.amount,
