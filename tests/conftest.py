@@ -25,7 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Runs test files of its own, to try the plugin as a shop would.
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.rules.watching"]
 
 
 @pytest.fixture(scope="session")

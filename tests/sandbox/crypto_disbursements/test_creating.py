@@ -117,3 +117,25 @@ def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
 
 def test_unknown_disbursement_status_code(make_sandbox: MakeSandbox) -> None:
     assert Payer(make_sandbox(disbursement_status_code="201")).sends_tokens(SENT).code == 201
+
+
+def test_the_blockchain_type_is_evm_or_stellar(payer: Payer) -> None:
+    def kind(token: str, wallet: str) -> object:
+        batch = payer.sends_tokens(SENT | {"receiverWalletAddress": wallet}, token=token).data
+        return batch["disburseData"][0]["blockchainType"]
+
+    assert kind("usdc-polygon", WALLET) == "EVM"
+    assert kind("usdc-stellar", STELLAR_WALLET) == "STELLAR"
+
+
+@pytest.mark.parametrize(("token", "wallet"), [("usdc-polygon", WALLET), ("usdc-stellar", STELLAR_WALLET)])
+def test_a_record_names_both_wallets_and_its_user(payer: Payer, token: str, wallet: str) -> None:
+    first, second = payer.sends_tokens(*[SENT | {"receiverWalletAddress": wallet}] * 2, token=token).data[
+        "disburseData"
+    ]
+    assert first["receiverAddress"] == second["receiverAddress"] == wallet
+    assert first["senderAddress"] == second["senderAddress"] != wallet
+    # It is a wallet of the same chain: tokens can be sent to it.
+    back = SENT | {"receiverWalletAddress": first["senderAddress"]}
+    assert payer.sends_tokens(back, token=token).code == 200
+    assert first["createdBy"] == "5a6d00000000000000000001"

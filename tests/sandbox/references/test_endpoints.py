@@ -254,3 +254,11 @@ def test_every_picture_exists(reader: Reader, sandbox: Flask, path: str, field: 
 
 def test_other_pictures_do_not_exist(sandbox: Flask) -> None:
     assert sandbox.test_client().get("/pictures/script.svg").status_code == 404
+
+
+def test_the_id_of_a_crypto_is_its_symbol_and_network(reader: Reader) -> None:
+    for record in reader.reads("cryptos"):
+        symbol, _, network = record["id"].partition("-")
+        assert symbol == record["symbol"].lower()
+        assert network.isalpha()
+        assert network.islower()

@@ -1,0 +1,121 @@
+"""Everything that the OpenAPI document of the sandbox says about its operations, in the notation of the rules.
+
+The rules must say the same, so a field that is added to the code without a rule is noticed, and so is a rule whose
+field is gone, is of another type, or has become optional.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.rules.rule import Rule
+
+Schema = dict[str, Any]
+_CREDENTIALS = {
+    frozenset[str](): "nothing",
+    frozenset({"X-Signature", "X-Timestamp", "X-Client-ID"}): "signature",
+    frozenset({"Authorization"}): "access token",
+}
+
+
+def said_by(document: Schema) -> set[str]:
+    """Each thing that the document says, as one text that begins with the operation."""
+    described = _Described(document["components"]["schemas"])
+    return {
+        f"{method.upper()} {path} {thing}"
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        for thing in described.operation(operation)
+    }
+
+
+def claimed_by(rules: tuple[Rule, ...]) -> set[str]:
+    """The same for what the rules say."""
+    return {f"{operation} {thing}" for rule in rules for operation in rule.on for thing in _claims(rule)}
+
+
+def _claims(rule: Rule) -> Iterator[str]:
+    for word, lines in (("takes", rule.takes), ("asks", rule.asks), ("gives", rule.gives)):
+        yield from (f"{word} {line}" for line in lines)
+    if rule.needs:
+        yield f"needs {rule.needs}"
+    if rule.is_deprecated:
+        yield "is deprecated"
+
+
+class _Described:
+    """Reads operations of one document."""
+
+    def __init__(self, schemas: dict[str, Schema]) -> None:
+        self._schemas = schemas
+
+    def operation(self, operation: Schema) -> Iterator[str]:
+        # Where there is a choice of credentials, the first is the one that is always enough.
+        credentials = frozenset(next(iter(operation["security"]), {}))
+        yield f"needs {_CREDENTIALS[credentials]}"
+        if operation["deprecated"]:
+            yield "is deprecated"
+        if "requestBody" in operation:
+            yield from (f"takes {line}" for line in self._content(operation["requestBody"]))
+        for parameter in operation["parameters"]:
+            if parameter["in"] == "query":
+                yield f"asks {self._parameter(parameter)}"
+        for code, response in operation["responses"].items():
+            if not code.startswith("4"):
+                yield from (f"gives {line}" for line in self._content(response))
+
+    def _content(self, holder: Schema) -> Iterator[str]:
+        for media_type, content in holder["content"].items():
+            if media_type == "application/json":
+                yield from self._fields("", content["schema"])
+            else:
+                yield f"body: {media_type}"
+
+    def _parameter(self, parameter: Schema) -> str:
+        schema = parameter["schema"]
+        default = f" = {str(schema['default']).lower()}" if isinstance(schema.get("default"), bool) else ""
+        if "default" in schema and not default:
+            default = f" = {schema['default']}"
+        return _line(parameter["name"], parameter["required"], self._holds(schema)) + default
+
+    def _fields(self, place: str, schema: Schema) -> Iterator[str]:
+        for kind in self._kinds(schema):
+            if kind.get("type") == "array":
+                yield from self._items(f"{place.removesuffix('.')}[]", kind["items"])
+            for name, held in kind.get("properties", {}).items():
+                yield _line(place + name, name in kind["required"], self._holds(held))
+                yield from self._fields(f"{place}{name}.", held)
+
+    def _items(self, place: str, schema: Schema) -> Iterator[str]:
+        fields = list(self._fields(f"{place}.", schema))
+        yield from fields or [_line(place, True, self._holds(schema))]
+
+    def _kinds(self, schema: Schema) -> list[Schema]:
+        """The alternatives of a schema, references followed."""
+        if "$ref" in schema:
+            return self._kinds(self._schemas[schema["$ref"].rpartition("/")[2]])
+        if "anyOf" in schema:
+            return [kind for held in schema["anyOf"] for kind in self._kinds(held)]
+        return [schema]
+
+    def _holds(self, schema: Schema) -> list[str]:
+        return [word for kind in self._kinds(schema) for word in _words(kind)]
+
+
+def _words(kind: Schema) -> list[str]:
+    if "enum" in kind:
+        return [str(word) for word in kind["enum"]]
+    if "const" in kind:
+        return [str(kind["const"])]
+    if kind.get("format") == "date-time":
+        return ["timestamp"]
+    types = kind["type"]
+    return list(types) if isinstance(types, list) else [types]
+
+
+def _line(place: str, is_required: bool, holds: list[str]) -> str:
+    if not is_required:
+        # That a field without a value is left out, or null, is one of the sandbox's switches.
+        holds = [word for word in holds if word != "null"]
+    return f"{place}{'' if is_required else '?'}: {' | '.join(sorted(set(holds), key=holds.index))}"

@@ -1,0 +1,144 @@
+"""What payments hold wherever they are shown, what a quote needs, and that both lists take the same parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import Merchant, Tester, exact
+from tests.sandbox.payments.customers import (
+    OTHER_RECIPIENT,
+    STELLAR_WALLET,
+    WALLET,
+    details,
+    lists,
+    makes,
+    quotes,
+    sends,
+)
+from tests.sandbox.recipients.payees import adds, bank
+
+LISTED = {
+    *("id", "paymentId", "paymentType", "sender", "receiver", "inputAmount", "inputAmountExact", "inputCurrency"),
+    *("outputCurrency", "outputAmount", "outputAmountExact", "exchangeFees", "platformFees", "reason", "status"),
+    *("description", "organizationId", "organizationName", "blockchain", "payOutWallet", "expiredDate"),
+    *("createdAt", "updatedAt"),
+}
+BANK = {
+    "bankName": "Bank of Everything",
+    "accountNumber": "0099",
+    "ifsc": "SAND0001",
+    "achNumber": "021000021",
+    "fedwireNumber": "026009593",
+    "ibanNumber": "DE02120300000000202051",
+}
+TEXTS = {"reason": "Rent", "description": "May", "inputAmount": 100}
+
+
+@pytest.fixture
+def payee(merchant: Merchant) -> str:
+    """A recipient whose bank account has every number that there is."""
+    return adds(merchant, bank=bank(currency="USD", **BANK))
+
+
+def test_a_payment_is_made_with_every_field(merchant: Merchant, payee: str) -> None:
+    made = sends(merchant, receiverId=payee, **TEXTS).data
+    assert set(made) == LISTED | {"activityHistory"}
+    assert set(made["sender"]) == {"id", "name", "email", "walletAddress"}
+    numbers = {name: BANK[name] for name in BANK if name != "bankName"}
+    assert made["receiver"] == {"id": payee, "name": "Grace Beispiel", "email": "grace@example.de"} | numbers
+
+
+def test_the_detail_of_a_processed_payment_has_every_field(merchant: Merchant, tester: Tester, payee: str) -> None:
+    made = sends(merchant, receiverId=payee, **TEXTS).data
+    tester.advances(minutes=6)
+    read = details(merchant, made["paymentId"]).data
+    assert set(read) == LISTED | {"activityHistory", "transactionHash"}
+    assert {name for entry in read["activityHistory"] for name in entry} == {
+        *("activity", "status", "description", "_id", "updatedAt"),
+    }
+    moved = ("status", "updatedAt", "activityHistory", "transactionHash")
+    assert {name: read[name] for name in read if name not in moved} == {
+        name: made[name] for name in made if name not in moved
+    }
+
+
+@pytest.mark.parametrize("path", ["/v2/payments", "/v2/payment"])
+def test_both_lists_show_every_field_of_a_payment(merchant: Merchant, payee: str, path: str) -> None:
+    makes(merchant)
+    made = sends(merchant, receiverId=payee, **TEXTS).data
+    first, second = (lists(merchant, path, limit=1, page=number).data for number in (1, 2))
+    assert (first["nextPage"], second["prevPage"]) == (2, 1)
+    (listed,) = second["docs"]
+    assert set(listed) == LISTED
+    assert listed["receiver"] == {
+        **{"id": payee, "name": "Grace Beispiel", "email": "grace@example.de"},
+        **{"accountNumber": "0099", "bankName": "Bank of Everything"},
+    }
+    shared = LISTED - {"receiver"}
+    assert {name: listed[name] for name in shared} == {name: made[name] for name in shared}
+
+
+@pytest.mark.parametrize("path", ["/v2/payments", "/v2/payment"])
+@pytest.mark.parametrize(
+    ("query", "which"),
+    [
+        pytest.param({"limit": 1}, "1", id="limit"),
+        pytest.param({"limit": 1, "page": 2}, "2", id="page"),
+        pytest.param({"sort": "createdAt"}, "12", id="by-creation"),
+        pytest.param({"sort": "-createdAt"}, "21", id="by-creation-reversed"),
+        pytest.param({"sort": "updatedAt"}, "21", id="by-update"),
+        pytest.param({"sort": "-updatedAt"}, "12", id="by-update-reversed"),
+        pytest.param({"search": "sam"}, "1", id="search"),
+        pytest.param({"status": "pending"}, "2", id="pending"),
+        pytest.param({"status": "processed"}, "1", id="processed"),
+        pytest.param({"status": "completed"}, "", id="completed"),
+        pytest.param({"status": "failed"}, "", id="failed"),
+        pytest.param({"reason": "Rent"}, "1", id="reason"),
+        pytest.param({"minInputAmount": "101"}, "2", id="least-input"),
+        pytest.param({"maxInputAmount": "101"}, "1", id="most-input"),
+        pytest.param({"minOutputAmount": "200"}, "2", id="least-output"),
+        pytest.param({"maxOutputAmount": "200"}, "1", id="most-output"),
+        pytest.param({"organizationId": "5a6d00000000000000000002"}, "12", id="organization-id"),
+        pytest.param({"organizationName": "Sandbox Shop"}, "12", id="organization-name"),
+        pytest.param({"blockchain": "stellar"}, "2", id="blockchain"),
+        pytest.param({"receiverName": "Ada Example"}, "1", id="receiver-name"),
+    ],
+)
+def test_both_lists_take_every_parameter(
+    merchant: Merchant, tester: Tester, path: str, query: dict[str, Any], which: str
+) -> None:
+    first = makes(merchant, reason="Rent")
+    tester.advances(minutes=4)
+    other = {"inputCurrency": "usdc-stellar", "walletAddress": STELLAR_WALLET, "receiverId": OTHER_RECIPIENT}
+    second = makes(merchant, inputAmount=1500, senderName="Oz", senderEmail="oz@example.org", **other)
+    # Processed by now is the first one only, which makes it the one that changed last.
+    tester.advances(minutes=2)
+    assert lists(merchant, path, status="processed").data["totalDocs"] == 1
+    found = [payment["paymentId"] for payment in lists(merchant, path, **query).data["docs"]]
+    assert found == [(first, second)[int(number) - 1] for number in which]
+
+
+@pytest.mark.parametrize("field", ["amount", "inputCurrency", "outputCurrency"])
+def test_a_quote_needs_amount_and_both_currencies(merchant: Merchant, field: str) -> None:
+    assert quotes(merchant).code == 200
+    refused = quotes(merchant, **{field: ...})
+    assert (refused.code, refused.message) == (400, f"{field} is required.")
+
+
+def test_tokens_and_currencies_of_the_references_can_be_paid(sandbox: Flask, merchant: Merchant) -> None:
+    def listed(path: str) -> list[dict[str, Any]]:
+        records = exact(sandbox.test_client().get(f"/v1/reference/{path}").data)["data"]
+        assert isinstance(records, list)
+        return records
+
+    codes = {record["currency"] for record in listed("currencies")}
+    tokens = listed("cryptos")
+    assert len(tokens) > 20
+    for token in tokens:
+        assert set(token["currencies"]) <= codes
+        wallet = STELLAR_WALLET if token["id"].endswith("-stellar") else WALLET
+        made = sends(merchant, inputCurrency=token["id"], walletAddress=wallet, outputCurrency=token["currencies"][0])
+        assert (made.code, made.data["inputCurrency"]) == (201, token["id"])

@@ -1,0 +1,122 @@
+"""What a recipient holds, wherever it is answered, and what an update may send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.sandbox.actors import Answer, Merchant
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.recipients.payees import adds, bank, changes, creates, deletes, reads
+
+FIELDS = {
+    *("id", "name", "email", "userId", "bank", "city", "address", "postCode", "createdAt", "updatedAt"),
+    *("recipientType", "organizationId", "reference"),
+}
+BANK_FIELDS = {
+    *("_id", "accountName", "currency", "country", "bankName", "accountNumber", "paymentCode", "achNumber"),
+    *("fedwireNumber", "ibanNumber", "accountType", "ifsc"),
+}
+OPTIONAL = {"recipientType": ["Individual", "Business"], "organizationId": ["org-7"], "reference": ["free text"]}
+OPTIONAL_OF_BANK = {
+    **{name: [f"{name} 1"] for name in sorted(BANK_FIELDS - {"_id", "accountName", "currency", "country"})},
+    "accountType": ["Checking", "Savings"],
+    "currency": ["USD"],
+    "country": ["France"],
+}
+
+#: One that reads as a number, and one that would lose its zeros.
+each_number = pytest.mark.parametrize("number", ["4000123412", "007"])
+
+
+def everything(number: str) -> dict[str, Any]:
+    """All that a recipient can be made with."""
+    details = {name: f"{name} 1" for name in ("bankName", "paymentCode", "achNumber", "fedwireNumber", "ibanNumber")}
+    account = bank(**details, ifsc="SAND0001", accountType="Savings", accountNumber=number)
+    return {"recipientType": "Business", "organizationId": "org-7", "reference": "free text", "bank": account}
+
+
+def expect_every_field(recipient: dict[str, Any]) -> None:
+    assert set(recipient) == FIELDS
+    assert [set(account) for account in recipient["bank"]] == [BANK_FIELDS]
+
+
+@each_number
+def test_a_recipient_is_answered_and_read_with_every_field(merchant: Merchant, number: str) -> None:
+    made = creates(merchant, **everything(number)).data
+    expect_every_field(made)
+    assert reads(merchant, made["id"]).data == made
+
+
+@each_number
+def test_a_listed_recipient_is_the_one_that_is_read(merchant: Merchant, number: str) -> None:
+    made = adds(merchant, name="Somebody Rare", **everything(number))
+    (listed,) = merchant.calls("GET", "/v1/recipient?search=somebody%20rare").data["docs"]
+    assert listed == reads(merchant, made).data
+    expect_every_field(listed)
+
+
+def _changes(merchant: Merchant, recipient_id: str) -> Answer:
+    return changes(merchant, recipient_id)
+
+
+def _deletes_by_query(merchant: Merchant, recipient_id: str) -> Answer:
+    return merchant.calls("DELETE", f"/v1/recipient?id={recipient_id}")
+
+
+@each_number
+@pytest.mark.parametrize("call", [_changes, deletes, _deletes_by_query])
+def test_updating_and_deleting_answer_every_field(
+    merchant: Merchant, call: Callable[[Merchant, str], Answer], number: str
+) -> None:
+    made = creates(merchant, **everything(number)).data
+    answered = call(merchant, made["id"]).data
+    expect_every_field(answered)
+    assert answered | {"updatedAt": made["updatedAt"]} == made
+
+
+def _sent(field: str, value: Any, *, is_of_bank: bool) -> dict[str, Any]:
+    return {"bank": bank(**{field: value})} if is_of_bank else {field: value}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "is_of_bank"),
+    [
+        *((name, value, False) for name, values in OPTIONAL.items() for value in values),
+        *((name, value, True) for name, values in OPTIONAL_OF_BANK.items() for value in values),
+    ],
+)
+def test_an_update_may_send_each_optional_field(
+    make_sandbox: MakeSandbox, field: str, value: str, is_of_bank: bool
+) -> None:
+    # Where more than the name can be changed, so that it shows that the field was read.
+    merchant = Merchant(make_sandbox(recipient_changes="applied"))
+    made = adds(merchant)
+    changed = changes(merchant, made, **_sent(field, value, is_of_bank=is_of_bank))
+    assert (changed.data["bank"][0] if is_of_bank else changed.data)[field] == value
+    assert changes(merchant, made, bank={"accountName": "Other"}).code == 200
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("recipientType", value) for value in ("business", "", 5)),
+        *((name, value) for name in ("organizationId", "reference") for value in ("", 5)),
+    ],
+)
+def test_an_update_refuses_what_creating_refuses(merchant: Merchant, field: str, value: Any) -> None:
+    made = adds(merchant)
+    refused = changes(merchant, made, **{field: value})
+    assert (refused.code, refused.message) == (400, creates(merchant, **{field: value}).message)
+    assert refused.message.startswith(f"{field} ")
+
+
+@pytest.mark.parametrize("field", sorted(OPTIONAL_OF_BANK))
+@pytest.mark.parametrize("value", ["", 5], ids=repr)
+def test_an_update_refuses_bank_details_that_creating_refuses(merchant: Merchant, field: str, value: Any) -> None:
+    made = adds(merchant)
+    refused = changes(merchant, made, bank=bank(**{field: value}))
+    assert (refused.code, refused.message) == (400, creates(merchant, bank=bank(**{field: value})).message)
+    assert refused.message.startswith(f"bank.{field} ")
