@@ -86,7 +86,12 @@ class EventStory:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Every attempt, webhook, read and comparison of an order, and the rule that decided. `str()` tells it."""
+    """Every attempt, webhook, read and comparison of an order, and the rule that decided. `str()` tells it.
+
+    :ivar status: the best of the attempts' states; `unpaid` without any.
+    :ivar attempts: oldest first, each with what was seen of it, in the order of time.
+    :ivar events: the signals, and whether their receivers have run.
+    """
 
     order_id: str
     status: str

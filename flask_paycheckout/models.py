@@ -43,7 +43,16 @@ _MOMENTS = (
 
 
 class CheckoutMixin:
-    """One attempt at paying an order. Subclass it together with `db.Model` to add columns of your own."""
+    """One attempt at paying an order. Subclass it together with `db.Model` to add columns of your own.
+
+    :ivar checkout_id: from the service; equals the depositId and the webhook's orderId.
+    :ivar order_id: the shop's own id.
+    :ivar status: `created`, `pending`, `paid`, `held`, `rejected` or `abandoned`.
+    :ivar reason: why it is held or abandoned; else None.
+    :ivar url: where the customer pays, as the service returned it.
+    :ivar created_at: an aware UTC datetime, like every other time here.
+    :ivar deposit_status: as the service last said it; None while no deposit was ever seen.
+    """
 
     __tablename__ = "paycheckout_checkout"
 
@@ -57,18 +66,14 @@ class CheckoutMixin:
         return (Index("ix_paycheckout_checkout_state", "status", "moved_at"),)
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
-    #: From the service; equals the depositId and the webhook's orderId.
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
-    #: The shop's own id.
     order_id: Mapped[str] = mapped_column(String(MAX_ID), index=True)
     #: The order id while this is the order's newest attempt, else NULL.
     current_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
     #: The order id when this attempt paid the order, else NULL.
     paid_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
     status: Mapped[str] = mapped_column(String(16))
-    #: Why it is held or abandoned.
     reason: Mapped[str | None] = mapped_column(String(32))
-    #: Where the customer pays, as the service returned it.
     url: Mapped[str] = mapped_column(Text)
     #: "pay" or "receive".
     total_kind: Mapped[str] = mapped_column(String(8))
@@ -84,7 +89,6 @@ class CheckoutMixin:
     last_read_at: Mapped[datetime | None] = mapped_column(_Moment)
     #: When a webhook last caused a read.
     webhook_read_at: Mapped[datetime | None] = mapped_column(_Moment)
-    #: As the service last said it; NULL while no deposit was ever seen.
     deposit_status: Mapped[str | None] = mapped_column(String(64))
     #: Counts the moves; a move names the revision it starts from.
     revision: Mapped[int] = mapped_column(Integer)
@@ -113,7 +117,16 @@ class CheckoutMixin:
 
 
 class EventMixin:
-    """One thing that happened, to be told to the receivers of its signal."""
+    """One thing that happened, to be told to the receivers of its signal.
+
+    :ivar event_id: the same each time that a receiver is told; the idempotency key of what receivers do elsewhere.
+    :ivar name: the signal's.
+    :ivar checkout_id: of the attempt that it happened to.
+    :ivar order_id: the shop's own id.
+    :ivar occurred_at: an aware UTC datetime, like every other time here.
+    :ivar delivered_at: when the last receiver had been told; None before.
+    :ivar attempts: how often delivery was begun.
+    """
 
     __tablename__ = "paycheckout_event"
 
@@ -129,15 +142,12 @@ class EventMixin:
     event_id: Mapped[str] = mapped_column(String(36), unique=True)
     #: What can happen only once: "order_paid" of an order, or a move of a checkout.
     once: Mapped[str] = mapped_column(String(600), unique=True)
-    #: The signal's name.
     name: Mapped[str] = mapped_column(String(32))
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID))
     order_id: Mapped[str] = mapped_column(String(MAX_ID), index=True)
     reason: Mapped[str | None] = mapped_column(String(32))
     occurred_at: Mapped[datetime] = mapped_column(_Moment)
-    #: When the last receiver had been told; NULL before.
     delivered_at: Mapped[datetime | None] = mapped_column(_Moment)
-    #: How often delivery was begun.
     attempts: Mapped[int] = mapped_column(Integer)
     #: When delivery is tried next; NULL once delivered.
     next_attempt_at: Mapped[datetime | None] = mapped_column(_Moment)

@@ -26,15 +26,17 @@ Progress = Callable[["ReconcileReport"], None]
 
 @dataclass(frozen=True)
 class ReconcileReport:
-    """What one round did."""
+    """What one round did.
 
-    #: Checkouts whose deposit was read.
+    :ivar checked: checkouts whose deposit was read.
+    :ivar changed: checkouts whose state changed.
+    :ivar delivered: events that reached all their receivers.
+    :ivar failed: reads without a usable answer, and events of which a receiver failed.
+    """
+
     checked: int = 0
-    #: Checkouts whose state changed.
     changed: int = 0
-    #: Events that reached all their receivers.
     delivered: int = 0
-    #: Reads without a usable answer, and events of which a receiver failed.
     failed: int = 0
 
     @property

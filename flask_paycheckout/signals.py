@@ -21,21 +21,33 @@ __all__ = [
 
 _signals = Namespace()
 
-checkout_created = _signals.signal("checkout_created")
-"""Sent when an attempt at paying was stored, before the customer sees its URL."""
+# The second argument becomes the signal's own docstring, which `pydoc` and `help()` show.
 
-order_pending = _signals.signal("order_pending")
-"""Sent when the customer picked a payment method: the deposit exists, the money is not here yet."""
+checkout_created = _signals.signal(
+    "checkout_created",
+    "Sent when an attempt at paying was stored, before the customer sees its URL.",
+)
 
-order_paid = _signals.signal("order_paid")
-"""Sent once per order, ever: the payment was read from the service and agrees with what the order costs."""
+order_pending = _signals.signal(
+    "order_pending",
+    "Sent when the customer picked a payment method: the deposit exists, the money is not here yet.",
+)
 
-order_abandoned = _signals.signal("order_abandoned")
-"""Sent when no attempt of the order is live, pending, held or paid any more. A late payment can still follow."""
+order_paid = _signals.signal(
+    "order_paid",
+    "Sent once per order, ever: the payment was read from the service and agrees with what the order costs.",
+)
 
-payment_held = _signals.signal("payment_held")
-"""Sent when money arrived that needs a person. Also passes `reason`: amount_mismatch, order_changed,
-order_not_payable or duplicate. `paycheckout.resolve(...)` decides."""
+order_abandoned = _signals.signal(
+    "order_abandoned",
+    "Sent when no attempt of the order is live, pending, held or paid any more. A late payment can still follow.",
+)
+
+payment_held = _signals.signal(
+    "payment_held",
+    "Sent when money arrived that needs a person. Also passes `reason`: amount_mismatch, order_changed,"
+    " order_not_payable or duplicate. `paycheckout.resolve(...)` decides.",
+)
 
 BY_NAME = {
     signal.name: signal for signal in (checkout_created, order_pending, order_paid, order_abandoned, payment_held)

@@ -40,6 +40,8 @@ _WEBHOOK_URL = "http://localhost/webhook"
 class Sandbox:
     """The payments service in process.
 
+    :param options: those of `flask_paycheckout.sandbox.create_sandbox`, such as `unknowns={"fiat_list": "array"}`.
+
     :ivar base_url: for PAYCHECKOUT_BASE_URL.
     :ivar transport: for `init_app(..., transport=...)` and `PaymentsClient(transport=...)`; it brings the sandbox's
         clock along, so that `advance` moves the extension's time too.
@@ -74,21 +76,41 @@ class Sandbox:
         }
 
     def pick(self, checkout_id: str, payment_method: str | None = None) -> dict[str, Any]:
-        """The customer picks a payment method: the first enabled one when none is named."""
+        """The customer picks a payment method: the first enabled one when none is named.
+
+        :returns: `paymentMethod`, its code, and `deposit`, as the service shows it.
+        :raises AssertionError: the sandbox refused it, for instance because the page has closed; the text says why.
+        """
         return self._deposit(checkout_id, "pick", paymentMethod=payment_method)
 
     def pay(self, checkout_id: str, amount: Decimal | int | str | float | None = None) -> dict[str, Any]:
-        """The customer pays, exactly what was asked when no amount is named; picks a method first if need be."""
+        """The customer pays, exactly what was asked when no amount is named; picks a method first if need be.
+
+        :param amount: in the currency that the customer pays in.
+        :returns: `paymentMethod`, its code, and `deposit`, as the service shows it.
+        :raises AssertionError: the sandbox refused it; the text says why.
+        """
         exact = None if amount is None else Decimal(str(amount))
         return self._deposit(checkout_id, "pay", amount=exact)
 
     def advance(self, minutes: float = 16, *, seconds: float = 0) -> datetime:
-        """Move time on, the sandbox's and the extension's; what falls due in the sandbox happens."""
+        """Move time on, the sandbox's and the extension's; what falls due in the sandbox happens.
+
+        :returns: the aware UTC time that it is then.
+        """
         answer = self.control("POST", "clock", advanceSeconds=minutes * 60 + seconds)
         return datetime.fromisoformat(answer["now"])
 
     def fault(self, operation: str, kind: str, times: int = 1, **details: Any) -> None:
-        """Order a fault, for instance `fault("GET /v1/deposit/{id}", "error", statusCode=500)`."""
+        """Order a fault, for instance `fault("GET /v1/deposit/{id}", "error", statusCode=500)`.
+
+        :param operation: method and path as the service's interface writes them, or `webhook`.
+        :param kind: of operations `error`, `delay`, `drop`, `lose_response` or `garbage`; of the webhook `drop`,
+            `duplicate`, `delay`, `reorder` or `before_response`.
+        :param times: how many calls it strikes.
+        :param details: what the kind takes, such as `statusCode` of an error or `seconds` of a delay.
+        :raises AssertionError: there is no such operation or kind; the text names those that there are.
+        """
         self.control("POST", "faults", operation=operation, kind=kind, times=times, **details)
 
     @property
@@ -145,13 +167,16 @@ def _camel(name: str) -> str:
 
 @dataclass(frozen=True)
 class Signalled:
-    """One signal as a receiver got it."""
+    """One signal as a receiver got it.
+
+    :ivar name: the signal's, such as `order_paid`.
+    :ivar extra: what else it passed, such as the reason of `payment_held`.
+    """
 
     name: str
     order_id: str
     checkout_id: str
     event_id: str
-    #: What else it passed, such as the reason of `payment_held`.
     extra: dict[str, Any]
 
 

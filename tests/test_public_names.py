@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import pydoc
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 
@@ -57,6 +60,33 @@ def test_every_name_of_the_public_modules_is_importable(module: str) -> None:
     loaded = importlib.import_module(f"flask_paycheckout.{module}")
     assert loaded.__all__
     assert all(hasattr(loaded, name) for name in loaded.__all__)
+
+
+def undocumented(value: object) -> Iterator[str]:
+    """What of a public value the documentation would show without a word of its own."""
+    own = vars(value) if isinstance(value, type) else {}
+    doc = (own.get("__doc__") if own else value.__doc__) or ""
+    # A dataclass without one gets its signature for a docstring.
+    if not doc or doc.startswith(f"{getattr(value, '__name__', '')}("):
+        yield ""
+    for name, member in own.items():
+        is_callable = isinstance(member, (FunctionType, property, classmethod, staticmethod))
+        if is_callable and not name.startswith("_") and not getattr(member, "__doc__", None):
+            yield f".{name}"
+
+
+@pytest.mark.parametrize("module", ["", ".client", ".sandbox", ".testing"])
+def test_every_public_name_and_method_is_documented(module: str) -> None:
+    loaded = importlib.import_module(f"flask_paycheckout{module}")
+    missing = [name + part for name in loaded.__all__ for part in undocumented(getattr(loaded, name))]
+    assert missing == []
+
+
+@pytest.mark.parametrize("signal", [name for name in flask_paycheckout.__all__ if name.split("_")[0].islower()])
+def test_the_documentation_says_when_each_signal_is_sent(signal: str) -> None:
+    meaning = getattr(flask_paycheckout, signal).__doc__
+    assert meaning.startswith("Sent ")
+    assert meaning in " ".join(pydoc.plain(pydoc.render_doc(flask_paycheckout)).split())
 
 
 HEAVY = ("flask", "flask_sqlalchemy", "sqlalchemy", "celery", "segno", "reportlab", "fpdf", "requests")
