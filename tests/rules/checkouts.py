@@ -7,6 +7,7 @@ from tests.rules.rule import Rule, answered, tests_of
 CREATE = "POST /v1/checkout"
 
 _checkouts = tests_of("sandbox/checkouts/test_endpoints.py")
+_links = tests_of("sandbox/checkouts/test_pages.py")
 _deposits = tests_of("sandbox/deposits/test_endpoints.py")
 _page = tests_of("sandbox/test_hosted_page.py")
 _client = tests_of("client/test_checkouts.py")
@@ -23,8 +24,8 @@ RULES = (
         shown_by=_checkouts(
             "test_what_is_no_checkout_is_refused_with_the_error_envelope",
             "test_a_checkout_has_an_id_and_an_address_that_ends_with_it",
-            "test_a_checkout_without_an_input_currency_is_told_so",
-        ),
+        )
+        + _links("test_a_checkout_without_an_input_currency_is_told_so"),
     ),
     Rule(
         id="checkout.one-amount",
@@ -82,7 +83,7 @@ RULES = (
         id="checkout.url-as-returned",
         says="A client sends customers to the address it was given and builds none; its host may be another one.",
         on=(CREATE,),
-        shown_by=_checkouts("test_the_host_of_the_hosted_page_is_that_of_the_environment"),
+        shown_by=_links("test_the_host_of_the_hosted_page_is_that_of_the_environment"),
         kept_by_client=_extension("test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url"),
     ),
     Rule(

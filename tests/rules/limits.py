@@ -35,7 +35,9 @@ RULES = (
         on=(checkouts.CREATE,),
         shown_by=(
             *tests_of("sandbox/test_hosted_page.py")("test_after_15_minutes_without_a_method_the_page_has_expired"),
-            *_checkouts("test_a_method_can_be_picked_until_the_last_second_of_15_minutes"),
+            *tests_of("sandbox/checkouts/test_pages.py")(
+                "test_a_method_can_be_picked_until_the_last_second_of_15_minutes"
+            ),
         ),
     ),
     Rule(
