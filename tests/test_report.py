@@ -1,0 +1,243 @@
+"""The report: what it counts and lists, when it calls for a person, and that a large shop can afford it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import event, text
+
+from flask_paycheckout import Pay, order_paid
+from flask_paycheckout.report import Report, report
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+
+URL = "https://shop.example/paycheckout/webhook"
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop, each_database: str) -> Shop:
+    return open_shop(SQLALCHEMY_DATABASE_URI=each_database)
+
+
+def told(shop: Shop) -> Report:
+    runtime = shop.runtime
+    return report(runtime.engine(), runtime.models, shop.clock(), URL)
+
+
+def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
+    """So many orders are paid, one a minute, each found by reconcile or through its webhook."""
+    first = len(shop.totals)
+    paid = []
+    for number in range(first, first + count):
+        shop.totals[f"m-{number}"] = Pay("12.50", "USD")
+        checkout_id = shop.starts(f"m-{number}")
+        shop.service.says(checkout_id, "completed")
+        if webhooks:
+            shop.runtime.notices.receive(checkout_id)
+        else:
+            shop.reconciles()
+        shop.clock.advance(minutes=1)
+        paid.append(checkout_id)
+    return paid
+
+
+def test_an_empty_shop_needs_nobody(shop: Shop) -> None:
+    found = told(shop)
+    assert set(found.checkouts.values()) == {0}
+    assert not found.needs_a_person
+    assert str(found) == (
+        "Checkouts at 2026-01-01 12:00:00Z: 0 created, 0 pending, 0 paid, 0 held, 0 rejected, 0 abandoned.\n"
+        "Nothing needs a person."
+    )
+
+
+def test_checkouts_are_counted_by_state(shop: Shop) -> None:
+    shop.totals |= {name: Pay("12.50", "USD") for name in ("o-3", "o-4", "o-5", "o-6")}
+    shop.starts("o-1")
+    shop.has_paid("o-2")
+    shop.has_held("o-3")
+    shop.resolves(shop.has_held("o-4"), accept=False)
+    shop.service.says(shop.starts("o-5"), "pending")
+    shop.settles("chk-5")
+    shop.service.says(shop.starts("o-6"), "failed")
+    shop.settles("chk-6")
+    assert told(shop).checkouts == dict.fromkeys(("created", "pending", "paid", "held", "rejected", "abandoned"), 1)
+
+
+def test_held_payments_need_a_person(shop: Shop) -> None:
+    shop.has_held("o-1")
+    shop.clock.advance(minutes=1)
+    shop.has_held("o-2")
+    found = told(shop)
+    assert found.needs_a_person
+    assert [(held.order_id, held.reason) for held in found.held] == [
+        ("o-1", "amount_mismatch"),
+        ("o-2", "amount_mismatch"),
+    ], "the longest first"
+    assert "HELD: 2 payments wait for your decision." in str(found)
+    assert "chk-1 of order o-1: amount_mismatch, since 2026-01-01 12:00:00Z" in str(found)
+
+
+def test_a_receiver_that_fails_needs_a_person(shop: Shop) -> None:
+    def break_down(app: Flask, **facts: Any) -> None:
+        raise RuntimeError("the warehouse\nis closed")
+
+    with order_paid.connected_to(break_down, sender=shop.app):
+        shop.has_paid()
+    shop.starts("o-2")
+    found = told(shop)
+    assert found.needs_a_person
+    assert found.undelivered_count == 1
+    [waiting] = found.undelivered
+    assert (waiting.name, waiting.order_id, waiting.attempts) == ("order_paid", "o-1", 1)
+    assert "tried 1 time: RuntimeError: the warehouse is closed" in str(found)
+    shop.clock.advance(minutes=1)
+    shop.reconciles()
+    assert not told(shop).undelivered
+
+
+def test_an_event_that_nobody_tries_to_deliver_needs_a_person_after_a_while(shop: Shop) -> None:
+    """Stored by a process that died right then; and nobody runs reconcile."""
+    shop.starts()
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(
+            shop.runtime.models.events.update().values(
+                delivered_at=None, attempts=0, next_attempt_at=shop.clock(), lease_until=None
+            )
+        )
+    assert told(shop).undelivered_count == 1
+    assert not told(shop).needs_a_person
+    shop.clock.advance(minutes=5, seconds=1)
+    assert told(shop).stuck == told(shop).undelivered != ()
+
+
+def test_webhooks_that_never_came_are_an_alarm_with_its_remedy(shop: Shop) -> None:
+    pays(shop, 2)
+    assert not told(shop).webhooks_silent, "they may still come"
+    shop.clock.advance(minutes=4)
+    found = told(shop)
+    assert found.webhooks_silent
+    assert found.needs_a_person
+    assert (found.recently_paid, found.unheard_count) == (2, 2)
+    assert {payment.found_by for payment in found.unheard} == {"reconcile"}
+    assert "WEBHOOKS DO NOT ARRIVE" in str(found)
+    assert f"    {URL}\n" in str(found)
+
+
+def test_webhooks_that_do_come_are_no_alarm(shop: Shop) -> None:
+    pays(shop, 3, webhooks=True)
+    shop.clock.advance(minutes=10)
+    found = told(shop)
+    assert (found.recently_paid, found.unheard_count, found.webhooks_silent) == (3, 0, False)
+    assert not found.needs_a_person
+
+
+def test_a_webhook_that_comes_after_the_payment_was_found_counts_too(shop: Shop) -> None:
+    [checkout_id] = pays(shop, 1)
+    shop.runtime.notices.receive(checkout_id)
+    shop.clock.advance(minutes=10)
+    assert not told(shop).needs_a_person
+
+
+def test_a_webhook_lost_now_and_then_is_listed_and_no_alarm(shop: Shop) -> None:
+    pays(shop, 1, webhooks=True)
+    [lost] = pays(shop, 1)
+    shop.clock.advance(minutes=10)
+    found = told(shop)
+    assert [payment.checkout_id for payment in found.unheard] == [lost]
+    assert not found.needs_a_person
+    assert "WITHOUT A WEBHOOK: 1 of the newest 2 paid checkouts." in str(found)
+
+
+def test_webhooks_that_stopped_coming_are_an_alarm_after_five_orders(shop: Shop) -> None:
+    pays(shop, 3, webhooks=True)
+    pays(shop, 4)
+    shop.clock.advance(minutes=10)
+    assert not told(shop).webhooks_silent
+    pays(shop, 1)
+    shop.clock.advance(minutes=10)
+    assert told(shop).webhooks_silent
+    assert "none told of the newest 5 orders" in str(told(shop))
+
+
+def test_reads_that_nobody_does_are_a_backlog(shop: Shop) -> None:
+    shop.starts("o-1")
+    shop.clock.advance(minutes=3)
+    shop.starts("o-2")
+    assert not told(shop).needs_a_person
+    shop.clock.advance(minutes=3)
+    found = told(shop)
+    assert found.needs_a_person
+    assert found.backlog.overdue == 1
+    assert "RECONCILE IS BEHIND: 1 read is overdue, the longest since 2026-01-01 12:00:00Z." in str(found)
+    shop.reconciles()
+    assert told(shop).backlog.overdue == 0
+
+
+def test_programs_are_told_the_same(shop: Shop) -> None:
+    shop.has_held()
+    shop.clock.advance(minutes=6)
+    plain = told(shop).as_dict()
+    assert plain["at"] == "2026-01-01T12:06:00+00:00"
+    assert plain["held"][0]["since"] == "2026-01-01T12:00:00+00:00"
+    assert (plain["needs_a_person"], plain["webhooks_silent"], plain["webhook_url"]) == (True, False, URL)
+
+
+def test_lists_are_bounded_and_say_what_they_leave_out(shop: Shop) -> None:
+    copies(shop, shop.has_held(), 149)
+    found = told(shop)
+    assert (found.checkouts["held"], len(found.held)) == (150, 100)
+    assert "HELD: 150 payments" in str(found)
+    assert "  ... and 50 more\n" in str(found)
+
+
+def copies(shop: Shop, checkout_id: str, count: int) -> None:
+    """More checkouts like this one."""
+    table = shop.runtime.models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        row = dict(connection.execute(table.select().where(table.c.checkout_id == checkout_id)).one()._mapping)
+        row |= {"current_order_id": None, "paid_order_id": None}
+        del row["id"]
+        rows = [row | {"checkout_id": f"copy-{number}", "order_id": f"copy-{number}"} for number in range(count)]
+        connection.execute(table.insert(), rows)
+
+
+def test_no_question_of_the_report_looks_at_every_row(shop: Shop) -> None:
+    """A shop has a million checkouts, most of them long decided."""
+    copies(shop, shop.has_paid(), 5000)
+    shop.has_held("o-2")
+    engine = shop.runtime.engine()
+    with engine.begin() as connection:
+        connection.execute(text("ANALYZE"))
+    if engine.dialect.name == "postgresql":
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            # Counting in an index wants to know which rows everybody sees.
+            connection.execute(text("VACUUM paycheckout_checkout"))
+    plans = [plan for statement, plan in explained(shop) if "paycheckout_checkout" in statement]
+    assert len(plans) == 4
+    for plan in plans:
+        assert "Seq Scan" not in plan, plan
+        assert "SCAN paycheckout_checkout" not in plan.replace("SCAN paycheckout_checkout USING COVERING INDEX", ""), (
+            plan
+        )
+
+
+def explained(shop: Shop) -> list[tuple[str, str]]:
+    """Every statement of the report with the database's plan for it."""
+    engine = shop.runtime.engine()
+    asked: list[tuple[str, Any]] = []
+
+    def note(connection: object, cursor: object, statement: str, parameters: Any, *rest: object) -> None:
+        asked.append((statement, parameters))
+
+    event.listen(engine, "before_cursor_execute", note)
+    told(shop)
+    event.remove(engine, "before_cursor_execute", note)
+    word = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
+    with engine.connect() as connection:
+        return [
+            (statement, "\n".join(str(row) for row in connection.exec_driver_sql(f"{word} {statement}", parameters)))
+            for statement, parameters in asked
+        ]
