@@ -29,14 +29,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"seed {plan.seed}", file=sys.stderr)
     # Every wait in a run is bounded; this is for one that somebody forgot.
     signal.alarm(int(3 * plan.longest))
+    on_terminal = sys.stderr.isatty()
     try:
-        result = run(plan, _bar() if sys.stderr.isatty() else lambda stage, share: None, options.keep)
+        result = run(plan, _bar() if on_terminal else lambda stage, share: None, options.keep)
     except Hung as hung:
         print(f"\n{hung}; seed {plan.seed}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nended early; nothing was checked", file=sys.stderr)
         return 130
+    if on_terminal:
+        print(file=sys.stderr)
     print(as_json(result) if options.json else as_table(result))
     return 1 if result.violations else 0
 

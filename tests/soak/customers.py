@@ -111,7 +111,7 @@ class Customer:
         page = yield from self._presses_pay()
         yield self._some(5, 14 * _MINUTE)
         self._pick(page)
-        yield self._some(16 * _MINUTE, 30 * _MINUTE)
+        yield self._some(16 * _MINUTE, 24 * _MINUTE)
         self._pay(page)
         yield from self._looks(1)
 
