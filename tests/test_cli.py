@@ -114,6 +114,17 @@ def test_resolve_decides(shop: Shop, flag: str, status: str) -> None:
     assert (ran.exit_code, ran.output) == (0, f"checkout chk-1 of order o-1 is {status}\n")
 
 
+def test_resolve_tells_programs_what_came_of_it(shop: Shop) -> None:
+    shop.has_held()
+    ran = runs(shop, "resolve", "chk-1", "--accept", "--by", "Ada", "--why", "the customer called", "--json")
+    assert json.loads(ran.stdout) == {
+        "checkout_id": "chk-1",
+        "order_id": "o-1",
+        "status": "paid",
+        "reason": "amount_mismatch",
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "said"),
     [
@@ -135,6 +146,27 @@ def test_resolve_refuses_with_a_sentence(shop: Shop, arguments: list[str], exit_
     assert shop.attempt("chk-1").status == "held"
 
 
+def test_report_exits_with_0_while_nothing_needs_a_person(shop: Shop) -> None:
+    shop.has_paid()
+    ran = runs(shop, "report")
+    assert (ran.exit_code, ran.output.splitlines()[-1]) == (0, "Nothing needs a person.")
+
+
+def test_report_exits_with_1_when_something_does(shop: Shop) -> None:
+    shop.has_held()
+    assert runs(shop, "report").exit_code == 1
+    ran = runs(shop, "report", "--json")
+    assert (ran.exit_code, json.loads(ran.stdout)["checkouts"]["held"]) == (1, 1)
+
+
+def test_report_says_which_address_to_register(shop: Shop) -> None:
+    shop.has_paid()
+    shop.clock.advance(minutes=6)
+    ran = runs(shop, "report")
+    assert ran.exit_code == 1
+    assert "    https://<the shop's address>/paycheckout/webhook\n" in ran.output
+
+
 def test_sandbox_reaches_the_sandboxs_own_help(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     ran = runs(shop, "sandbox", "--help")
     assert ran.exit_code == 0
@@ -153,3 +185,11 @@ def test_every_command_has_a_line_of_help(shop: Shop) -> None:
         command = cli.paycheckout.get_command(context, name)
         assert command is not None
         assert command.get_short_help_str(), name
+
+
+@pytest.mark.parametrize("name", ["reconcile", "show", "resolve", "report", "doctor"])
+def test_help_tells_the_exit_codes(shop: Shop, name: str) -> None:
+    ran = runs(shop, name, "--help")
+    assert ran.exit_code == 0
+    assert "Exit code 0" in ran.output
+    assert "..." not in ran.output.split("Commands:")[0], "every sentence is whole"
