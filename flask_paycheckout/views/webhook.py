@@ -32,9 +32,13 @@ def webhook(secret: str | None = None) -> Response:
     expected = runtime().settings.webhook_secret
     if expected is not None and not hmac.compare_digest((secret or "").encode(), expected.encode()):
         abort(404)
-    request.max_content_length = _MAX_BODY
+    # One byte more than may be: a body that is sent without its length is silently cut off at the limit.
+    request.max_content_length = _MAX_BODY + 1
+    body = request.get_data(cache=False)
+    if len(body) > _MAX_BODY:
+        abort(413)
     try:
-        notice = _decode(request.get_data(cache=False))
+        notice = _decode(body)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return _answer(400, error="send a JSON object with a string orderId")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -212,3 +213,12 @@ def test_with_a_secret_only_its_path_is_served(open_shop: OpenShop, path: str, s
 def test_without_a_secret_the_longer_path_is_not_served(shop: Shop) -> None:
     """One registered address, and no second one that a guess could find."""
     assert shop.browser.post(f"{PATH}/anything", **hook()).status_code == 404
+
+
+@pytest.mark.parametrize(("more", "status"), [(0, 200), (1, 413), (100_000, 413)])
+def test_a_body_without_a_length_is_a_413_as_well(shop: Shop, more: int, status: int) -> None:
+    """What lies behind the limit must not be cut off and the rest believed: here, blanks behind a whole object."""
+    body = b'{"orderId": "chk-1"}'.ljust(64 * 1024 + more)
+    environ = {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"}
+    answer = shop.browser.post(PATH, input_stream=BytesIO(body), environ_overrides=environ)
+    assert answer.status_code == status

@@ -1,0 +1,284 @@
+"""Hostile posts to a webhook, drawn by chance: each with the answer that it must get, whoever's id it names."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+__all__ = ["CARRIERS", "RUBBISH", "Post", "draw"]
+
+MOST = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Post:
+    """One request: its body, its headers by their WSGI names, and the HTTP status it must be answered with.
+
+    :ivar chunked: sent without a length; the server hands on a body that ends by itself.
+    """
+
+    kind: str
+    body: bytes
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    chunked: bool = False
+
+    def __repr__(self) -> str:
+        return f"{self.kind} ({len(self.body)} bytes, {self.headers}): {self.body[:200]!r}"
+
+
+def _plain(chance: Random, order_id: str) -> Post:
+    return Post("plain", _json({"orderId": order_id}), 200)
+
+
+def _claims(chance: Random, order_id: str) -> Post:
+    """Everything that a shop might wrongly believe."""
+    claimed = {"orderId": order_id, "depositId": order_id, "status": "completed", "inputAmount": 12.5, "paid": True}
+    return Post("claims", _json({**claimed, "data": claimed, "statusCode": 200}), 200)
+
+
+def _nested_claims(chance: Random, order_id: str) -> Post:
+    inner = f'{{"orderId":"{"x" * 10}","status":"completed"}}'
+    return Post("nested claims", b'{"data":' + inner.encode() + b',"orderId":' + _json(order_id) + b"}", 200)
+
+
+def _content_type(chance: Random, order_id: str) -> Post:
+    kinds = [
+        "",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "multipart/form-data; boundary=",
+        "application/json; charset=utf-16",
+        "nonsense",
+        "a" * 5000,
+        "application/json\u00ff",
+        "text/html; charset=\u00e9",
+    ]
+    return Post("content type", _json({"orderId": order_id}), 200, {"CONTENT_TYPE": chance.choice(kinds)})
+
+
+def _false_encoding(chance: Random, order_id: str) -> Post:
+    coding = chance.choice(["gzip", "br", "identity", "deflate, gzip", "x" * 2000])
+    return Post("false encoding", _json({"orderId": order_id}), 200, {"HTTP_CONTENT_ENCODING": coding})
+
+
+def _odd_headers(chance: Random, order_id: str) -> Post:
+    odd = {
+        "HTTP_ORIGIN": "https://evil.example",
+        "HTTP_X_FORWARDED_FOR": "127.0.0.1",
+        "HTTP_COOKIE": "session=" + "x" * 3000 + "; a=\x01",
+        "HTTP_AUTHORIZATION": "Basic \u00ff\u00fe",
+        "HTTP_ACCEPT": "*/*;q=nan",
+        "HTTP_IF_NONE_MATCH": "*",
+        "HTTP_RANGE": "bytes=0-0",
+        "HTTP_X_HTTP_METHOD_OVERRIDE": "DELETE",
+        "QUERY_STRING": "orderId=" + "%ff" * 500,
+    }
+    name = chance.choice(list(odd))
+    return Post("odd header", _json({"orderId": order_id}), 200, {name: odd[name]})
+
+
+def _escaped(chance: Random, order_id: str) -> Post:
+    escaped = "".join(f"\\u{ord(sign):04x}" for sign in order_id if ord(sign) < 0x10000)
+    return Post("escaped", b' \n{"\\u006frderId" :\t"' + escaped.encode() + b'" }\r\n', 200)
+
+
+def _twice(chance: Random, order_id: str) -> Post:
+    return Post("named twice", b'{"orderId":"nobody","orderId":' + _json(order_id) + b"}", 200)
+
+
+def _huge_number(chance: Random, order_id: str) -> Post:
+    number = chance.choice([b"1e400", b"-1e-400", b"9" * 50_000, b"1e" + b"9" * 30, b"0." + b"3" * 50_000])
+    return Post("huge number", b'{"n":' + number + b',"orderId":' + _json(order_id) + b"}", 200)
+
+
+def _padded(chance: Random, order_id: str) -> Post:
+    """As large as may be, to the byte."""
+    body = _json({"orderId": order_id, "x": ""})
+    return Post("padded", body[:-2] + b"x" * (MOST - len(body)) + body[-2:], 200)
+
+
+def _many_members(chance: Random, order_id: str) -> Post:
+    members = b",".join(b'"k%d":null' % number for number in range(3000))
+    return Post("many members", b"{" + members + b',"orderId":' + _json(order_id) + b"}", 200)
+
+
+def _chunked(chance: Random, order_id: str) -> Post:
+    return Post("chunked", _json({"orderId": order_id}), 200, chunked=True)
+
+
+#: Posts that are well made and name an id.
+CARRIERS: tuple[Callable[[Random, str], Post], ...] = (
+    _plain,
+    _claims,
+    _nested_claims,
+    _content_type,
+    _false_encoding,
+    _odd_headers,
+    _escaped,
+    _twice,
+    _huge_number,
+    _padded,
+    _many_members,
+    _chunked,
+)
+
+
+def _wrong_type(chance: Random) -> Post:
+    wrong = [None, 7, 1.5, True, [], ["chk-1"], {}, {"orderId": "chk-1"}, [[["chk-1"]]]]
+    return Post("wrong type", _json({"orderId": chance.choice(wrong)}), 400)
+
+
+def _no_object(chance: Random) -> Post:
+    wrong = [b"", b"null", b"true", b"7", b'"chk-1"', b"[]", b'[{"orderId":"chk-1"}]', b"{}", b"orderId=chk-1", b"<a/>"]
+    return Post("no object", chance.choice(wrong), 400)
+
+
+def _other_name(chance: Random) -> Post:
+    name = chance.choice(["orderid", "OrderId", "order_id", "orderId ", "\u043erderId", "orderId\x00", "__proto__"])
+    return Post("other name", _json({name: "chk-1"}), 400)
+
+
+def _deep(chance: Random) -> Post:
+    depth = chance.choice([1_500, 5_000, 20_000, 30_000])
+    opening, closing = chance.choice([(b"[", b"]"), (b'{"a":', b"}")])
+    deep = (opening * depth + b"1" + closing * depth)[: MOST - 100]
+    return Post(
+        "deep", chance.choice([deep, b'{"x":' + deep + b',"orderId":7}', opening * (MOST // len(opening))]), 400
+    )
+
+
+def _bad_text(chance: Random) -> Post:
+    bad = [
+        b"\xff\xfe",
+        b"\xc0\xaf",
+        b"\xed\xa0\x80",
+        b"\x80",
+        b"\\ud800",
+        b"\\udc00\\ud800",
+        b"\\x41",
+        b"\\u12",
+        b"\n",
+        b"\x00",
+    ]
+    return Post("bad text", b'{"orderId":"chk' + chance.choice(bad) + b'"}', 400)
+
+
+def _torn(chance: Random) -> Post:
+    body = _json({"orderId": "chk-1", "x": [1, 2, {"y": "z"}]})
+    cut = chance.randrange(len(body) - 1)
+    return Post("torn", chance.choice([body[:cut], body + b"}", body + b"\x00", b"\xef\xbb\xbf" + body, body * 2]), 400)
+
+
+def _packed(chance: Random) -> Post:
+    """A gigabyte of blanks when unpacked, which nobody does."""
+    body = _json({"orderId": "chk-1"}) + b" " * 100_000
+    coding, packed = chance.choice([("gzip", gzip.compress(body)), ("deflate", zlib.compress(body))])
+    return Post("packed", packed, 400, {"HTTP_CONTENT_ENCODING": coding})
+
+
+def _other_charset(chance: Random) -> Post:
+    charset = chance.choice(["utf-16", "utf-32", "utf-16-be"])
+    return Post("other charset", '{"orderId": "chk-1"}'.encode(charset), 400)
+
+
+def _noise(chance: Random) -> Post:
+    # Something that is never a JSON object comes first.
+    return Post("noise", b"\x00" + chance.randbytes(chance.choice([1, 50, 5_000])), 400)
+
+
+def _too_large(chance: Random) -> Post:
+    body = b'{"orderId":"chk-1","x":"' + b"x" * (MOST + chance.choice([0, 1, 100_000])) + b'"}'
+    return Post("too large", body, 413, chunked=chance.random() < 0.3)
+
+
+def _odd_length(chance: Random) -> Post:
+    """No length that a body could have: nothing is read."""
+    length = chance.choice(["-1", "abc", "1.5", "", "0", "\u0661"])
+    return Post("odd length", _json({"orderId": "chk-1"}), 400, {"CONTENT_LENGTH": length})
+
+
+def _short(chance: Random) -> Post:
+    """The sender hangs up before the body is whole."""
+    body = _json({"orderId": "chk-1"})
+    return Post("short", body, 400, {"CONTENT_LENGTH": str(len(body) + chance.choice([1, 1000]))})
+
+
+def _claimed_large(chance: Random) -> Post:
+    return Post(
+        "claimed large", _json({"orderId": "chk-1"}), 413, {"CONTENT_LENGTH": chance.choice(["70000", "9" * 18])}
+    )
+
+
+#: Posts that name no id, or cannot be read.
+RUBBISH: tuple[Callable[[Random], Post], ...] = (
+    _wrong_type,
+    _no_object,
+    _other_name,
+    _deep,
+    _bad_text,
+    _torn,
+    _packed,
+    _other_charset,
+    _noise,
+    _too_large,
+    _odd_length,
+    _short,
+    _claimed_large,
+)
+
+
+def _strange_id(chance: Random, known: str) -> str:
+    strange = [
+        known.upper(),
+        f"{known} ",
+        f"{known}\x00",
+        f" {known}",
+        f"{known}/",
+        f"./{known}",
+        f"../deposit/{known}",
+        f"{known}?x=1",
+        f"{known}%00",
+        f"{known}\u200b",
+        known[:-1],
+        known[::-1],
+        "",
+        ".",
+        "..",
+        "../../etc/passwd",
+        "..%2f..%2f",
+        "\x00",
+        "\r\nX-Evil: 1",
+        "' OR 1=1 --",
+        '"; DROP TABLE paycheckout_checkout; --',
+        "%s%s%n",
+        "{{7*7}}",
+        "${jndi:ldap://x}",
+        "x" * 255,
+        "x" * 256,
+        "x" * 60_000,
+        "\U0001f600",
+        "日本",
+        "\u202e",
+        "\x7f",
+        "NULL",
+        "o-1",
+    ]
+    return chance.choice([*strange, f"unknown-{chance.randrange(10**9)}", f"{chance.getrandbits(96):024x}"])
+
+
+def draw(chance: Random, known: str) -> Post:
+    """A post of any kind about no checkout that is known, though `known` may stand in it in disguise."""
+    if chance.random() < 0.5:
+        return chance.choice(RUBBISH)(chance)
+    post = chance.choice(CARRIERS)(chance, _strange_id(chance, known))
+    return post if len(post.body) <= MOST else _too_large(chance)
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode()

@@ -1,0 +1,125 @@
+"""Ten thousand hostile posts to the webhook change nothing, cost no read, break nothing, and learn nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import Pay
+from tests.chance import seed_of, soak_count, stream
+from tests.conftest import OpenShop
+from tests.hostile.door import Answer, knock
+from tests.hostile.posts import CARRIERS, RUBBISH, draw
+from tests.scripted import Shop
+
+EVERY_CHANGE = 10_000
+SOAK = 1_000_000
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Shop:
+    """A shop with an order in each state: open and abandoned ones can still be read, the others are decided."""
+    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example")
+    shop.totals |= {f"o-{number}": Pay("12.50", "USD") for number in range(1, 6)}
+    shop.has_paid("o-2")
+    shop.has_held("o-3")
+    shop.resolves(shop.has_held("o-4"), accept=False)
+    abandoned = shop.starts("o-5")
+    shop.service.says(abandoned, "failed")
+    assert shop.settles(abandoned).status == "abandoned"
+    shop.starts("o-1")
+    shop.service.reads.clear()
+    return shop
+
+
+def known(shop: Shop, order_id: str = "o-1") -> str:
+    return str(shop.attempts(order_id)[0].checkout_id)
+
+
+def tables(shop: Shop) -> Any:
+    """Every row of both tables."""
+    with shop.app.app_context(), shop.db.engine.connect() as connection:
+        names = ("paycheckout_checkout", "paycheckout_event")
+        return [connection.exec_driver_sql(f"SELECT * FROM {name} ORDER BY id").all() for name in names]  # noqa: S608
+
+
+def attack(shop: Shop, seed: int, count: int) -> None:
+    chance = stream(seed, "hostile posts")
+    before, own = tables(shop), known(shop)
+    answers: dict[tuple[int, str], Answer] = {}
+    for number in range(count):
+        post = draw(chance, own)
+        answer = knock(shop.app, post)
+        assert answer.status == post.status, f"{answer} to {post}, with --randomly-seed={seed}"
+        # One answer for each status; hanging up half-way is answered by the framework.
+        group = (answer.status, post.kind if post.kind == "short" else "")
+        assert answer == answers.setdefault(group, answer), f"{post}, with --randomly-seed={seed}"
+        if number % 1000 == 0:
+            assert tables(shop) == before, f"with --randomly-seed={seed}"
+    assert tables(shop) == before, f"with --randomly-seed={seed}"
+    assert shop.service.reads == []
+
+
+def test_hostile_posts_change_nothing(shop: Shop, pytestconfig: pytest.Config) -> None:
+    attack(shop, seed_of(pytestconfig), EVERY_CHANGE)
+
+
+def resident_kib() -> int:
+    """Memory of this process that is in use now."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1])
+
+
+@pytest.mark.soak
+def test_a_million_hostile_posts_leave_the_memory_flat(shop: Shop, pytestconfig: pytest.Config) -> None:
+    seed, count = seed_of(pytestconfig), soak_count(SOAK)
+    attack(shop, seed, count // 10)
+    warm = resident_kib()
+    for part in range(1, 10):
+        attack(shop, seed + part, count // 10)
+    assert resident_kib() - warm < 16 * 1024
+
+
+@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda carrier: carrier.__name__.strip("_"))
+def test_the_answer_does_not_tell_whether_an_id_is_known(shop: Shop, carrier: Any, pytestconfig: pytest.Config) -> None:
+    seed = seed_of(pytestconfig)
+    ids = ["nobody-knows-this", "x" * 300, *(known(shop, f"o-{number}") for number in range(1, 6))]
+    answers = {knock(shop.app, carrier(stream(seed, "carrier"), one)) for one in ids}
+    assert len(answers) == 1, answers
+
+
+def test_an_open_checkout_is_read_once_per_cool_down_however_it_is_named(
+    shop: Shop, pytestconfig: pytest.Config
+) -> None:
+    chance, own = stream(seed_of(pytestconfig), "cool-down"), known(shop)
+    events = tables(shop)[1]
+    for _ in range(20):
+        for _ in range(25):
+            assert knock(shop.app, chance.choice(CARRIERS)(chance, own)).status == 200
+        shop.clock.advance(seconds=5)
+    assert Counter(shop.service.reads) == {own: 20}
+    assert (shop.attempt(own).status, tables(shop)[1]) == ("created", events)
+
+
+@pytest.mark.parametrize("order_id", ["o-2", "o-3", "o-4"], ids=["paid", "held", "rejected"])
+def test_a_decided_checkout_is_never_read_and_only_its_first_webhook_is_counted(
+    shop: Shop, order_id: str, pytestconfig: pytest.Config
+) -> None:
+    chance, own = stream(seed_of(pytestconfig), order_id), known(shop, order_id)
+    status, events = shop.attempt(own).status, tables(shop)[1]
+    knock(shop.app, CARRIERS[0](chance, own))
+    before = tables(shop)
+    assert (shop.attempt(own).status, before[1]) == (status, events)
+    for _ in range(200):
+        assert knock(shop.app, chance.choice(CARRIERS)(chance, own)).status == 200
+        shop.clock.advance(seconds=5)
+    assert (shop.service.reads, tables(shop)) == ([], before)
+
+
+def test_the_posts_hold_every_kind(pytestconfig: pytest.Config) -> None:
+    chance = stream(seed_of(pytestconfig), "kinds")
+    kinds = {draw(chance, "chk-1").kind for _ in range(5000)}
+    assert len(kinds) == len(CARRIERS) + len(RUBBISH)
