@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -232,12 +233,15 @@ class _Stage:
         found = [*self._hung]
         if (len(record["orders"]), self.killer.count) != (self._plan.orders, self._plan.kills):
             found.append(f"{len(record['orders'])} orders were placed, {self.killer.count} processes were killed")
+        shot = sum(end["code"] == -signal.SIGKILL for end in looked["ended"])
+        if shot != self.killer.count:
+            found.append(f"{shot} processes died of SIGKILL, and {self.killer.count} were killed")
         found += [f"{type(failure).__name__}: {failure}" for failure in self.crowd.failures]
         found += self._town.strange
         found += [
             f"{end['name']} ended by itself, code {end['code']}"
             for end in looked["ended"]
-            if end["code"] != -9 and end["name"] != "tables"
+            if end["code"] != -signal.SIGKILL and end["name"] != "tables"
         ]
         missing = {"sandbox", *WEB, *RECONCILE} - set(looked["running"].values())
         found += [f"{name} does not run at the end" for name in sorted(missing)]
