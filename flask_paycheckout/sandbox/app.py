@@ -116,7 +116,7 @@ def _assemble(world: World, database: str, beginning: Beginning) -> Flask:
     with app.app_context():
         tune_engine(db.engine)
         try:
-            with transaction() as session:
+            with transaction(alone=True) as session:
                 prepare(session, world, beginning, is_new=not world.shared_database)
         finally:
             if world.shared_database:

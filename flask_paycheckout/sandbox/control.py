@@ -70,7 +70,7 @@ def check_caller() -> None:
 @control.post("/reset")
 def reset() -> Response:
     """Back to the start state; unknowns, control token and seed stay as the sandbox was started."""
-    with transaction() as session:
+    with transaction(alone=True) as session:
         reset_world(session, world())
     return _answer({"reset": True})
 

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import CursorResult, DateTime, Dialect, Engine, String, UpdateBase, event, text
+from sqlalchemy import Connection, CursorResult, DateTime, Dialect, Engine, String, UpdateBase, event
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -32,7 +32,8 @@ _MEMORY = "sqlite:///file:/sandbox?mode=memory&uri=true"
 _BUSY_SECONDS = 30
 _CONNECT_SECONDS = 10
 # Any number will do, as long as every sandbox process takes the same.
-_PREPARING = 790_112
+_WORLD = 790_112
+_ALONE = "sandbox_alone"
 
 
 class ExactDecimal(TypeDecorator[Decimal]):
@@ -118,10 +119,16 @@ def _with_psycopg(url: URL) -> URL:
 
 
 def tune_engine(engine: Engine) -> None:
-    """SQLite: write-ahead log, and transactions that take the write lock at once instead of failing midway."""
+    """Let one transaction be alone with the world where it has to be; the others wait instead of failing midway.
+
+    SQLite: write-ahead log, and every transaction takes the write lock at once. PostgreSQL: all share a lock that the
+    one which wants to be alone takes for itself.
+    """
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_immediate)
+    if engine.dialect.name == "postgresql":
+        event.listen(engine, "begin", _share_the_world)
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
@@ -135,11 +142,21 @@ def _begin_immediate(connection: Any) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
+def _share_the_world(connection: Connection) -> None:
+    lock = "pg_advisory_xact_lock" if connection.get_execution_options().get(_ALONE) else "pg_advisory_xact_lock_shared"
+    connection.exec_driver_sql(f"SELECT {lock}({_WORLD})")
+
+
 @contextmanager
-def transaction() -> Iterator[Session]:
-    """One transaction of the current application, committed at the end; its connection is free again after it."""
+def transaction(*, alone: bool = False) -> Iterator[Session]:
+    """One transaction of the current application, committed at the end; its connection is free again after it.
+
+    :param alone: no other transaction runs at the same time, in any process: for what changes all tables.
+    """
     session = db.session()
     try:
+        if alone:
+            session.connection(execution_options={_ALONE: True})
         yield session
         session.commit()
     except BaseException:
@@ -171,12 +188,6 @@ def _sqlite_schema() -> tuple[str, ...]:
     ]
     dialect = SQLiteDialect()
     return tuple(str(statement.compile(dialect=dialect)) for statement in making)
-
-
-def wait_for_other_processes(session: Session) -> None:
-    """Let only one process at a time make tables; SQLite's own lock does that already."""
-    if session.get_bind().dialect.name == "postgresql":
-        session.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _PREPARING})
 
 
 def rows_changed(session: Session, statement: UpdateBase) -> int:

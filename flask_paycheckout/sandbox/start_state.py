@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.accounts import add_start_account
 from flask_paycheckout.sandbox.auth.start_user import add_start_user
-from flask_paycheckout.sandbox.database import Table, make_tables, wait_for_other_processes
+from flask_paycheckout.sandbox.database import Table, make_tables
 from flask_paycheckout.sandbox.payment_methods import add_start_methods
 from flask_paycheckout.sandbox.recipients.start_recipients import add_start_recipients
 from flask_paycheckout.sandbox.settings import WorldSettings
@@ -26,8 +26,9 @@ class Beginning:
 
 
 def prepare(session: Session, world: World, beginning: Beginning, *, is_new: bool) -> None:
-    """Make the tables and the start state, unless an earlier run left a world in this database."""
-    wait_for_other_processes(session)
+    """Make the tables and the start state, unless an earlier run left a world in this database. In a transaction
+    that is alone, since another process may be about to do the same.
+    """
     make_tables(session, is_new=is_new)
     settings = None if is_new else session.execute(select(WorldSettings)).scalar_one_or_none()
     if settings is None:
@@ -39,7 +40,7 @@ def prepare(session: Session, world: World, beginning: Beginning, *, is_new: boo
 
 
 def reset_world(session: Session, world: World) -> None:
-    """Forget everything that happened since the start."""
+    """Forget everything that happened since the start. In a transaction that is alone."""
     settings = session.execute(select(WorldSettings)).scalar_one()
     beginning = Beginning(settings.seed, settings.first_webhook_url)
     for table in reversed(Table.metadata.sorted_tables):

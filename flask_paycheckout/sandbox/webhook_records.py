@@ -18,7 +18,7 @@ MOST_SHOWN = 1000
 def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int = MOST_SHOWN) -> list[dict[str, Any]]:
     """In the order of their making, the last thousand or fewer."""
     rows = session.execute(
-        select(Webhook).where(*conditions).order_by(Webhook.created_at.desc(), Webhook.id).limit(limit)
+        select(Webhook).where(*conditions).order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(limit)
     )
     webhooks = list(reversed(rows.scalars().all()))
     attempts = _attempts_of(session, [webhook.id for webhook in webhooks])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ForeignKey, String, Text, or_, select, update
+from sqlalchemy import ForeignKey, Index, String, Text, or_, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.database import Table, rows_changed, transaction
@@ -48,15 +48,22 @@ class Webhook(Table):
     id: Mapped[str] = mapped_column(String(24), primary_key=True)
     order_id: Mapped[str] = mapped_column(String(24), index=True)
     payload: Mapped[str] = mapped_column(Text)
-    state: Mapped[str] = mapped_column(String(20), index=True)
+    state: Mapped[str] = mapped_column(String(20))
     copies: Mapped[int]
     """How often it is sent each time: twice under the fault `duplicate`."""
     held: Mapped[bool]
     """Waits until another one was sent."""
     attempts: Mapped[int]
     created_at: Mapped[datetime]
-    due_at: Mapped[datetime] = mapped_column(index=True)
+    due_at: Mapped[datetime]
     claimed_until: Mapped[datetime | None]
+
+    __table_args__ = (
+        Index("webhook_due", "state", "due_at", "created_at"),
+        Index("webhook_held", "held", "state"),
+        Index("webhook_by_creation", "created_at", "id"),
+        Index("webhook_by_state", "state", "created_at", "id"),
+    )
 
 
 class WebhookAttempt(Table):
@@ -158,7 +165,9 @@ def _claim_next() -> Parcel | None:
             return None
         oldest = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.created_at).limit(_MOST_LOOKED_AT)
         for webhook in session.execute(oldest).scalars():
-            claim = update(Webhook).where(Webhook.id == webhook.id, *due).values(claimed_until=real + _LEASE)
+            claim = update(Webhook).where(Webhook.id == webhook.id, *due)
+            # One that is on its way waits for no other any more: two senders would wait for each other's rows.
+            claim = claim.values(claimed_until=real + _LEASE, held=False)
             if rows_changed(session, claim):
                 return Parcel(webhook.id, url, webhook.payload.encode(), webhook.copies)
     return None
@@ -174,21 +183,21 @@ def _send(parcel: Parcel) -> Answer:
 
 def _record(parcel: Parcel, answers: list[Answer]) -> None:
     with transaction() as session:
-        for answer in answers:
-            session.add(
-                WebhookAttempt(
-                    webhook_id=parcel.id,
-                    url=parcel.url,
-                    sent_at=answer.at,
-                    answer_status=answer.status,
-                    error=answer.error,
-                )
-            )
-        webhook = session.get_one(Webhook, parcel.id)
+        webhook = session.get(Webhook, parcel.id)
+        if webhook is None:
+            # The world was reset while it was on its way.
+            return
+        session.add_all(_attempt(parcel, answer) for answer in answers)
         webhook.claimed_until = None
         webhook.attempts += 1
         _decide_next(webhook, accepted=any(answer.accepted for answer in answers))
-        _release_held(session, parcel.id)
+        _release_held(session)
+
+
+def _attempt(parcel: Parcel, answer: Answer) -> WebhookAttempt:
+    return WebhookAttempt(
+        webhook_id=parcel.id, url=parcel.url, sent_at=answer.at, answer_status=answer.status, error=answer.error
+    )
 
 
 def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
@@ -201,11 +210,9 @@ def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
         webhook.state = FAILED
 
 
-def _release_held(session: Session, sent_id: str) -> None:
+def _release_held(session: Session) -> None:
     """What was held back for another one to overtake it is due now."""
     rows_changed(
         session,
-        update(Webhook)
-        .where(Webhook.held, Webhook.state == WAITING, Webhook.id != sent_id)
-        .values(held=False, due_at=world().clock.now()),
+        update(Webhook).where(Webhook.held, Webhook.state == WAITING).values(held=False, due_at=world().clock.now()),
     )

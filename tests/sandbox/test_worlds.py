@@ -12,9 +12,11 @@ from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
+from flask_paycheckout.sandbox.due import run_due
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 
 THREADS = 8
+EXPIRING = {"deposit_after_expiry": "expired"}
 
 
 def world_on(database: str, receiver: Receiver | None = None, seed: int | None = 3) -> Flask:
@@ -118,6 +120,29 @@ def test_processes_on_one_database_share_one_world(tmp_path: Path) -> None:
     assert Merchant(other).asks_checkout(inputCurrency="USD", inputAmount=5).code == 500
     assert (sandbox_clock(other)() - sandbox_clock(one)()).total_seconds() < 5
     assert Tester(other).pays(Merchant(one).makes_checkout())["status"] == "completed"
+
+
+def test_what_falls_due_goes_by_the_clock_that_another_process_set_back(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'world.db'}"
+    one, other = (create_sandbox(database=url, control_token=CONTROL_TOKEN, unknowns=EXPIRING) for _ in range(2))
+    Tester(one).advances(hours=50)
+    Tester(other).does("GET", "clock")
+    Tester(one).does("POST", "reset")
+    checkout = Merchant(one).makes_checkout()
+    Tester(one).picks(checkout)
+    with other.app_context():
+        run_due()
+    assert Merchant(one).reads_deposit(checkout).data["status"] == "pending"
+
+
+def test_a_reset_while_a_webhook_is_on_its_way_breaks_nothing(database: str) -> None:
+    receiver = Receiver()
+    app = world_on(database, receiver)
+    checkout = Merchant(app).makes_checkout()
+    receiver.reacts = lambda payload: Tester(app).does("POST", "reset")
+    Tester(app).pays(checkout)
+    assert receiver.order_ids == [checkout]
+    assert Tester(app).webhooks() == []
 
 
 def at_once(*jobs: object) -> None:

@@ -23,6 +23,6 @@ def ask_to_reset() -> Response:
 
 @inspector.post("/inspector/reset")
 def reset() -> AnyResponse:
-    with transaction() as session:
+    with transaction(alone=True) as session:
         reset_world(session, world())
     return lead_back("show_overview", "reset")

@@ -1,0 +1,178 @@
+"""Several processes on one PostgreSQL are one sandbox, whichever of them one talks to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from functools import partial
+from itertools import cycle
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.postgres import empty_database
+from tests.sandbox.actors import Answer, Merchant, Tester
+from tests.sandbox.auth.visitors import Visitor
+from tests.sandbox.disbursements.payers import WALLET, Payer
+from tests.sandbox.stations import Shop, commands, gunicorn
+
+# The processes are started once for all of these tests.
+pytestmark = pytest.mark.xdist_group("sandbox-processes")
+
+HANDS = 8
+SENT = {"receiverWalletAddress": WALLET, "amount": 5, "reference": "r"}
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Shop]:
+    with Shop().listening() as listening:
+        yield listening
+
+
+@pytest.fixture(scope="module", params=["commands", "gunicorn"])
+def running(request: pytest.FixtureRequest, postgres_server: str, shop: Shop) -> Iterator[list[Flask]]:
+    """Two commands, or three workers of one server, started at once on an empty database."""
+    start = partial(commands, 2) if request.param == "commands" else partial(gunicorn, 3)
+    with empty_database(postgres_server) as address, start(address, shop.url) as found:
+        yield found
+
+
+@pytest.fixture
+def stations(running: list[Flask], shop: Shop) -> list[Flask]:
+    """The same in the start state."""
+    Tester(running[0]).does("POST", "reset")
+    shop.forgets()
+    return running
+
+
+def many_hands(job: Callable[[Flask], Any], stations: list[Flask], times: int) -> list[Any]:
+    """Do it that often, at several stations at the same time."""
+    with ThreadPoolExecutor(HANDS) as hands:
+        jobs = [hands.submit(job, where) for where, _ in zip(cycle(stations), range(times), strict=False)]
+        return [done.result() for done in jobs]
+
+
+def test_a_checkout_made_here_is_picked_there_and_paid_here(stations: list[Flask], shop: Shop) -> None:
+    here, there = stations[0], stations[-1]
+    checkout = Merchant(here).makes_checkout()
+    assert Tester(there).picks(checkout, "us_qr")["status"] == "pending"
+    assert Tester(here).pays(checkout)["status"] == "completed"
+    assert {Merchant(where).reads_deposit(checkout).data["status"] for where in stations} == {"completed"}
+    assert shop.order_ids == [checkout]
+
+
+def test_the_clock_is_one(stations: list[Flask]) -> None:
+    Tester(stations[0]).advances(hours=2)
+    times = many_hands(lambda where: Tester(where).does("GET", "clock"), stations, 12)
+    assert {time["offsetSeconds"] for time in times} == {7200}
+    moments = [datetime.fromisoformat(time["now"]) for time in times]
+    assert (max(moments) - min(moments)).total_seconds() < 60
+
+
+def test_time_is_not_lost_when_it_is_moved_everywhere_at_once(stations: list[Flask]) -> None:
+    many_hands(lambda where: Tester(where).advances(seconds=10), stations, 24)
+    assert Tester(stations[-1]).does("GET", "clock")["offsetSeconds"] == 240
+
+
+def test_a_fault_strikes_as_often_as_ordered_over_all_processes(stations: list[Flask]) -> None:
+    Tester(stations[0]).orders_fault("POST /v1/checkout", "error", times=17)
+
+    def ask(where: Flask) -> Answer:
+        return Merchant(where).asks_checkout(inputCurrency="USD", inputAmount=5)
+
+    codes = [answer.code for answer in many_hands(ask, stations, 60)]
+    assert sorted(codes) == [200] * 43 + [500] * 17
+    assert Tester(stations[-1]).does("GET", "faults") == []
+
+
+def test_ids_are_given_once(stations: list[Flask]) -> None:
+    ids = many_hands(lambda where: Merchant(where).makes_checkout(), stations, 48)
+    assert len(set(ids)) == 48
+
+
+def test_every_webhook_is_sent_once_though_all_processes_send_what_is_due(stations: list[Flask], shop: Shop) -> None:
+    count = 40
+    Tester(stations[0]).orders_fault("webhook", "delay", seconds=600, times=count)
+
+    def pay(where: Flask) -> str:
+        checkout = Merchant(where).makes_checkout()
+        Tester(where).pays(checkout)
+        return checkout
+
+    paid = many_hands(pay, stations, count)
+    assert shop.order_ids == []
+    many_hands(lambda where: Tester(where).advances(seconds=601), stations, HANDS)
+    assert sorted(shop.order_ids) == sorted(paid)
+    states = [(webhook["state"], len(webhook["attempts"])) for webhook in Tester(stations[-1]).webhooks()]
+    assert states == [("delivered", 1)] * count
+
+
+def test_webhooks_held_back_for_each_other_are_sent_once_too(stations: list[Flask], shop: Shop) -> None:
+    count = 24
+    Tester(stations[0]).orders_fault("webhook", "reorder", times=count)
+
+    def pay(where: Flask) -> str:
+        checkout = Merchant(where).makes_checkout()
+        Tester(where).pays(checkout)
+        return checkout
+
+    paid = many_hands(pay, stations, count)
+    many_hands(lambda where: Tester(where).advances(seconds=301), stations, HANDS)
+    assert sorted(shop.order_ids) == sorted(paid)
+
+
+def test_a_one_time_password_is_found_and_used_anywhere(stations: list[Flask]) -> None:
+    here, there = Visitor(stations[0]), Visitor(stations[-1])
+    token = here.begins()
+    assert len({visitor.otp() for visitor in (here, there)}) == 1
+    access = there.confirms(token, there.otp()).data["accessToken"]
+    assert here.confirms(token, there.otp()).body["statusCode"] != 200
+    assert isinstance(access, str)
+
+
+def test_a_reference_is_taken_once(stations: list[Flask]) -> None:
+    answers = many_hands(lambda where: Payer(where).sends_tokens(SENT), stations, 16)
+    assert sorted(answer.code for answer in answers) == [200] + [400] * 15
+
+
+def test_a_reset_is_one_for_all(stations: list[Flask]) -> None:
+    checkout = Merchant(stations[0]).makes_checkout()
+    Tester(stations[0]).pays(checkout)
+    Tester(stations[0]).advances(hours=1)
+    Tester(stations[-1]).orders_fault("POST /v1/checkout", "error", times=3)
+    Tester(stations[-1]).does("POST", "reset")
+    for where in stations:
+        assert Merchant(where).reads_deposit(checkout).code == 404
+        assert Tester(where).does("GET", "clock")["offsetSeconds"] == 0
+        assert (Tester(where).webhooks(), Tester(where).does("GET", "faults")) == ([], [])
+    # The ids begin anew, as they do after any reset.
+    assert Merchant(stations[-1]).makes_checkout() == checkout
+
+
+def test_a_reset_amid_other_calls_breaks_none_of_them(stations: list[Flask]) -> None:
+    def live(where: Flask) -> list[int]:
+        made = Merchant(where).asks_checkout(inputCurrency="USD", inputAmount=5)
+        paid = Tester(where).asks("POST", f"checkouts/{made.data['id']}/pay")
+        return [made.code, paid.http_status, Merchant(where).reads_deposit(made.data["id"]).code]
+
+    def reset(where: Flask) -> list[int]:
+        return [Tester(where).asks("POST", "reset").http_status]
+
+    jobs = cycle([live, live, reset])
+    codes = many_hands(lambda where: next(jobs)(where), stations, 60)
+    # A checkout may be gone when it is to be paid; nothing else may happen to it.
+    assert {code for several in codes for code in several} <= {200, 404, 409}
+
+
+def test_a_connection_is_dropped_without_an_answer(stations: list[Flask]) -> None:
+    Tester(stations[0]).orders_fault("POST /v1/checkout", "lose_response")
+    with pytest.raises(ConnectionError):
+        Merchant(stations[-1]).makes_checkout()
+    assert len([entry for entry in Tester(stations[0]).requests() if entry["status"] is None]) == 1
+
+
+def test_workers_that_were_forked_from_one_application_share_no_connection(postgres_database: str, shop: Shop) -> None:
+    with gunicorn(3, postgres_database, shop.url, "--preload") as workers:
+        assert len(set(many_hands(lambda where: Merchant(where).makes_checkout(), workers, 24))) == 24
