@@ -13,7 +13,7 @@ from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import TransitionRefused
 from tests.scripted import Shop, number
 from tests.states.model import DAY, LEGAL, Model
-from tests.states.watching import MOVES
+from tests.states.watching import MOVES, driver_of
 
 __all__ = ["KINDS", "Walk"]
 
@@ -32,7 +32,7 @@ class Walk:
         self.checkout_id = shop.starts()
         self._began = shop.clock.now
         with shop.app.app_context():
-            self._raw: Any = shop.db.engine.raw_connection().dbapi_connection
+            self._raw = driver_of(shop.db)
 
     def takes(self, kind: str) -> None:
         """One piece of evidence reaches the shop and the model, which then agree."""

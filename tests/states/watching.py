@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import text
 
-__all__ = ["MOVES", "watch_moves"]
+__all__ = ["MOVES", "driver_of", "watch_moves"]
 
 #: Every stored state in order: the checkout's id, the state before (NULL for a new row), and the state then.
 MOVES = "SELECT checkout_id, before, after FROM watched_move ORDER BY number"
@@ -29,3 +31,8 @@ def watch_moves(db: SQLAlchemy) -> None:
     with db.engine.begin() as connection:
         for statement in _STATEMENTS:
             connection.execute(text(statement))
+
+
+def driver_of(db: SQLAlchemy) -> Any:
+    """The one connection of a database in memory, below SQLAlchemy: it gives and takes the whole database at once."""
+    return db.engine.raw_connection().dbapi_connection

@@ -1,0 +1,258 @@
+"""A shop, its customers, a service that fails, and time, in any order that Hypothesis thinks of.
+
+After every step the databases are asked what is true: of the shop's attempts, and of the service's deposits.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from typing import Any
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from flask_paycheckout import Pay, Receive
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.errors import TransitionRefused
+from tests.states.model import LEGAL
+from tests.states.world import ORDERS, Deposit, Stored, World
+
+__all__ = ["Machine"]
+
+READ, CREATE = "GET /v1/deposit/{reference}", "POST /v1/checkout"
+# A watched attempt is read for seven days; money that comes later than that is beyond the promise.
+MOST_MINUTES = 6 * 24 * 60
+
+orders = st.sampled_from(ORDERS)
+totals = st.sampled_from(
+    [Pay("12.50", "USD"), Pay("12.51", "USD"), Pay("99.00", "USD"), Receive("12.50", "USD", pay_in="USD"), None]
+)
+choice = st.integers(0, 30)
+minutes = st.sampled_from([0.1, 0.2, 1, 5, 15, 16.1, 60, 25 * 60])
+faults = st.one_of(
+    st.tuples(st.sampled_from([READ, CREATE]), st.sampled_from(["error", "drop", "lose_response", "garbage"])),
+    st.tuples(st.just("webhook"), st.sampled_from(["drop", "duplicate", "delay", "reorder", "before_response"])),
+)
+
+
+class Machine(RuleBasedStateMachine):
+    """One run. `world` is lent by the test and made new at the beginning."""
+
+    world: World
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = ExitStack()
+        self.stack.enter_context(self.world.listening())
+        self.locations: dict[str, str] = {}
+        self.judged = 0
+        self.paid_orders: set[str] = set()
+        self.decided: set[str] = set()
+        self.minutes = 0.0
+
+    @initialize(
+        after_expiry=st.sampled_from(["pending", "expired", "failed"]),
+        payload=st.sampled_from(["minimal", "full"]),
+        late=st.sampled_from(["completes", "refused"]),
+        retries=st.sampled_from(["on", "off"]),
+        status=st.sampled_from(["mirror", "always_200"]),
+    )
+    def begin(self, after_expiry: str, payload: str, late: str, retries: str, status: str) -> None:
+        self.world.begins(
+            deposit_after_expiry=after_expiry,
+            webhook_payload=payload,
+            late_payment=late,
+            webhook_retries=retries,
+            http_status=status,
+            # What a shop has seen completed is not taken back here.
+            forced_update_of_completed="refused",
+        )
+        # Most of what can happen needs a page to pay on.
+        self.press_pay("o-1")
+
+    # The shop
+
+    @rule(order_id=orders)
+    def press_pay(self, order_id: str) -> None:
+        there = self.world.presses_pay(order_id)
+        if there is not None:
+            self.locations[there.path.rsplit("/", 1)[1]] = str(there)
+
+    @rule(order_id=orders, total=totals)
+    def change_total(self, order_id: str, total: Pay | Receive | None) -> None:
+        self.world.totals[order_id] = total
+
+    @rule()
+    def reconcile(self) -> None:
+        with self.world.app.app_context():
+            self.world.paycheckout.reconcile()
+
+    @rule(order_id=orders)
+    def open_status(self, order_id: str) -> None:
+        self.world.opens_status(order_id)
+
+    @rule(number=choice)
+    @precondition(lambda self: self.locations)
+    def settle(self, number: int) -> None:
+        with self.world.app.app_context():
+            try:
+                self.world.paycheckout.settle(self.one_of_all(number))
+            except PaymentsError:
+                return
+
+    @rule(number=choice, accept=st.booleans())
+    @precondition(lambda self: self.locations)
+    def resolve(self, number: int, accept: bool) -> None:
+        held = [one.checkout_id for one in self.world.attempts().values() if one.status == "held"]
+        checkout_id = held[number % len(held)] if held else self.one_of_all(number)
+        with self.world.app.app_context():
+            try:
+                self.world.paycheckout.resolve(checkout_id, accept, "Ada", "seen on the statement")
+            except TransitionRefused:
+                assert not held
+                return
+        self.decided.add(checkout_id)
+
+    @rule(times=st.integers(1, 2))
+    def break_receiver(self, times: int) -> None:
+        self.world.receiver_failures = times
+
+    # The customers
+
+    @rule(number=choice)
+    @precondition(lambda self: self.locations)
+    def pick(self, number: int) -> None:
+        self.world.control(f"checkouts/{self.one_of_all(number)}/pick")
+
+    @rule(number=choice)
+    @precondition(lambda self: self.locations)
+    def pay_exactly(self, number: int) -> None:
+        """Any page that was ever handed out, old ones too."""
+        self.world.control(f"checkouts/{self.one_of_all(number)}/pay")
+
+    @rule(number=choice, amount=st.sampled_from(["0.01", "12.49", "12.50", "12.51", "99.01"]))
+    @precondition(lambda self: self.locations)
+    def pay_some_amount(self, number: int, amount: str) -> None:
+        self.world.control(f"checkouts/{self.one_of_all(number)}/pay", amount=float(amount))
+
+    # The service, strangers, and time
+
+    @rule(number=choice, status=st.sampled_from(["failed", "expired", "processing", "pending"]))
+    @precondition(lambda self: self.locations)
+    def move_deposit(self, number: int, status: str) -> None:
+        with self.world.app.app_context():
+            try:
+                self.world.paycheckout.client.deposits.sandbox_update(self.one_of_all(number), status)
+            except PaymentsError:
+                return
+
+    @rule(fault=faults, times=st.integers(1, 6), code=st.sampled_from([500, 503, 404, 401, 429]))
+    def arm(self, fault: tuple[str, str], times: int, code: int) -> None:
+        operation, kind = fault
+        details: dict[str, Any] = {"statusCode": code} if kind == "error" else {}
+        if (operation, kind) == ("webhook", "delay"):
+            details["seconds"] = 600
+        self.world.sandbox.fault(operation, kind, times, **details)
+
+    @rule()
+    def repair(self) -> None:
+        self.world.sandbox.control("DELETE", "faults")
+
+    @rule(number=choice, known=st.booleans())
+    def post_stray_webhook(self, number: int, known: bool) -> None:
+        checkout_id = self.one_of_all(number) if known and self.locations else f"unknown-{number}"
+        answer = self.world.app.test_client().post("/paycheckout/webhook", json={"orderId": checkout_id})
+        assert answer.status_code == 200
+
+    @rule(by=minutes)
+    def advance(self, by: float) -> None:
+        if self.minutes + by < MOST_MINUTES:
+            self.minutes += by
+            self.world.sandbox.advance(minutes=by)
+
+    def one_of_all(self, number: int) -> str:
+        return list(self.locations)[number % len(self.locations)]
+
+    # What must be true after every step
+
+    @invariant()
+    def all_is_well(self) -> None:
+        self.moves_are_legal_and_money_is_right()
+        self.an_order_is_paid_once()
+        self.every_page_handed_out_is_known()
+
+    def moves_are_legal_and_money_is_right(self) -> None:
+        moves = self.world.moves()
+        if len(moves) == self.judged:
+            return
+        attempts, deposits = self.world.attempts(), self.world.deposits()
+        for checkout_id, before, after in moves[self.judged :]:
+            assert (before, after) in LEGAL, (checkout_id, before, after)
+            if after in ("paid", "held") and before != "held":
+                self.judge(attempts[checkout_id], deposits[checkout_id], after)
+            elif before == "held":
+                assert checkout_id in self.decided
+            if after == "paid":
+                self.paid_orders.add(attempts[checkout_id].order_id)
+        self.judged = len(moves)
+
+    def judge(self, attempt: Stored, deposit: Deposit, verdict: str) -> None:
+        """A completed deposit decides: paid when everything agrees, else held for the reason that comes first."""
+        assert deposit.status == "completed"
+        side, wanted = attempt.side, self.world.totals[attempt.order_id]
+        if (deposit.amount[side], deposit.currency[side]) != (attempt.amount, attempt.currency):
+            expected: tuple[str, str | None] = ("held", "amount_mismatch")
+        elif attempt.order_id in self.paid_orders:
+            expected = ("held", "duplicate")
+        elif wanted is None:
+            expected = ("held", "order_not_payable")
+        elif (isinstance(wanted, Pay), wanted.amount, wanted.currency) != (
+            side == "input",
+            attempt.amount,
+            attempt.currency,
+        ):
+            expected = ("held", "order_changed")
+        else:
+            expected = ("paid", None)
+        if attempt.checkout_id not in self.decided:
+            assert attempt.reason == expected[1], attempt
+        assert verdict == expected[0], attempt
+
+    def an_order_is_paid_once(self) -> None:
+        events = self.world.paid_events()
+        assert len(dict(events)) == len(events), events
+        assert {order_id for order_id, _ in events} == self.paid_orders
+        assert set(self.world.told) <= set(events)
+
+    def every_page_handed_out_is_known(self) -> None:
+        stored = {checkout_id: attempt.url for checkout_id, attempt in self.world.attempts().items()}
+        assert self.locations.items() <= stored.items()
+
+    def teardown(self) -> None:
+        """The weather clears up: what was paid is found without any webhook, and everybody is told."""
+        try:
+            if hasattr(self.world, "sandbox"):
+                self.clear_up()
+        finally:
+            self.stack.close()
+
+    def clear_up(self) -> None:
+        self.world.sandbox.control("DELETE", "faults")
+        self.world.sandbox.control("PUT", "webhook-endpoint", url=None)
+        self.world.receiver_failures = 0
+        for _ in range(2):
+            self.world.sandbox.advance(minutes=13 * 60)
+            with self.world.app.app_context():
+                self.world.paycheckout.reconcile()
+        self.all_is_well()
+        attempts = self.world.attempts()
+        completed = [found for found, deposit in self.world.deposits().items() if deposit.status == "completed"]
+        unseen = [found for found in completed if found in attempts and attempts[found].status not in SEEN]
+        assert unseen == []
+        assert self.world.undelivered() == 0
+        assert set(self.world.paid_events()) == set(self.world.told)
+
+
+SEEN = ("paid", "held", "rejected")
+logging.getLogger("flask_paycheckout").setLevel(logging.CRITICAL)

@@ -1,0 +1,40 @@
+"""Shop, customers, a failing service and time in any order: what must be true is true after every step."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, seed, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.chance import seed_of, soak_count
+from tests.states.machine import Machine
+from tests.states.world import World
+
+EVERY_CHANGE = 300
+SOAK = 20_000
+
+
+def run(drawn: int, runs: int, steps: int) -> None:
+    @seed(drawn)
+    class Run(Machine):
+        world = World()
+
+    run_state_machine_as_test(
+        Run,
+        settings=settings(
+            max_examples=runs,
+            stateful_step_count=steps,
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_what_must_be_true_is_true_after_every_step(pytestconfig: pytest.Config) -> None:
+    run(seed_of(pytestconfig), EVERY_CHANGE, 40)
+
+
+@pytest.mark.soak
+def test_what_must_be_true_is_true_in_a_long_run(pytestconfig: pytest.Config) -> None:
+    run(seed_of(pytestconfig), soak_count(SOAK), 100)

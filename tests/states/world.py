@@ -1,0 +1,184 @@
+"""A whole world for the rule machine: a shop on a database in memory, and a fresh payments service for each run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import httpx
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import Pay, PayCheckout, Receive, order_paid
+from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.client.retries import Pace
+from flask_paycheckout.runtime import KEY
+from flask_paycheckout.sandbox.database import db as service_db
+from flask_paycheckout.testing import Sandbox
+from tests.scripted import SAME_SITE, make_app
+from tests.states.watching import MOVES, driver_of, watch_moves
+
+__all__ = ["ORDERS", "Deposit", "Stored", "World"]
+
+ORDERS = ("o-1", "o-2")
+Total = Pay | Receive
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An attempt as it stands in the shop's database."""
+
+    checkout_id: str
+    order_id: str
+    status: str
+    reason: str | None
+    side: str
+    digits: str
+    currency: str
+    url: str
+    found_by: str | None
+
+    @property
+    def amount(self) -> Decimal:
+        return Decimal(self.digits)
+
+
+@dataclass(frozen=True)
+class Deposit:
+    """A deposit as it stands in the service's database."""
+
+    status: str
+    amount: dict[str, Decimal]
+    currency: dict[str, str]
+
+
+class Line(httpx.BaseTransport):
+    """Leads to the service of the run, and tells its time."""
+
+    sandbox: Sandbox
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return self.sandbox.transport.handle_request(request)
+
+    def clock(self) -> datetime:
+        now: datetime = self.sandbox.transport.clock()  # type: ignore[attr-defined]  # it brings one
+        return now
+
+
+class World:
+    """Made once; `begins` makes it new for a run at the cost of a few milliseconds."""
+
+    sandbox: Sandbox
+
+    def __init__(self) -> None:
+        self.line = Line()
+        self.line.sandbox = Sandbox()
+        self.totals: dict[str, Total | None] = {}
+        #: Who was told of `order_paid`: order id and event id.
+        self.told: list[tuple[str, str]] = []
+        self.receiver_failures = 0
+        self.app: Flask = make_app(**self.line.sandbox.config)
+        self.db = SQLAlchemy(self.app)
+        self.paycheckout = PayCheckout()
+        self.paycheckout.init_app(self.app, self.db, transport=self.line)
+        self.paycheckout.order_total(lambda order_id: self.totals.get(order_id))
+        with self.app.app_context():
+            self.db.create_all()
+            watch_moves(self.db)
+            self._raw = driver_of(self.db)
+        self._empty = self._raw.serialize()
+        _wait_for_nothing(self.app.extensions[KEY].client)
+
+    def begins(self, **unknowns: str) -> None:
+        """An empty shop, and a service that nobody has called yet."""
+        self._raw.deserialize(self._empty)
+        self.sandbox = self.line.sandbox = Sandbox(seed="machine", unknowns=unknowns)
+        self.sandbox.deliver_to(self.app.test_client())
+        self.totals = dict.fromkeys(ORDERS, Pay("12.50", "USD"))
+        self.told = []
+        self.receiver_failures = 0
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """The shop's own receiver of `order_paid`, which fails as often as it was told to."""
+        with order_paid.connected_to(self._ship, sender=self.app):
+            yield
+
+    def _ship(self, app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
+        self.told.append((order_id, event_id))
+        if self.receiver_failures:
+            self.receiver_failures -= 1
+            raise RuntimeError("the warehouse is closed")
+
+    # What the shop and its customers do
+
+    def presses_pay(self, order_id: str) -> httpx.URL | None:
+        """The button is pressed; gives where the browser is sent to pay, if it is."""
+        with self.app.test_request_context():
+            path = self.paycheckout.pay_url(order_id)
+        answer = self.app.test_client().post(path, headers=SAME_SITE)
+        assert answer.status_code in (303, 404, 503), answer.status
+        there = answer.location or ""
+        return httpx.URL(there) if answer.status_code == 303 and "/checkout/" in there else None
+
+    def opens_status(self, order_id: str) -> str:
+        with self.app.test_request_context():
+            path = self.paycheckout.status_url(order_id)
+        answer = self.app.test_client().get(path + "/status")
+        assert answer.status_code == 200
+        return str(answer.get_json()["status"])
+
+    def control(self, path: str, **body: Any) -> bool:
+        """A call of the sandbox's control interface; False when the checkout's state does not allow it."""
+        try:
+            self.sandbox.control("POST", path, **body)
+        except AssertionError as refused:
+            if ": 409 " not in str(refused):
+                raise
+            return False
+        return True
+
+    # What is true
+
+    def moves(self) -> list[tuple[str, str | None, str]]:
+        return list(self._raw.execute(MOVES))
+
+    def attempts(self) -> dict[str, Stored]:
+        rows = self._raw.execute(
+            "SELECT checkout_id, order_id, status, reason, CASE total_kind WHEN 'pay' THEN 'input' ELSE 'output' END,"
+            " total_amount, total_currency, url, found_by FROM paycheckout_checkout ORDER BY id"
+        )
+        return {row[0]: Stored(*row) for row in rows}
+
+    def paid_events(self) -> list[tuple[str, str]]:
+        """Order id and event id of every stored `order_paid`."""
+        return list(
+            self._raw.execute("SELECT order_id, event_id FROM paycheckout_event WHERE name = 'order_paid' ORDER BY id")
+        )
+
+    def undelivered(self) -> int:
+        return int(self._raw.execute("SELECT count(*) FROM paycheckout_event WHERE delivered_at IS NULL").fetchone()[0])
+
+    def deposits(self) -> dict[str, Deposit]:
+        with self.sandbox.app.app_context(), service_db.engine.connect() as connection:
+            rows = connection.exec_driver_sql(
+                "SELECT id, status, input_amount, output_amount, input_currency, output_currency FROM deposit"
+            ).all()
+        return {
+            row[0]: Deposit(
+                row[1],
+                {"input": Decimal(row[2]), "output": Decimal(row[3])},
+                {"input": row[4], "output": row[5]},
+            )
+            for row in rows
+        }
+
+
+def _wait_for_nothing(client: PaymentsClient) -> None:
+    """Tries again at once: a run of the machine is not worth the seconds between attempts."""
+    caller = client.deposits._caller
+    caller.retries = replace(caller.retries, pace=Pace(sleep=lambda seconds: None))
