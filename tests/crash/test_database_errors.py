@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout import order_paid
+from flask_paycheckout import ReconcileReport, order_paid
 from tests.conftest import OpenShop
 from tests.crash.conftest import Try
 from tests.scripted import Shop
@@ -36,6 +38,27 @@ def test_the_database_goes_away_at_any_call_and_stays_away(sqlite_database: str,
 def test_a_server_goes_away_at_any_call_and_stays_away(postgres_database: str, tries: Try) -> None:
     found = tries(postgres_database, fate="outage")
     assert found.wrong == []
+
+
+def test_a_database_error_says_nothing_about_the_service(open_shop: OpenShop) -> None:
+    """It is not counted as a failed read, which would make the next one late: the read is due when its claim ends."""
+    shop = open_shop()
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+
+    @shop.paycheckout.order_total
+    def order_total(order_id: str) -> None:
+        raise OperationalError("SELECT total", None, Exception("server closed the connection"))
+
+    for _ in range(5):
+        assert shop.reconciles() == ReconcileReport(checked=1, failed=1)
+        assert shop.attempt(checkout_id).failed_reads == 0
+        assert shop.attempt(checkout_id).next_read_at == shop.clock.now + timedelta(seconds=60)
+        shop.clock.advance(seconds=60)
+
+    shop.paycheckout.order_total(shop.totals.get)
+    assert shop.reconciles().changed == 1
+    assert shop.attempt(checkout_id).status == "paid"
 
 
 def test_a_receivers_commit_that_is_a_fact_though_it_failed_counts(open_shop: OpenShop) -> None:
