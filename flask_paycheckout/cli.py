@@ -28,7 +28,7 @@ def paycheckout() -> None:
     """Hosted checkout: settle, look into and repair payments."""
 
 
-@paycheckout.command()
+@paycheckout.command(short_help="Find payments and deliver events that are due.")
 @click.option("--watch", is_flag=True, help="Go on until stopped, a round every --interval seconds.")
 @click.option("--interval", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds between rounds.")
 @click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many checkouts a round.")
@@ -53,7 +53,7 @@ def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) ->
                 return
 
 
-@paycheckout.command()
+@paycheckout.command(short_help="Tell the story of an order's payment.")
 @click.argument("order_id")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @with_appcontext
@@ -94,7 +94,7 @@ def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: 
         click.echo(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}")
 
 
-@paycheckout.command()
+@paycheckout.command(short_help="Tell how payments stand, and what needs a person.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @with_appcontext
 def report(as_json: bool) -> None:
@@ -111,7 +111,7 @@ def report(as_json: bool) -> None:
     raise SystemExit(1 if told.needs_a_person else 0)
 
 
-@paycheckout.command()
+@paycheckout.command(short_help="Check shop, database and service; print the webhook URL.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 @with_appcontext
 def doctor(as_json: bool) -> None:
@@ -127,7 +127,7 @@ def doctor(as_json: bool) -> None:
     raise SystemExit(1 if found.failed else 0)
 
 
-@paycheckout.command()
+@paycheckout.command(short_help="Log in to the service; print the access token.")
 @click.option("--email", prompt="E-mail", help="The account's e-mail address; asked when left out.")
 @click.option("--never-expires", is_flag=True, help="Ask for a token without an end; it cannot be taken back.")
 @with_appcontext

@@ -211,6 +211,7 @@ def test_every_command_shown_is_one_that_a_test_runs() -> None:
         "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest",
         "flask paycheckout sandbox --webhook-url http://127.0.0.1:5000/paycheckout/webhook",
         "flask --app shop paycheckout reconcile --watch",
+        "celery -A shop:celery_app worker --beat",
     }
     run_here = {
         "flask --app shop run",
