@@ -1,0 +1,172 @@
+"""Two pages of one order, both paid at the same moment: in whatever order the statements run, one pays, one is held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import OrderSettled, Pay
+from tests.races.interleaving import every_interleaving
+from tests.scripted import Shop, number
+
+pytestmark = pytest.mark.on_each_database
+
+Acts = dict[str, Callable[[], object]]
+
+
+@pytest.fixture
+def shop(crowded_shop: Shop) -> Shop:
+    return crowded_shop
+
+
+class TwoPages:
+    """An order whose two pages are open, again and again, each time a new one."""
+
+    def __init__(self, shop: Shop) -> None:
+        self._shop = shop
+        self._numbers = count(1)
+        self.order_id = self.first = self.second = ""
+
+    def open_anew(self, status: str) -> None:
+        """What the service says of both deposits by now."""
+        shop = self._shop
+        self.order_id = f"two-{next(self._numbers)}"
+        shop.totals[self.order_id] = Pay("12.50", "USD")
+        self.first = shop.starts(self.order_id)
+        shop.clock.advance(minutes=15)
+        self.second = shop.starts(self.order_id)
+        for checkout_id in (self.first, self.second):
+            shop.service.says(checkout_id, status)
+
+    def attempts(self) -> list[Any]:
+        return self._shop.attempts(self.order_id)
+
+    def winner(self) -> str:
+        """Which of the two pages paid the order."""
+        (paid,) = [attempt.checkout_id for attempt in self.attempts() if attempt.paid_order_id]
+        return "first" if paid == self.first else "second"
+
+    def told(self) -> list[str]:
+        names = [event.name for event in self._shop.events() if event.order_id == self.order_id]
+        return sorted(name for name in names if name != "checkout_created")
+
+
+@pytest.fixture
+def pages(shop: Shop) -> TwoPages:
+    return TwoPages(shop)
+
+
+def posts_webhook(shop: Shop, checkout_id: str) -> None:
+    assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
+
+
+def one_pays_and_one_is_held(shop: Shop, pages: TwoPages) -> None:
+    attempts = shop.attempts(pages.order_id)
+    found = sorted((attempt.status, attempt.reason, attempt.paid_order_id) for attempt in attempts)
+    assert found == [("held", "duplicate", None), ("paid", None, pages.order_id)]
+    assert pages.told() == ["order_paid", "payment_held"]
+    with shop.app.app_context():
+        story = str(shop.paycheckout.explain(pages.order_id))
+    assert f"checkout {pages.first}, 12.50 USD: " in story
+    assert f"checkout {pages.second}, 12.50 USD: " in story
+    assert "another payment already paid this order" in story
+
+
+def test_settled_at_once(shop: Shop, pages: TwoPages) -> None:
+    winners = set()
+
+    def begin() -> Acts:
+        pages.open_anew("completed")
+        first, second = pages.first, pages.second
+        return {"first": lambda: shop.settles(first), "second": lambda: shop.settles(second)}
+
+    def check() -> None:
+        one_pays_and_one_is_held(shop, pages)
+        winners.add(pages.winner())
+
+    assert every_interleaving(shop.runtime.engine(), begin, check) > 20
+    assert winners == {"first", "second"}, "both orders of arrival were among them"
+
+
+def test_found_by_a_webhook_and_by_reconcile_at_once(shop: Shop, pages: TwoPages) -> None:
+    """Reconcile reads both, so that the page that the webhook tells of is found twice."""
+    winners = set()
+
+    def begin() -> Acts:
+        pages.open_anew("completed")
+        second = pages.second
+        return {"webhook": lambda: posts_webhook(shop, second), "reconcile": lambda: shop.reconciles()}
+
+    def check() -> None:
+        # A round passes over what somebody else is writing at that moment; the next one does not.
+        shop.reconciles()
+        one_pays_and_one_is_held(shop, pages)
+        winners.add(pages.winner())
+
+    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=2) > 20
+    assert winners == {"first", "second"}, "both orders of arrival were among them"
+
+
+def test_a_payment_that_is_accepted_while_another_arrives_pays_no_order_twice(shop: Shop, pages: TwoPages) -> None:
+    """A person may accept both; the order is paid, and told to be, once."""
+
+    def begin() -> Acts:
+        pages.open_anew("completed")
+        first, second = pages.first, pages.second
+        shop.service.says(first, "completed", inputAmount=number("1"))
+        shop.settles(first)
+        return {"accepts": lambda: shop.resolves(first, True), "settles": lambda: shop.settles(second)}
+
+    def check() -> None:
+        first, second = shop.attempts(pages.order_id)
+        assert (first.status, second.status) in {("paid", "paid"), ("paid", "held")}
+        assert [first.paid_order_id, second.paid_order_id].count(pages.order_id) == 1
+        assert pages.told().count("order_paid") == 1
+
+    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+
+
+def test_the_last_two_hopes_that_end_at_once_are_told_of_once(shop: Shop, pages: TwoPages) -> None:
+    """Neither may take the other for a hope that is left, or nobody tells that the order is abandoned."""
+
+    def begin() -> Acts:
+        pages.open_anew("pending")
+        first, second = pages.first, pages.second
+        for checkout_id in (first, second):
+            assert shop.settles(checkout_id).status == "pending"
+            shop.service.says(checkout_id, "failed")
+        return {"first": lambda: shop.settles(first), "second": lambda: shop.settles(second)}
+
+    def check() -> None:
+        assert [attempt.status for attempt in shop.attempts(pages.order_id)] == ["abandoned"] * 2
+        assert pages.told() == ["order_abandoned", "order_pending", "order_pending"]
+
+    assert every_interleaving(shop.runtime.engine(), begin, check) > 5
+
+
+def test_a_page_that_is_made_while_an_older_one_is_paid_never_stops_the_payment(shop: Shop, pages: TwoPages) -> None:
+    refused = []
+
+    def starts() -> None:
+        try:
+            assert shop.starts(pages.order_id) == pages.attempts()[-1].checkout_id
+        except OrderSettled:
+            refused.append(pages.order_id)
+
+    def begin() -> Acts:
+        pages.open_anew("completed")
+        shop.clock.advance(minutes=15)
+        first = pages.first
+        return {"starts": starts, "settles": lambda: shop.settles(first)}
+
+    def check() -> None:
+        first, second, *third = pages.attempts()
+        assert (first.status, second.status) == ("paid", "created")
+        assert len(third) == (pages.order_id not in refused)
+        assert pages.told() == ["order_paid"]
+
+    assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=2) > 5
+    assert refused
