@@ -17,7 +17,7 @@ from tests.rules.table import RULES
 
 _ROOT = Path(__file__).parents[2]
 _NOT_RUN = {"skip", "skipif", "xfail", "soak"}
-_SECONDS = 120
+_SECONDS = 300
 
 
 @pytest.fixture(scope="module")

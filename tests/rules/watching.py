@@ -117,7 +117,8 @@ class Judge:
         return [fault for rule in self._rules for fault in self._faults_of(rule)]
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if not _is_narrowed(session.config):
+        ended_early = session.shouldstop or session.shouldfail or session.exitstatus == pytest.ExitCode.INTERRUPTED
+        if not ended_early and not _is_narrowed(session.config):
             self.faults = self.judge()
         if self.faults and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
