@@ -1,0 +1,66 @@
+"""Several `flask paycheckout reconcile` at once on one database: each checkout is read by one of them, settled once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flask_paycheckout import Pay
+from tests.conftest import NewDatabase, OpenShop
+from tests.locks import with_patience
+from tests.races.crowds import PATIENCE
+from tests.races.effects import add_effects, counts
+from tests.races.service import watching_service
+from tests.scripted import Shop
+
+pytestmark = pytest.mark.on_each_database
+
+PROCESSES, CHECKOUTS = 4, 60
+COMMAND = [sys.executable, "-m", "flask", "--app", "tests.races.shop_app", "paycheckout", "reconcile", "--json"]
+
+
+@pytest.fixture
+def database(new_database: NewDatabase) -> str:
+    return with_patience(new_database("processes"), 60)
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop, database: str) -> Shop:
+    return open_shop(prepare=add_effects, SQLALCHEMY_DATABASE_URI=database)
+
+
+def test_reconcilers_share_the_reads_and_settle_each_checkout_once(shop: Shop, database: str) -> None:
+    orders = [f"p-{number}" for number in range(CHECKOUTS)]
+    shop.totals |= dict.fromkeys(orders, Pay("12.50", "USD"))
+    made = [shop.starts(order_id) for order_id in orders]
+    with watching_service(PROCESSES) as service:
+        running = [
+            subprocess.Popen(
+                COMMAND,
+                cwd=Path(__file__).parents[2],
+                env=os.environ
+                | {"SHOP_DATABASE": database, "SHOP_SERVICE": service.address, "SHOP_PROCESS": f"process-{number}"},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for number in range(PROCESSES)
+        ]
+        ended = [process.communicate(timeout=PATIENCE) for process in running]
+
+    assert [process.returncode for process in running] == [0] * PROCESSES, [error for _, error in ended]
+    assert service.overlapping == []
+    assert dict(service.reads) == dict.fromkeys(made, 1)
+    assert len(service.readers) == PROCESSES, "they were at it at the same time"
+    reports = [json.loads(output) for output, _ in ended]
+    totals = {name: sum(report[name] for report in reports) for name in ("checked", "changed", "failed")}
+    assert totals == {"checked": CHECKOUTS, "changed": CHECKOUTS, "failed": 0}
+    assert [counts(shop, order_id) for order_id in orders] == [{"ship": 1}] * CHECKOUTS
+    told = shop.events("order_paid")
+    assert sorted(event.order_id for event in told) == sorted(orders)
+    assert all(event.delivered_at and event.attempts == 1 for event in told)
