@@ -50,7 +50,9 @@ class Schedule:
 
     def _pending(self, moved_at: datetime, now: datetime) -> datetime:
         stalled = moved_at + self.pending_for + _MOMENT
-        step = _step(now - moved_at, _SOON, timedelta(hours=1))
+        age = now - moved_at
+        # Somebody waits for this one. Where a shop waits for weeks, an hour more is little.
+        step = _step(age, _SOON, timedelta(minutes=5) if age < timedelta(days=1) else timedelta(hours=1))
         return min(now + step, stalled) if now < stalled else now + step
 
     def _abandoned(self, created_at: datetime, moved_at: datetime, now: datetime) -> datetime | None:

@@ -153,6 +153,18 @@ def test_an_own_column_that_nobody_fills_is_reported_and_not_taken_for_a_lost_ra
     assert len(shop.service.created) == 1
 
 
+def test_a_move_whose_event_cannot_be_stored_does_not_happen(shop: Shop) -> None:
+    """A state that nobody would ever be told of is worse than none."""
+    attempt = shop.attempt(shop.starts())
+    with shop.app.app_context():
+        (told,) = shop.db.session.scalars(shop.db.select(shop.paycheckout.Event))
+        told.once = "order_paid:order:o-1"
+        shop.db.session.commit()
+    with pytest.raises(IntegrityError):
+        pays(shop, attempt)
+    assert shop.attempt(attempt.checkout_id).status == "created"
+
+
 def test_webhooks_are_counted_and_the_cool_down_bounds_their_reads(shop: Shop) -> None:
     checkout_id = shop.starts()
     cooldown = timedelta(seconds=5)

@@ -36,9 +36,9 @@ def test_a_created_checkout(now: datetime, due: datetime) -> None:
     ("now", "due"),
     [
         pytest.param(after(), after(seconds=10), id="ten seconds at first"),
-        pytest.param(after(minutes=10), after(minutes=15), id="half the time since it moved"),
-        pytest.param(after(hours=20), after(hours=21), id="an hour at most"),
-        pytest.param(after(hours=23, minutes=30), after(hours=24, seconds=1), id="just when it counts as stalled"),
+        pytest.param(after(minutes=4), after(minutes=6), id="half the time since it moved"),
+        pytest.param(after(hours=20), after(hours=20, minutes=5), id="five minutes at most"),
+        pytest.param(after(hours=23, minutes=58), after(hours=24, seconds=1), id="just when it counts as stalled"),
         pytest.param(after(hours=30), after(hours=31), id="after that, hourly"),
     ],
 )

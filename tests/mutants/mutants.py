@@ -1,0 +1,190 @@
+"""The planted faults: what each would mean for a shop, the edit, and a test that dies of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["MUTANTS", "Edit", "Mutant"]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A piece of a module of `flask_paycheckout/`, and what takes its place."""
+
+    module: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault by name, and where in `tests/` it is caught: a file, with a test's name or parts of it for `-k`."""
+
+    name: str
+    edits: tuple[Edit, ...]
+    caught_in: str
+    by: str
+
+
+MUTANTS = (
+    Mutant(
+        "the event is stored in a second transaction",
+        (
+            Edit(
+                "attempts.py",
+                """                return [
+                    self._add_event(
+                        connection, to, attempt.order_id, attempt.checkout_id, attempt.revision + 1, now, reason
+                    )
+                ]
+""",
+                """            with self._engine().begin() as connection:
+                return [
+                    self._add_event(
+                        connection, to, attempt.order_id, attempt.checkout_id, attempt.revision + 1, now, reason
+                    )
+                ]
+""",
+            ),
+        ),
+        "test_attempts.py",
+        "test_a_move_whose_event_cannot_be_stored_does_not_happen and sqlite",
+    ),
+    Mutant(
+        "an event counts as delivered before its receivers were called",
+        (
+            Edit(
+                "outbox.py",
+                "        event, checkout = claimed\n",
+                "        event, checkout = claimed\n        self._mark(event, token)\n",
+            ),
+        ),
+        "test_outbox.py",
+        "test_only_the_receiver_that_failed_runs_again",
+    ),
+    Mutant(
+        "the amount is not compared",
+        (Edit("verdict.py", "isinstance(amount, Decimal) and amount == total.amount", "isinstance(amount, Decimal)"),),
+        "test_verdict.py",
+        "test_each_comparison_names_what_differs",
+    ),
+    Mutant(
+        "the currency is not compared",
+        (Edit("verdict.py", 'Currency", total.currency, currency)', 'Currency", str(currency), currency)'),),
+        "test_verdict.py",
+        "test_each_comparison_names_what_differs",
+    ),
+    Mutant(
+        "amounts are compared as floats",
+        (Edit("verdict.py", "amount == total.amount", "float(amount) == float(total.amount)"),),
+        "money/test_spellings.py",
+        "test_each_spelling",
+    ),
+    Mutant(
+        "the deposit's own id is not compared",
+        (Edit("verdict.py", '_same("depositId", checkout_id,', '_same("depositId", str(deposit.deposit_id),'),),
+        "test_verdict.py",
+        "test_each_comparison_names_what_differs",
+    ),
+    Mutant(
+        "the webhook's own words are believed",
+        (
+            Edit(
+                "views/webhook.py",
+                '    order_id: str = msgspec.field(name="orderId")\n',
+                '    order_id: str = msgspec.field(name="orderId")\n    status: str = ""\n',
+            ),
+            Edit(
+                "views/webhook.py",
+                "        runtime().receive_webhook(notice.order_id)\n",
+                """        attempts, found = runtime().attempts, runtime().attempts.find(notice.order_id)
+        if found is not None and notice.status == "completed":
+            attempts.move(found, "paid", runtime().clock(), "{}\\n", next_read_at=None)
+        runtime().receive_webhook(notice.order_id)
+""",
+            ),
+            Edit("attempts.py", '"status": to.value', '"status": str(to)'),
+        ),
+        "views/test_webhook.py",
+        "test_what_the_webhook_itself_says_is_not_evidence",
+    ),
+    Mutant(
+        "an event may be stored twice",
+        (Edit("models.py", "String(600), unique=True)", "String(600))"),),
+        "test_models.py",
+        "test_the_database_itself_refuses_to_tell_an_order_paid_twice",
+    ),
+    Mutant(
+        "reconcile does nothing",
+        (
+            Edit(
+                "reconcile.py",
+                "        report = _delivered(self._outbox.deliver_due())\n",
+                "        return ReconcileReport()\n        report = _delivered(self._outbox.deliver_due())\n",
+            ),
+        ),
+        "journeys/test_paying.py",
+        "sqlite",
+    ),
+    Mutant(
+        "a customer is sent to a page before it is stored",
+        (
+            Edit(
+                "checkouts.py",
+                "        event_id = self._attempts.store(",
+                """        from threading import Thread
+
+        late = Thread(target=self._attempts.store, args=(order_id, link.id, link.url, total, self._clock(), current))
+        late.start()
+        return type(self)._sent(link, order_id)
+
+    @staticmethod
+    def _sent(link, order_id):
+        from types import SimpleNamespace
+
+        return SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status="created")
+
+    def _never(self, order_id, link, total, current):
+        event_id = self._attempts.store(""",
+            ),
+        ),
+        "test_checkouts.py",
+        "test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody",
+    ),
+    Mutant(
+        "webhooks have no cool-down",
+        (
+            Edit(
+                "attempts.py",
+                "table.c.webhook_read_at <= now - cooldown)",
+                "table.c.webhook_read_at <= now)",
+            ),
+        ),
+        "views/test_webhook.py",
+        "test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down",
+    ),
+    Mutant(
+        "a webhook that could not be stored is answered with 200",
+        (
+            Edit(
+                "views/webhook.py",
+                '        return _answer(503, error="not stored, send it again")\n',
+                "        return _answer(200, received=True)\n",
+            ),
+        ),
+        "views/test_webhook.py",
+        "test_what_could_not_be_stored_is_a_503_and_comes_again",
+    ),
+    Mutant(
+        "the order is not asked for its total again when the money comes",
+        (
+            Edit(
+                "settlement.py",
+                "        total = self._ask_total(attempt.order_id)\n",
+                "        total = attempt.total\n",
+            ),
+        ),
+        "test_settlement.py",
+        "order_changed or order_not_payable or changed",
+    ),
+)
