@@ -53,9 +53,9 @@ class Standings:
         return _standing(best_of({attempt.status for attempt in attempts}))
 
     def _read(self, attempt: CheckoutMixin, now: datetime) -> bool:
-        if not self._attempts.claim_page_read(attempt, now):
-            return False
         try:
+            if not self._attempts.claim_page_read(attempt, now):
+                return False
             self._settlement.settle(attempt.checkout_id, via="status page")
         except Exception:
             _log.warning("checkout %s could not be read for its page", attempt.checkout_id, exc_info=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from flask import Response, abort, make_response, redirect, render_template
+from sqlalchemy.exc import OperationalError
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import PaymentsError
@@ -35,6 +36,10 @@ def create_checkout(token: str) -> BaseResponse:
         return redirect(status_path(order_id), 303)
     except (PaymentsError, UnsafeCheckoutUrl, StartContended) as error:
         _log.error("no checkout for order %s: %s", order_id, error)
+        return _unavailable(order_id, error)
+    except OperationalError as error:
+        # The database's own words alone: SQLAlchemy adds what was to be stored, and so the URL.
+        _log.error("no checkout for order %s: %s", order_id, str(error.orig).partition("\n")[0])
         return _unavailable(order_id, error)
     return redirect(checkout.url, 303)
 

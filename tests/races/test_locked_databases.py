@@ -1,0 +1,130 @@
+"""Somebody else holds the lock, or wins a conflict: each surface answers, nothing is lost, and the next try does it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from flask_paycheckout import ReconcileReport
+from tests.conftest import NewDatabase, OpenShop
+from tests.locks import with_patience, write_locked
+from tests.races.effects import add_effects
+from tests.scripted import SAME_SITE, Shop
+
+pytestmark = pytest.mark.on_each_database
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
+    """It waits a moment for its locks, and reads one deposit at a time."""
+    return open_shop(
+        prepare=add_effects,
+        SQLALCHEMY_DATABASE_URI=with_patience(new_database("locked"), 0.1),
+        PAYCHECKOUT_RECONCILE_READERS=1,
+    )
+
+
+@pytest.fixture
+def paid(shop: Shop) -> str:
+    """A checkout whose payment nobody has read yet."""
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    return checkout_id
+
+
+def locks_meanwhile(shop: Shop, held: ExitStack) -> None:
+    """The lock is taken while the service is being asked."""
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        held.enter_context(write_locked(shop))
+
+    shop.service.meanwhile = meanwhile
+
+
+def paid_in_the_end(shop: Shop, checkout_id: str) -> None:
+    shop.clock.advance(minutes=2)
+    shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"
+    assert len(shop.events("order_paid")) == 1
+
+
+def posts_webhook(shop: Shop, checkout_id: str) -> int:
+    return shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code
+
+
+def urls(shop: Shop) -> tuple[str, str, str]:
+    with shop.app.app_context():
+        page = shop.paycheckout.status_url("o-1")
+        return shop.paycheckout.pay_url("o-1"), page, page + "/status"
+
+
+def test_a_webhook_that_cannot_be_stored_is_asked_for_again(shop: Shop, paid: str) -> None:
+    with write_locked(shop):
+        assert posts_webhook(shop, paid) == 503
+    assert shop.attempt(paid).webhooks == 0
+    assert posts_webhook(shop, paid) == 200
+    assert shop.attempt(paid).status == "paid"
+
+
+def test_a_webhook_that_is_stored_is_done_although_its_news_is_not(shop: Shop, paid: str) -> None:
+    with ExitStack() as held:
+        locks_meanwhile(shop, held)
+        assert posts_webhook(shop, paid) == 200
+        assert shop.attempt(paid).status == "created"
+    shop.reconciles()
+    assert shop.attempt(paid).status == "paid", "the read stayed due"
+
+
+def test_the_status_page_shows_what_is_stored(shop: Shop, paid: str) -> None:
+    _, page, status = urls(shop)
+    with write_locked(shop):
+        assert shop.browser.get(status).get_json()["status"] == "created"
+        assert 'data-status="created"' in shop.browser.get(page).text
+    assert shop.browser.get(status).get_json()["status"] == "paid"
+
+
+def test_the_status_page_that_cannot_store_the_news_shows_what_is_stored(shop: Shop, paid: str) -> None:
+    _, _, status = urls(shop)
+    with ExitStack() as held:
+        locks_meanwhile(shop, held)
+        assert shop.browser.get(status).get_json()["status"] == "created"
+    paid_in_the_end(shop, paid)
+
+
+def test_a_start_that_cannot_be_stored_hands_out_no_page_and_may_be_repeated(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    pay, _, _ = urls(shop)
+    with write_locked(shop):
+        answer = shop.browser.post(pay, headers=SAME_SITE)
+        assert (answer.status_code, answer.location) == (503, None)
+        assert int(answer.headers["Retry-After"]) > 0
+        assert "Try again" in answer.text
+        assert "pay.example" not in answer.text + caplog.text
+    assert shop.attempts() == []
+    answer = shop.browser.post(pay, headers=SAME_SITE)
+    assert (answer.status_code, answer.location) == (303, shop.attempts()[0].url)
+
+
+def test_a_settle_that_cannot_be_stored_raises_and_changes_nothing(shop: Shop, paid: str) -> None:
+    with write_locked(shop), pytest.raises(OperationalError):
+        shop.settles(paid)
+    assert (shop.attempt(paid).status, shop.attempt(paid).reads) == ("created", 0)
+    assert shop.settles(paid).status == "paid"
+
+
+def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:
+    """The lock is held only while the first of two is to be stored."""
+    first, second = shop.starts("o-1"), shop.starts("o-2")
+    for checkout_id in (first, second):
+        shop.service.says(checkout_id, "completed")
+    with ExitStack() as held, shop.app.app_context():
+        locks_meanwhile(shop, held)
+        report = shop.runtime.reconcile(None, lambda report: held.close())
+    assert report == ReconcileReport(checked=2, changed=1, delivered=1, failed=1)
+    assert [shop.attempt(checkout_id).status for checkout_id in (first, second)] == ["created", "paid"]
+    shop.clock.advance(minutes=2)
+    assert shop.reconciles() == ReconcileReport(checked=1, changed=1, delivered=1)
