@@ -42,9 +42,9 @@ def read_deposit(deposit_id: str) -> Answer[DepositRecord]:
     It does not exist before the customer picked a method.
     """
     with transaction() as session:
-        check_access(session)
+        account = check_access(session)
         expire_due(session)
-        deposit = find_deposit(session, deposit_id)
+        deposit = find_deposit(session, account.user_id, deposit_id)
         if deposit is None:
             raise Refusal(404, "Deposit not found")
         return success(represent(session, deposit))
@@ -55,18 +55,18 @@ def read_deposit(deposit_id: str) -> Answer[DepositRecord]:
 def update_deposit(deposit_id: str) -> Answer[DepositRecord]:
     """Force a status, which only a sandbox allows."""
     with transaction() as session:
-        check_access(session)
+        account = check_access(session)
         status = read_body(StatusUpdate).status
         if not may_be_forced_to(status):
             raise unworded(400, "status is none that the service knows.")
-        record = represent(session, _forced(session, deposit_id, status))
+        record = represent(session, _forced(session, account.user_id, deposit_id, status))
     deliver_due()
     return success(record, "Deposit updated successfully")
 
 
-def _forced(session: Session, deposit_id: str, status: str) -> Deposit:
+def _forced(session: Session, user_id: str, deposit_id: str, status: str) -> Deposit:
     try:
-        deposit = force_status(session, deposit_id, status)
+        deposit = force_status(session, user_id, deposit_id, status)
     except NotPossible as refused:
         raise unworded(400, f"{refused}.") from None
     if deposit is None:
