@@ -212,6 +212,9 @@ def test_every_command_shown_is_one_that_a_test_runs() -> None:
         "flask paycheckout sandbox --webhook-url http://127.0.0.1:5000/paycheckout/webhook",
         "flask --app shop paycheckout reconcile --watch",
         "celery -A shop:celery_app worker --beat",
+        "flask --app shop db init",
+        'flask --app shop db migrate -m "Tables of flask_paycheckout"',
+        "flask --app shop db upgrade",
     }
     run_here = {
         "flask --app shop run",
