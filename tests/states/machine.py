@@ -57,8 +57,9 @@ class Machine(RuleBasedStateMachine):
         late=st.sampled_from(["completes", "refused"]),
         retries=st.sampled_from(["on", "off"]),
         status=st.sampled_from(["mirror", "always_200"]),
+        hears=st.booleans(),
     )
-    def begin(self, after_expiry: str, payload: str, late: str, retries: str, status: str) -> None:
+    def begin(self, after_expiry: str, payload: str, late: str, retries: str, status: str, hears: bool) -> None:
         self.world.begins(
             deposit_after_expiry=after_expiry,
             webhook_payload=payload,
@@ -68,6 +69,8 @@ class Machine(RuleBasedStateMachine):
             # What a shop has seen completed is not taken back here.
             forced_update_of_completed="refused",
         )
+        if not hears:
+            self.stop_webhooks()
         # Most of what can happen needs a page to pay on.
         self.press_pay("o-1")
 
@@ -79,9 +82,11 @@ class Machine(RuleBasedStateMachine):
         if there is not None:
             self.locations[there.path.rsplit("/", 1)[1]] = str(there)
 
-    @rule(order_id=orders, total=totals)
-    def change_total(self, order_id: str, total: Pay | Receive | None) -> None:
+    @rule(order_id=orders, total=totals, presses=st.booleans())
+    def change_total(self, order_id: str, total: Pay | Receive | None, presses: bool) -> None:
         self.world.totals[order_id] = total
+        if presses:
+            self.press_pay(order_id)
 
     @rule()
     def reconcile(self) -> None:
@@ -125,16 +130,26 @@ class Machine(RuleBasedStateMachine):
     def pick(self, number: int) -> None:
         self.world.control(f"checkouts/{self.one_of_all(number)}/pick")
 
+    @rule(number=choice, amount=st.sampled_from([None, None, None, 0.01, 12.49, 12.51]))
+    @precondition(lambda self: self.locations)
+    def pay(self, number: int, amount: float | None) -> None:
+        """Exactly what was asked, or another amount, on any page that was ever handed out."""
+        self.world.control(f"checkouts/{self.one_of_all(number)}/pay", amount=amount)
+
+    @rule()
+    def pay_every_page(self) -> None:
+        """Pays whatever is still open, for fear that the first payment was lost."""
+        for checkout_id in self.locations:
+            self.world.control(f"checkouts/{checkout_id}/pay")
+
     @rule(number=choice)
     @precondition(lambda self: self.locations)
-    def pay_exactly(self, number: int) -> None:
-        """Any page that was ever handed out, old ones too."""
-        self.world.control(f"checkouts/{self.one_of_all(number)}/pay")
-
-    @rule(number=choice, amount=st.sampled_from(["0.01", "12.49", "12.50", "12.51", "99.01"]))
-    @precondition(lambda self: self.locations)
-    def pay_some_amount(self, number: int, amount: str) -> None:
-        self.world.control(f"checkouts/{self.one_of_all(number)}/pay", amount=float(amount))
+    def dawdle(self, number: int) -> None:
+        """Picks a method, and does nothing for so long that the shop gives up."""
+        self.pick(number)
+        self.reconcile()
+        self.advance(25 * 60)
+        self.reconcile()
 
     # The service, strangers, and time
 
@@ -170,6 +185,9 @@ class Machine(RuleBasedStateMachine):
         if self.minutes + by < MOST_MINUTES:
             self.minutes += by
             self.world.sandbox.advance(minutes=by)
+
+    def stop_webhooks(self) -> None:
+        self.world.sandbox.control("PUT", "webhook-endpoint", url=None)
 
     def one_of_all(self, number: int) -> str:
         return list(self.locations)[number % len(self.locations)]
@@ -239,7 +257,7 @@ class Machine(RuleBasedStateMachine):
 
     def clear_up(self) -> None:
         self.world.sandbox.control("DELETE", "faults")
-        self.world.sandbox.control("PUT", "webhook-endpoint", url=None)
+        self.stop_webhooks()
         self.world.receiver_failures = 0
         for _ in range(2):
             self.world.sandbox.advance(minutes=13 * 60)
