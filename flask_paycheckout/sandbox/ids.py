@@ -19,13 +19,20 @@ _BYTES = 12
 
 def new_id(session: Session) -> str:
     """A new identifier, within the transaction that stores what it names."""
+    return new_ids(session, 1)[0]
+
+
+def new_ids(session: Session, count: int) -> list[str]:
+    """Several at once, the same that as many calls for one would give."""
     given = session.execute(
         update(WorldSettings)
         .where(WorldSettings.seed.is_not(None))
-        .values(ids_given=WorldSettings.ids_given + 1)
+        .values(ids_given=WorldSettings.ids_given + count)
         .returning(WorldSettings.seed, WorldSettings.ids_given)
     ).first()
-    return secrets.token_hex(_BYTES) if given is None else derived(f"{given.seed}:{given.ids_given}")
+    if given is None:
+        return [secrets.token_hex(_BYTES) for _ in range(count)]
+    return [derived(f"{given.seed}:{number}") for number in range(given.ids_given - count + 1, given.ids_given + 1)]
 
 
 def derived(text: str, size: int = _BYTES) -> str:

@@ -8,8 +8,18 @@ from contextlib import ExitStack
 import pytest
 from flask import Flask, request_finished
 
+from tests.postgres import empty_database
 from tests.sandbox.actors import Merchant, Receiver, Tester
-from tests.sandbox.databases import MEMORY, Builder, KeptPlaces, Place, run_on_each_database
+from tests.sandbox.crowds import crowded_sandbox
+from tests.sandbox.databases import (
+    MEMORY,
+    POSTGRESQL,
+    Builder,
+    KeptPlaces,
+    Place,
+    disconnect,
+    run_on_each_database,
+)
 from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.documented import Departures
 
@@ -58,6 +68,18 @@ def make_sandbox(receiver: Receiver, places: Iterator[Place] | None) -> Iterator
     build = Builder(receiver, places)
     yield build
     build.close()
+
+
+@pytest.fixture(scope="session", params=[MEMORY, POSTGRESQL])
+def crowded(request: pytest.FixtureRequest) -> Iterator[Flask]:
+    """A sandbox with a hundred thousand disbursements, on each database, that the tests only read."""
+    if request.param == MEMORY:
+        yield crowded_sandbox("sqlite://")
+        return
+    with empty_database(request.getfixturevalue("postgres_server")) as address:
+        app = crowded_sandbox(address)
+        yield app
+        disconnect(app)
 
 
 @pytest.fixture

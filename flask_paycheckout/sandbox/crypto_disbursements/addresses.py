@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
 
 from flask_paycheckout.sandbox.crypto_disbursements import strkey
@@ -25,6 +26,7 @@ def fault_of(address: str, blockchain_type: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1024)
 def checksummed(address: str) -> str:
     """An EVM address in the mix of cases that EIP-55 makes its checksum."""
     digits = address[2:].lower()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ForeignKey, String, Text
+from sqlalchemy import ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
@@ -39,10 +39,13 @@ class Deposit(Table):
     token: Mapped[str | None] = mapped_column(String(40))
     token_amount: Mapped[Decimal | None]
     address: Mapped[str | None] = mapped_column(String(120))
-    status: Mapped[str] = mapped_column(String(MOST_STATUS), index=True)
+    status: Mapped[str] = mapped_column(String(MOST_STATUS))
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     expired_at: Mapped[datetime]
+
+    # Every read looks for those whose time is over.
+    __table_args__ = (Index("deposit_due", "status", "expired_at"),)
 
 
 class DepositActivity(Table):

@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of
 from flask_paycheckout.sandbox.disbursements.history import begin_history
 from flask_paycheckout.sandbox.disbursements.tables import PENDING, Disbursement
 from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.ids import new_id
+from flask_paycheckout.sandbox.ids import new_id, new_ids
 from flask_paycheckout.sandbox.world import unknown, world
 
 #: The largest number of items that any value of the unknown `batch_maximum` allows.
@@ -91,12 +91,12 @@ def _used_before(session: Session, user_id: str, references: Iterable[str]) -> l
 
 
 def _made(
-    session: Session, kind: str, user_id: str, orders: Iterable[Order], group_id: str | None
+    session: Session, kind: str, user_id: str, orders: Sequence[Order], group_id: str | None
 ) -> Iterator[Disbursement]:
     now = world().clock.now()
-    for order in orders:
+    for order, disbursement_id in zip(orders, new_ids(session, len(orders)), strict=True):
         yield Disbursement(
-            id=new_id(session),
+            id=disbursement_id,
             kind=kind,
             user_id=user_id,
             group_id=group_id,

@@ -58,7 +58,7 @@ class Disbursement(Table):
     __table_args__ = (
         UniqueConstraint("user_id", "reference"),
         # What has been pending long enough is found by this one.
-        Index("ix_disbursement_due", "status", "created_at"),
+        Index("ix_disbursement_due", "status", "created_at", "number"),
         *_listing(),
         *_listing("status"),
         *_listing("currency"),

@@ -94,7 +94,7 @@ class Payment(Table):
         Index("payment_by_input", "user_id", "input_key"),
         Index("payment_by_output", "user_id", "output_key"),
         # What has been in a status long enough is found by this one.
-        Index("payment_due", "status", "created_at"),
+        Index("payment_due", "status", "created_at", "number"),
     )
 
 
