@@ -15,14 +15,14 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 from sqlalchemy import Engine, select, tuple_, update
 from sqlalchemy.orm import Session, scoped_session
 
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.models import CheckoutMixin, EventMixin, Models
+from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.signals import BY_NAME
 
 __all__ = ["Delivery", "Outbox"]
@@ -46,6 +46,18 @@ class Delivery:
 
     def __add__(self, other: Delivery) -> Delivery:
         return Delivery(self.delivered + other.delivered, self.failed + other.failed)
+
+
+class _Claimed(NamedTuple):
+    """What a deliverer knows of the event that it holds; columns of the event table."""
+
+    event_id: str
+    name: str
+    checkout_id: str
+    order_id: str
+    reason: str | None
+    attempts: int
+    receivers_done: str
 
 
 class _LeaseLost(Exception):
@@ -108,7 +120,7 @@ class Outbox:
             return Delivery()
         event, checkout = claimed
         failure: Exception | None = None
-        done = event.done
+        done = _names(event.receivers_done)
         waiting = [(name, receiver) for name, receiver in self._receivers(event.name) if name not in done]
         for number, (name, receiver) in enumerate(waiting, start=1):
             last = failure is None and number == len(waiting)
@@ -130,37 +142,37 @@ class Outbox:
             self._mark(event, token)
         return Delivery(failed=1) if failure else Delivery(delivered=1)
 
-    def _claim(self, event_id: str, token: str) -> tuple[EventMixin, CheckoutMixin] | None:
-        """The event and its checkout, when this call may deliver it; both belong to no session."""
-        model = self._models.Event
+    def _claim(self, event_id: str, token: str) -> tuple[_Claimed, CheckoutMixin] | None:
+        """The event, and its checkout that belongs to no session, when this call may deliver it."""
+        table = self._models.events
         now = self._clock()
-        free = (model.lease_until.is_(None)) | (model.lease_until <= now)
+        free = (table.c.lease_until.is_(None)) | (table.c.lease_until <= now)
         claim = (
-            update(model)
-            .where(model.event_id == event_id, model.delivered_at.is_(None), model.next_attempt_at <= now, free)
-            .values(lease_token=token, lease_until=now + _LEASE, attempts=model.attempts + 1)
-            .returning(model)
-            .execution_options(synchronize_session=False)
+            update(table)
+            .where(table.c.event_id == event_id, table.c.delivered_at.is_(None), table.c.next_attempt_at <= now, free)
+            .values(lease_token=token, lease_until=now + _LEASE, attempts=table.c.attempts + 1)
+            .returning(*(table.c[name] for name in _Claimed._fields))
         )
         with self._detached() as session:
-            event: EventMixin | None = session.scalars(claim).one_or_none()
-            found = None if event is None else (event, session.scalars(self._checkout_of(event)).one())
+            row = session.execute(claim).one_or_none()
+            found = None if row is None else (_Claimed(*row), session.scalars(self._checkout_of(row)).one())
             session.commit()
         return found
 
-    def _checkout(self, event: EventMixin) -> CheckoutMixin:
+    def _checkout(self, event: _Claimed) -> CheckoutMixin:
         """The event's checkout as it is now; belongs to no session."""
         with self._detached() as session:
             found: CheckoutMixin = session.scalars(self._checkout_of(event)).one()
         return found
 
-    def _done(self, event: EventMixin) -> list[str]:
+    def _done(self, event: _Claimed) -> list[str]:
         """The receivers that are marked as having run, as it is now."""
-        model = self._models.Event
-        with self._detached() as session:
-            return session.scalars(select(model).where(model.id == event.id)).one().done
+        table = self._models.events
+        with self._engine().connect() as connection:
+            marks = connection.execute(select(table.c.receivers_done).where(table.c.event_id == event.event_id))
+            return _names(marks.scalar_one())
 
-    def _checkout_of(self, event: EventMixin) -> Any:
+    def _checkout_of(self, event: Any) -> Any:
         model = self._models.Checkout
         return select(model).where(model.checkout_id == event.checkout_id)
 
@@ -188,7 +200,7 @@ class Outbox:
 
     def _run(
         self,
-        event: EventMixin,
+        event: _Claimed,
         checkout: CheckoutMixin,
         receiver: Callable[..., object],
         done: list[str],
@@ -209,11 +221,12 @@ class Outbox:
                 session.rollback()
                 raise
 
-    def _mark(self, event: EventMixin, token: str) -> None:
+    def _mark(self, event: _Claimed, token: str) -> None:
+        done = _names(event.receivers_done)
         with self._engine().begin() as connection:
-            connection.execute(self._done_statement(event, token, event.done, event.done, last=True))
+            connection.execute(self._done_statement(event, token, done, done, last=True))
 
-    def _done_statement(self, event: EventMixin, token: str, before: list[str], done: list[str], last: bool) -> Any:
+    def _done_statement(self, event: _Claimed, token: str, before: list[str], done: list[str], last: bool) -> Any:
         """Marks who is done; refused where the marks are others than `before`, as after one whose commit came late."""
         values: dict[str, object] = {"receivers_done": json.dumps(done)}
         if last:
@@ -226,7 +239,7 @@ class Outbox:
         unchanged = self._models.events.c.receivers_done == json.dumps(before)
         return self._held(event, token).where(unchanged).values(values)
 
-    def _postpone(self, event: EventMixin, token: str, failure: Exception) -> None:
+    def _postpone(self, event: _Claimed, token: str, failure: Exception) -> None:
         """Release the lease and try again later: at the next reconcile first, then ever more rarely."""
         pause = timedelta(0) if event.attempts == 1 else _pause(event.attempts)
         values = {
@@ -238,11 +251,16 @@ class Outbox:
         with self._engine().begin() as connection:
             connection.execute(self._held(event, token).values(values))
 
-    def _held(self, event: EventMixin, token: str) -> Any:
+    def _held(self, event: _Claimed, token: str) -> Any:
         table = self._models.events
         return update(table).where(
             table.c.event_id == event.event_id, table.c.lease_token == token, table.c.delivered_at.is_(None)
         )
+
+
+def _names(receivers_done: str) -> list[str]:
+    found: list[str] = json.loads(receivers_done)
+    return found
 
 
 def _changed(result: Any) -> int:
