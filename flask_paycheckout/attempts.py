@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, case, exists, func, literal, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.history import appended, line
@@ -24,6 +24,10 @@ __all__ = ["Attempts"]
 
 # While one of these exists, the order is not abandoned.
 _HOPEFUL = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
+
+
+# PostgreSQL's words for a transaction that it took back because of another one, and that may simply be tried again.
+_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 
 
 class _OrderPaid(Exception):
@@ -115,6 +119,10 @@ class Attempts:
                 return None
             # Nobody was first: the table refuses the row for a reason of its own, which must be seen.
             raise
+        except OperationalError as error:
+            if _is_lost_race(error):
+                return None
+            raise
 
     def note(self, attempt: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any) -> bool:
         """Write down what was seen without moving the attempt; False when it moved meanwhile."""
@@ -123,8 +131,13 @@ class Attempts:
         if entry is not None:
             values["history"] = appended(table.c.history, entry, always=False)
         statement = update(table).where(table.c.id == attempt.id, table.c.status == attempt.status).values(values)
-        with self._engine().begin() as connection:
-            return connection.execute(statement).rowcount == 1
+        try:
+            with self._engine().begin() as connection:
+                return connection.execute(statement).rowcount == 1
+        except OperationalError as error:
+            if _is_lost_race(error):
+                return False
+            raise
 
     def claim_due(
         self, due_by: datetime, now: datetime, limit: int, *, failing: bool = False, newest_first: bool = False
@@ -250,6 +263,10 @@ class Attempts:
             if self._exists(table.c.paid_order_id == attempt.order_id) or not self._exists(unmoved):
                 return None
             raise
+        except OperationalError as error:
+            if _is_lost_race(error):
+                return None
+            raise
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
         with self._engine().connect() as connection:
@@ -322,3 +339,10 @@ class Attempts:
         }
         connection.execute(self._models.events.insert(), row)
         return event_id
+
+
+def _is_lost_race(error: OperationalError) -> bool:
+    """Whether the transaction was ended in favour of another one: under a stricter isolation level, or a deadlock."""
+    # As psycopg and as psycopg2 call it.
+    state = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
+    return state in (_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED)

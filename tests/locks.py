@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from tests.scripted import Shop
 
-__all__ = ["with_patience", "write_locked"]
+__all__ = ["with_option", "with_patience", "write_locked"]
 
 
 def with_patience(address: str, seconds: float) -> str:
@@ -17,7 +17,13 @@ def with_patience(address: str, seconds: float) -> str:
     url = sa.make_url(address)
     if url.get_backend_name() == "sqlite":
         return url.update_query_dict({"timeout": str(seconds)}).render_as_string(hide_password=False)
-    options = f"{url.query['options']} -clock_timeout={int(seconds * 1000)}"
+    return with_option(address, f"lock_timeout={int(seconds * 1000)}")
+
+
+def with_option(address: str, option: str) -> str:
+    """The same PostgreSQL database for a shop whose connections set this."""
+    url = sa.make_url(address)
+    options = f"{url.query['options']} -c{option}"
     return url.update_query_dict({"options": options}).render_as_string(hide_password=False)
 
 

@@ -2,56 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import count
-from typing import Any
-
 import pytest
 
-from flask_paycheckout import OrderSettled, Pay
+from flask_paycheckout import OrderSettled
 from tests.races.interleaving import every_interleaving
+from tests.races.two_pages import Acts, TwoPages
 from tests.scripted import Shop, number
 
 pytestmark = pytest.mark.on_each_database
-
-Acts = dict[str, Callable[[], object]]
 
 
 @pytest.fixture
 def shop(crowded_shop: Shop) -> Shop:
     return crowded_shop
-
-
-class TwoPages:
-    """An order whose two pages are open, again and again, each time a new one."""
-
-    def __init__(self, shop: Shop) -> None:
-        self._shop = shop
-        self._numbers = count(1)
-        self.order_id = self.first = self.second = ""
-
-    def open_anew(self, status: str) -> None:
-        """What the service says of both deposits by now."""
-        shop = self._shop
-        self.order_id = f"two-{next(self._numbers)}"
-        shop.totals[self.order_id] = Pay("12.50", "USD")
-        self.first = shop.starts(self.order_id)
-        shop.clock.advance(minutes=15)
-        self.second = shop.starts(self.order_id)
-        for checkout_id in (self.first, self.second):
-            shop.service.says(checkout_id, status)
-
-    def attempts(self) -> list[Any]:
-        return self._shop.attempts(self.order_id)
-
-    def winner(self) -> str:
-        """Which of the two pages paid the order."""
-        (paid,) = [attempt.checkout_id for attempt in self.attempts() if attempt.paid_order_id]
-        return "first" if paid == self.first else "second"
-
-    def told(self) -> list[str]:
-        names = [event.name for event in self._shop.events() if event.order_id == self.order_id]
-        return sorted(name for name in names if name != "checkout_created")
 
 
 @pytest.fixture
@@ -63,31 +26,14 @@ def posts_webhook(shop: Shop, checkout_id: str) -> None:
     assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
 
 
-def one_pays_and_one_is_held(shop: Shop, pages: TwoPages) -> None:
-    attempts = shop.attempts(pages.order_id)
-    found = sorted((attempt.status, attempt.reason, attempt.paid_order_id) for attempt in attempts)
-    assert found == [("held", "duplicate", None), ("paid", None, pages.order_id)]
-    assert pages.told() == ["order_paid", "payment_held"]
-    with shop.app.app_context():
-        story = str(shop.paycheckout.explain(pages.order_id))
-    assert f"checkout {pages.first}, 12.50 USD: " in story
-    assert f"checkout {pages.second}, 12.50 USD: " in story
-    assert "another payment already paid this order" in story
-
-
 def test_settled_at_once(shop: Shop, pages: TwoPages) -> None:
     winners = set()
 
-    def begin() -> Acts:
-        pages.open_anew("completed")
-        first, second = pages.first, pages.second
-        return {"first": lambda: shop.settles(first), "second": lambda: shop.settles(second)}
-
     def check() -> None:
-        one_pays_and_one_is_held(shop, pages)
+        pages.one_is_paid_and_one_held()
         winners.add(pages.winner())
 
-    assert every_interleaving(shop.runtime.engine(), begin, check) > 20
+    assert every_interleaving(shop.runtime.engine(), pages.settled_at_once, check) > 20
     assert winners == {"first", "second"}, "both orders of arrival were among them"
 
 
@@ -103,7 +49,7 @@ def test_found_by_a_webhook_and_by_reconcile_at_once(shop: Shop, pages: TwoPages
     def check() -> None:
         # A round passes over what somebody else is writing at that moment; the next one does not.
         shop.reconciles()
-        one_pays_and_one_is_held(shop, pages)
+        pages.one_is_paid_and_one_held()
         winners.add(pages.winner())
 
     assert every_interleaving(shop.runtime.engine(), begin, check, preemptions=2) > 20

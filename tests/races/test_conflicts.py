@@ -1,0 +1,111 @@
+"""PostgreSQL ends a transaction to settle a conflict: nobody sees that, because what it was for is tried again."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import pytest
+from sqlalchemy import Connection, text
+
+from flask_paycheckout import OrderSettled
+from tests.conftest import NewDatabase, OpenShop
+from tests.locks import with_option
+from tests.races.crowds import PATIENCE
+from tests.races.interleaving import every_interleaving
+from tests.races.two_pages import Acts, TwoPages
+from tests.scripted import Shop
+
+pytestmark = pytest.mark.parametrize("database_kind", ["postgresql"])
+
+
+@pytest.fixture(params=["REPEATABLE READ", "SERIALIZABLE"])
+def strict_shop(open_shop: OpenShop, request: pytest.FixtureRequest) -> Shop:
+    """Its transactions fail where those of others would have to wait and look again."""
+    return open_shop(SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": request.param})
+
+
+def test_settled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
+    pages = TwoPages(strict_shop)
+    engine = strict_shop.runtime.engine()
+    assert every_interleaving(engine, pages.settled_at_once, pages.one_is_paid_and_one_held, preemptions=1) > 5
+
+
+def test_started_and_settled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
+    pages = TwoPages(strict_shop)
+
+    def starts() -> None:
+        with suppress(OrderSettled):
+            strict_shop.starts(pages.order_id)
+
+    def begin() -> Acts:
+        pages.open_anew("completed")
+        strict_shop.clock.advance(minutes=15)
+        second = pages.second
+        return {"starts": starts, "settles": lambda: strict_shop.settles(second)}
+
+    def check() -> None:
+        assert pages.attempts()[1].status == "paid"
+        assert pages.told() == ["order_paid"]
+
+    assert every_interleaving(strict_shop.runtime.engine(), begin, check, preemptions=1) > 5
+
+
+def test_read_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
+    """Both find that nothing has changed, and only count their read."""
+    pages = TwoPages(strict_shop)
+
+    def begin() -> Acts:
+        pages.open_anew("pending")
+        first = pages.first
+        strict_shop.settles(first)
+        return {"one": lambda: strict_shop.settles(first), "other": lambda: strict_shop.settles(first)}
+
+    def check() -> None:
+        assert pages.attempts()[0].status == "pending"
+        assert pages.attempts()[0].failed_reads == 0
+
+    assert every_interleaving(strict_shop.runtime.engine(), begin, check, preemptions=1) > 5
+
+
+def test_reconciled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:
+    """A round that loses a claim leaves it to the other one."""
+    pages = TwoPages(strict_shop)
+
+    def begin() -> Acts:
+        pages.open_anew("completed")
+        return {"one": strict_shop.reconciles, "other": strict_shop.reconciles}
+
+    def check() -> None:
+        strict_shop.reconciles()
+        pages.one_is_paid_and_one_held()
+
+    assert every_interleaving(strict_shop.runtime.engine(), begin, check, preemptions=1) > 5
+
+
+def waits(looking: Connection) -> bool:
+    found = looking.execute(text("SELECT bool_or(cardinality(pg_blocking_pids(pid)) > 0) FROM pg_stat_activity"))
+    waiting = bool(found.scalar_one())
+    looking.rollback()
+    return waiting
+
+
+def test_a_settle_that_a_deadlock_ended_is_done_anew(open_shop: OpenShop, new_database: NewDatabase) -> None:
+    """The shop's own program locks both attempts of an order in the other order, with far more patience."""
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=with_option(new_database("deadlock"), "deadlock_timeout=2s"))
+    pages = TwoPages(shop)
+    pages.open_anew("completed")
+    lock = text("SELECT id FROM paycheckout_checkout WHERE checkout_id = :checkout_id FOR UPDATE")
+    engine = shop.runtime.engine()
+    with engine.connect() as other, engine.connect() as looking, ThreadPoolExecutor(1) as pool:
+        other.execute(text("SET deadlock_timeout = '60s'"))
+        other.execute(lock, {"checkout_id": pages.second})
+        settled = pool.submit(shop.settles, pages.first)
+        deadline = time.monotonic() + PATIENCE
+        while not waits(looking):
+            assert time.monotonic() < deadline
+        other.execute(lock, {"checkout_id": pages.first})
+        other.rollback()
+        assert settled.result(PATIENCE).status == "paid"
+    assert pages.told() == ["order_paid"]
