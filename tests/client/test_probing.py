@@ -51,9 +51,12 @@ def test_a_refusal_is_given_back() -> None:
     assert probed(Script(success(DEPOSIT))).refusal is None
 
 
-def test_no_usable_answer_is_an_error() -> None:
+def test_no_usable_answer_is_an_error_at_once() -> None:
+    """The second answer's time would say nothing about when the first request was sent."""
+    script = Script(b"<html>")
     with pytest.raises(TransportFailed):
-        probed(Script(b"<html>"))
+        probed(script)
+    assert len(script.requests) == 1
 
 
 @pytest.mark.parametrize(
