@@ -11,7 +11,7 @@ On every change a process dies
 
 The soak does the rest: each instruction of each act, the client's too, each time that it is passed on SQLite, and when
 first passed on PostgreSQL. Not here, but in the soak that kills whole servers: a death inside a system call or inside
-the database's own library.
+the database's own library. Reads of reconcile run in line here, so that one thread does everything and dies at once.
 """
 
 from __future__ import annotations
