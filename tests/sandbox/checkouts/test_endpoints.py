@@ -12,6 +12,7 @@ from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 
 
+@pytest.mark.each_database
 def test_a_checkout_has_an_id_and_an_address_that_ends_with_it(merchant: Merchant) -> None:
     answer = merchant.asks_checkout(inputCurrency="USD", inputAmount=12.5)
     assert (answer.http_status, answer.code) == (200, 200)
@@ -78,6 +79,7 @@ def test_some_enabled_method_must_take_the_amount(merchant: Merchant, amount: st
     assert merchant.asks_checkout_raw(body).code == code
 
 
+@pytest.mark.each_database
 def test_a_disabled_method_does_not_count(merchant: Merchant, tester: Tester) -> None:
     body = {"inputCurrency": "USD", "inputAmount": 90_000}
     assert merchant.asks_checkout(**body).code == 200
@@ -106,6 +108,7 @@ def test_a_pair_without_conversion_is_refused(merchant: Merchant, output: str) -
     assert merchant.asks_checkout(inputCurrency="USD", inputAmount=50, outputCurrency=output).code == 400
 
 
+@pytest.mark.each_database
 def test_a_conversion_can_be_enabled(merchant: Merchant, tester: Tester) -> None:
     pair = {"inputCurrency": "USD", "outputCurrency": "eth-ethereum"}
     tester.does("POST", "account", {"conversions": [pair | {"enabled": True}]})
@@ -149,6 +152,7 @@ def test_the_virtual_clock_is_public(make_sandbox: MakeSandbox) -> None:
     assert before.utcoffset() is not None
 
 
+@pytest.mark.each_database
 def test_amounts_stay_exact(merchant: Merchant, tester: Tester) -> None:
     answer = merchant.asks_checkout_raw(b'{"inputCurrency":"eth-ethereum","inputAmount":1.000000000000000001}')
     assert tester.picks(answer.data["id"])["inputAmount"] == Decimal("1.000000000000000001")
