@@ -54,7 +54,8 @@ def create_sandbox(
     """The payments service in its start state, as a WSGI application of its own.
 
     :param database: a SQLAlchemy URL: SQLite in memory, a SQLite file, or PostgreSQL. A world that is
-        in it already goes on, with its clock and its seed.
+        in it already goes on, with its clock and its seed. Several processes on one database are one sandbox, when
+        `control_token` and `unknowns` are the same for all of them.
     :param webhook_url: where webhooks go; None for nowhere until the control interface says so.
     :param control_token: the secret of the control interface; made up when None (`world(app).control_token`).
     :param seed: makes every identifier a consequence of it; with None they are random.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Barrier, Thread
 
@@ -12,7 +13,11 @@ from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
+from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.due import run_due
+from flask_paycheckout.sandbox.settings import advance_clock
+from flask_paycheckout.sandbox.webhooks import HELD_FOR
+from flask_paycheckout.sandbox.world import world
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 
 THREADS = 8
@@ -202,3 +207,29 @@ def test_a_fault_ordered_once_strikes_once_whoever_comes(database: str) -> None:
 def test_a_database_that_cannot_be_opened_is_an_error_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(SQLAlchemyError):
         world_on(f"sqlite:///{tmp_path}/no/such/folder/world.db")
+
+
+def test_two_senders_of_webhooks_that_were_held_back_do_not_wait_for_each_other(postgres_database: str) -> None:
+    receiver, meeting = Receiver(), Barrier(2, timeout=30)
+
+    def meet(payload: object) -> None:
+        meeting.wait()
+
+    receiver.reacts = meet
+    apps = [world_on(postgres_database, receiver) for _ in range(2)]
+    rounds = 10
+    for _ in range(rounds):
+        Tester(apps[0]).orders_fault("webhook", "reorder", times=2)
+        for app in apps:
+            Tester(app).pays(Merchant(app).makes_checkout())
+        with apps[0].app_context(), transaction() as session:
+            advance_clock(session, world(apps[0]).clock, HELD_FOR)
+        # Both are on their way at the same time, and are recorded in the same moment.
+        at_once(*(partial(run_everything_due, app) for app in apps))
+    assert len(set(receiver.order_ids)) == len(receiver.order_ids) == 2 * rounds
+    assert {webhook["state"] for webhook in Tester(apps[0]).webhooks()} == {"delivered"}
+
+
+def run_everything_due(app: Flask) -> None:
+    with app.app_context():
+        run_due()
