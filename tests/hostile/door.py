@@ -51,7 +51,7 @@ def knock(app: Flask, post: Post, path: str = PATH) -> Answer:
     }
     length = {"HTTP_TRANSFER_ENCODING": "chunked", "wsgi.input_terminated": True} if post.chunked else {}
     environ |= length or {"CONTENT_LENGTH": str(len(post.body))}
-    given = app.wsgi_app(environ | post.headers, lambda status, headers, exc=None: answered.append((status, headers)))  # type: ignore[arg-type,func-returns-value,return-value]
+    given = app.wsgi_app(environ | post.headers, lambda status, headers, exc=None: answered.append((status, headers)))  # type: ignore[arg-type]
     body = b"".join(given)
     given.close()  # type: ignore[attr-defined]  # werkzeug's iterables have it
     ((status, headers),) = answered

@@ -113,6 +113,7 @@ def test_a_decided_checkout_is_never_read_and_only_its_first_webhook_is_counted(
     knock(shop.app, CARRIERS[0](chance, own))
     before = tables(shop)
     assert (shop.attempt(own).status, before[1]) == (status, events)
+    assert shop.attempt(own).next_read_at is None, "nothing to read later either"
     for _ in range(200):
         assert knock(shop.app, chance.choice(CARRIERS)(chance, own)).status == 200
         shop.clock.advance(seconds=5)
