@@ -47,6 +47,11 @@ class Attempts:
         self._models = models
         self.claim = claim
 
+    @property
+    def single_writer(self) -> bool:
+        """Whether the database has one writer at a time, so that a second thread could only wait for it."""
+        return self._engine().dialect.name == "sqlite"
+
     # Reading
 
     def find(self, checkout_id: str) -> CheckoutMixin | None:

@@ -19,6 +19,9 @@ from flask_paycheckout.settlement import Settled, Settlement
 
 __all__ = ["ReconcileReport", "Reconciler"]
 
+# Each holds one of the shop's database connections while it writes; a pool has fifteen unless told otherwise.
+_SETTLERS = 4
+
 _log = logging.getLogger("flask_paycheckout")
 
 Progress = Callable[["ReconcileReport"], None]
@@ -56,10 +59,11 @@ class ReconcileReport:
 class Reconciler:
     """Runs reconcile rounds for one app.
 
-    The service is read by a bounded number of threads; all else, and so every word of the shop's code, runs in the
-    thread that called.
+    The service is read by a bounded number of threads that touch no database and none of the shop's code. What they
+    find is settled, receivers included, by a few threads on a database server, and in the thread that called on
+    SQLite, which has one writer.
 
-    :param readers: reads under way at once when the service answers; 1 starts no thread.
+    :param readers: reads under way at once when the service answers; 1 starts no thread at all.
     """
 
     def __init__(self, attempts: Attempts, settlement: Settlement, outbox: Outbox, clock: Clock, readers: int) -> None:
@@ -80,37 +84,44 @@ class Reconciler:
         """
         report = _delivered(self._outbox.deliver_due())
         self._window.open_round()
-        with _Inline() if self._readers == 1 else ThreadPoolExecutor(self._readers, "paycheckout-read") as pool:
-            for settled in self._settle_due(pool, _Due(self._attempts, self._clock, limit)):
+        settlers = 1 if self._attempts.single_writer else min(self._readers, _SETTLERS)
+        with _threads(self._readers, "paycheckout-read") as reads, _threads(settlers, "paycheckout-settle") as settles:
+            for settled in self._settle_due(reads, settles, _Due(self._attempts, self._clock, limit)):
                 report += settled
                 if progress is not None:
                     progress(report)
         return report
 
-    def _settle_due(self, pool: Executor, due: _Due) -> Iterator[ReconcileReport]:
+    def _settle_due(self, reads: Executor, settles: Executor, due: _Due) -> Iterator[ReconcileReport]:
         reading: dict[Future[Deposit | None], CheckoutMixin] = {}
+        settling: dict[Future[tuple[ReconcileReport, Settled]], CheckoutMixin] = {}
 
         def begin(attempts: Iterable[CheckoutMixin]) -> None:
-            reading.update((pool.submit(self._settlement.read, attempt.checkout_id), attempt) for attempt in attempts)
+            reading.update((reads.submit(self._settlement.read, attempt.checkout_id), attempt) for attempt in attempts)
 
         while True:
-            room = self._window.size - len(reading)
+            room = self._window.size - len(reading) - len(settling)
             # By halves of the window, so that one claim is for many reads. Never more than are read at once: what a
             # process that dies has claimed waits for nobody.
             if room >= max(1, self._window.size // 2) and not self._window.closed:
                 # After a failure from the other end, so that many that fail together are not taken for an outage.
                 begin(due.take(room, newest_first=self._window.troubled))
-            if not reading:
+            if not reading and not settling:
                 return
-            for read in wait(reading, return_when=FIRST_COMPLETED).done:
+            under_way: list[Future[Any]] = [*reading, *settling]
+            done = wait(under_way, return_when=FIRST_COMPLETED).done
+            for read in done & reading.keys():
+                (self._window.failed if read.exception() else self._window.answered)()
                 attempt = reading.pop(read)
-                report, settled = self._settle(attempt, read)
+                settling[settles.submit(self._settle, attempt, read)] = attempt
+            for settlement in done & settling.keys():
+                attempt = settling.pop(settlement)
+                report, settled = settlement.result()
                 if settled.read_again:
                     begin(due.take_again(attempt))
                 yield report
 
     def _settle(self, attempt: CheckoutMixin, read: Future[Deposit | None]) -> tuple[ReconcileReport, Settled]:
-        (self._window.failed if read.exception() else self._window.answered)()
         try:
             settled = self._settlement.apply(attempt, read.result, via="reconcile")
         except PaymentsError as error:
@@ -159,8 +170,12 @@ class _Due:
         return self._attempts.claim_again(attempt, self._clock())
 
 
+def _threads(most: int, name: str) -> Executor:
+    return _Inline() if most == 1 else ThreadPoolExecutor(most, name)
+
+
 class _Inline(Executor):
-    """Reads in the thread that called, one after the other."""
+    """Works in the thread that called, one task after the other."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()

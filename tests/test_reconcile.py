@@ -185,7 +185,7 @@ def test_one_reader_reads_in_the_callers_own_thread(open_shop: OpenShop) -> None
     assert threads == {get_ident()}
 
 
-def test_the_shops_code_runs_in_the_callers_thread_only(shop: Shop) -> None:
+def test_the_shops_code_runs_in_few_threads_and_on_sqlite_in_the_callers(shop: Shop) -> None:
     threads = set[int]()
 
     @shop.paycheckout.order_total
@@ -198,9 +198,10 @@ def test_the_shops_code_runs_in_the_callers_thread_only(shop: Shop) -> None:
 
     for checkout_id in stores_many(shop, 20):
         shop.service.says(checkout_id, "completed")
+    threads.clear()
     with order_paid.connected_to(receive, sender=shop.app):
         assert shop.reconciles() == ReconcileReport(checked=20, changed=20, delivered=20)
-    assert threads == {get_ident()}
+    assert threads == {get_ident()} if shop.runtime.attempts.single_writer else 1 <= len(threads) <= 4
 
 
 def fails_whole(shop: Shop) -> None:
