@@ -9,6 +9,8 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from flask_paycheckout.attempts import Attempts
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
@@ -99,14 +101,21 @@ class Reconciler:
         def begin(attempts: Iterable[CheckoutMixin]) -> None:
             reading.update((reads.submit(self._settlement.read, attempt.checkout_id), attempt) for attempt in attempts)
 
+        broken: SQLAlchemyError | None = None
         while True:
             room = self._window.size - len(reading) - len(settling)
             # By halves of the window, so that one claim is for many reads. Never more than are read at once: what a
             # process that dies has claimed waits for nobody.
-            if room >= max(1, self._window.size // 2) and not self._window.closed:
-                # After a failure from the other end, so that many that fail together are not taken for an outage.
-                begin(due.take(room, newest_first=self._window.troubled))
+            if room >= max(1, self._window.size // 2) and not self._window.closed and broken is None:
+                try:
+                    # After a failure from the other end, so that many that fail together are no outage yet.
+                    begin(due.take(room, newest_first=self._window.troubled))
+                except SQLAlchemyError as error:
+                    # What is being read already is settled first, or it would wait until its claim has run out.
+                    broken = error
             if not reading and not settling:
+                if broken is not None:
+                    raise broken
                 return
             under_way: list[Future[Any]] = [*reading, *settling]
             done = wait(under_way, return_when=FIRST_COMPLETED).done

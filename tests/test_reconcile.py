@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import Pay, ReconcileReport, order_paid
 from flask_paycheckout.testing import Signals
@@ -202,6 +203,26 @@ def test_the_shops_code_runs_in_few_threads_and_on_sqlite_in_the_callers(shop: S
     with order_paid.connected_to(receive, sender=shop.app):
         assert shop.reconciles() == ReconcileReport(checked=20, changed=20, delivered=20)
     assert threads == {get_ident()} if shop.runtime.attempts.single_writer else 1 <= len(threads) <= 4
+
+
+def test_a_claim_that_fails_loses_no_read_that_is_under_way(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    for checkout_id in stores_many(shop, 30):
+        shop.service.says(checkout_id, "completed")
+    claims = iter(range(100))
+    claim_due = shop.runtime.attempts.claim_due
+
+    def claims_four_times(*args: Any, **kwargs: Any) -> Any:
+        if next(claims) == 4:
+            raise OperationalError("UPDATE", {}, Exception("the server closed the connection"))
+        return claim_due(*args, **kwargs)
+
+    monkeypatch.setattr(shop.runtime.attempts, "claim_due", claims_four_times)
+    with pytest.raises(OperationalError, match="closed the connection"):
+        shop.reconciles()
+    assert claimed_now(shop) == 0
+    settled = list(shop.service.reads)
+    assert {shop.attempt(checkout_id).status for checkout_id in settled} == {"paid"}
+    assert shop.reconciles().changed == 30 - len(settled)
 
 
 def fails_whole(shop: Shop) -> None:
