@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -21,8 +22,8 @@ from flask_paycheckout.settlement import Settled, Settlement
 
 __all__ = ["ReconcileReport", "Reconciler"]
 
-# Each holds one of the shop's database connections while it writes; a pool has fifteen unless told otherwise.
-_SETTLERS = 4
+# A second thread works while the first waits for the database; more than two only wait for each other.
+_SETTLERS = 2
 
 _log = logging.getLogger("flask_paycheckout")
 
@@ -95,11 +96,21 @@ class Reconciler:
         return report
 
     def _settle_due(self, reads: Executor, settles: Executor, due: _Due) -> Iterator[ReconcileReport]:
-        reading: dict[Future[Deposit | None], CheckoutMixin] = {}
-        settling: dict[Future[tuple[ReconcileReport, Settled]], CheckoutMixin] = {}
+        reading: dict[Future[Any], CheckoutMixin] = {}
+        settling: dict[Future[Any], CheckoutMixin] = {}
+        finished: SimpleQueue[Future[Any]] = SimpleQueue()
 
-        def begin(attempts: Iterable[CheckoutMixin]) -> None:
-            reading.update((reads.submit(self._settlement.read, attempt.checkout_id), attempt) for attempt in attempts)
+        def read(attempts: Iterable[CheckoutMixin]) -> None:
+            for attempt in attempts:
+                begun = reads.submit(self._settlement.read, attempt.checkout_id)
+                reading[begun] = attempt
+                begun.add_done_callback(finished.put)
+
+        def settle(attempt: CheckoutMixin, done: Future[Deposit | None]) -> None:
+            (self._window.failed if done.exception() else self._window.answered)()
+            begun = settles.submit(self._settle, attempt, done)
+            settling[begun] = attempt
+            begun.add_done_callback(finished.put)
 
         broken: SQLAlchemyError | None = None
         while True:
@@ -109,7 +120,7 @@ class Reconciler:
             if room >= max(1, self._window.size // 2) and not self._window.closed and broken is None:
                 try:
                     # After a failure from the other end, so that many that fail together are no outage yet.
-                    begin(due.take(room, newest_first=self._window.troubled))
+                    read(due.take(room, newest_first=self._window.troubled))
                 except SQLAlchemyError as error:
                     # What is being read already is settled first, or it would wait until its claim has run out.
                     broken = error
@@ -117,17 +128,14 @@ class Reconciler:
                 if broken is not None:
                     raise broken
                 return
-            under_way: list[Future[Any]] = [*reading, *settling]
-            done = wait(under_way, return_when=FIRST_COMPLETED).done
-            for read in done & reading.keys():
-                (self._window.failed if read.exception() else self._window.answered)()
-                attempt = reading.pop(read)
-                settling[settles.submit(self._settle, attempt, read)] = attempt
-            for settlement in done & settling.keys():
-                attempt = settling.pop(settlement)
-                report, settled = settlement.result()
+            done = finished.get()
+            if done in reading:
+                settle(reading.pop(done), done)
+            else:
+                attempt = settling.pop(done)
+                report, settled = done.result()
                 if settled.read_again:
-                    begin(due.take_again(attempt))
+                    read(due.take_again(attempt))
                 yield report
 
     def _settle(self, attempt: CheckoutMixin, read: Future[Deposit | None]) -> tuple[ReconcileReport, Settled]:

@@ -247,7 +247,7 @@ class _Pool(httpx.BaseTransport):
         self._core = httpcore.ConnectionPool(
             ssl_context=httpx.create_ssl_context(trust_env=False) if secure else None,
             max_connections=100,
-            max_keepalive_connections=20,
+            max_keepalive_connections=100,
             # Many servers drop an idle connection after five seconds; ours must be the first to let go.
             keepalive_expiry=4.0,
             network_backend=self._backend,
