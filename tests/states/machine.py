@@ -142,14 +142,16 @@ class Machine(RuleBasedStateMachine):
         for checkout_id in self.locations:
             self.world.control(f"checkouts/{checkout_id}/pay")
 
-    @rule(number=choice)
+    @rule(number=choice, pays=st.booleans())
     @precondition(lambda self: self.locations)
-    def dawdle(self, number: int) -> None:
-        """Picks a method, and does nothing for so long that the shop gives up."""
+    def dawdle(self, number: int, pays: bool) -> None:
+        """Picks a method, and does nothing for so long that the shop gives up; perhaps pays then."""
         self.pick(number)
-        self.reconcile()
-        self.advance(25 * 60)
-        self.reconcile()
+        for minutes_later in (1, 25 * 60):
+            self.advance(minutes_later)
+            self.reconcile()
+        if pays:
+            self.world.control(f"checkouts/{self.one_of_all(number)}/pay")
 
     # The service, strangers, and time
 
