@@ -22,7 +22,7 @@ import httpcore
 import httpx
 
 from flask_paycheckout.client.errors import TransportFailed
-from flask_paycheckout.client.hidden import Hidden, Sealed
+from flask_paycheckout.client.hidden import Hidden, Sealed, hide
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.retries import moment_of, seconds_to_wait
 from flask_paycheckout.client.signing import Signer, signed_headers
@@ -126,7 +126,9 @@ class Transport:
         except _Refused as refused:
             failure = TransportFailed(str(operation), str(refused))
         except _FAILURES as error:
-            failure = TransportFailed(str(operation), _words(error), None, not isinstance(error, _UNSENT))
+            # A transport of the caller's own may quote what it could not send.
+            words = hide(_words(error), _credentials(request))
+            failure = TransportFailed(str(operation), words, None, not isinstance(error, _UNSENT))
         raise failure
 
     def close(self) -> None:
@@ -270,7 +272,7 @@ class _Pool(httpx.BaseTransport):
                 extensions={"timeout": {"connect": until, "read": until, "write": until, "pool": left}},
             )
         )
-        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer.stream))
+        return httpx.Response(answer.status, headers=answer.headers, stream=_Body(answer))
 
     def close(self) -> None:
         self._core.close()
@@ -284,14 +286,24 @@ class _Pool(httpx.BaseTransport):
 class _Body(httpx.SyncByteStream):
     """An answer's body, closed with its answer."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._stream: Any = answer.stream
+        self._connection: httpcore.NetworkStream = answer.extensions["network_stream"]
 
     def __iter__(self) -> Iterator[bytes]:
         return iter(self._stream)
 
     def close(self) -> None:
+        if _holds_more(self._stream):
+            # The pool drops a connection whose socket is closed; kept, it would answer the next call with the rest.
+            self._connection.close()
         self._stream.close()
+
+
+def _holds_more(stream: Any) -> bool:
+    """Whether bytes beyond the answer were received; httpcore keeps them for the next answer and tells nobody."""
+    protocol = getattr(getattr(getattr(stream, "_stream", None), "_connection", None), "_h11_state", None)
+    return protocol is None or bool(protocol.trailing_data[0])
 
 
 class _Backend(httpcore.SyncBackend):

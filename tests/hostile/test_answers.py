@@ -1,0 +1,233 @@
+"""A service that means harm, on a real socket: whatever it answers is a typed error, in time, in flat memory.
+
+The client is asked directly, and through `start`, `settle` and `reconcile`, after which the order stands as before.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from flask_paycheckout import Pay
+from flask_paycheckout.client import OutcomeUnknown, PaymentsClient, TransportFailed
+from flask_paycheckout.reconcile import ReconcileReport
+from tests.client.wire import Answer, RawServer, http
+from tests.conftest import NewDatabase
+from tests.hostile.answers import (
+    AT_ONCE,
+    BODY,
+    CHECKOUT,
+    DRIPPING,
+    FLOODS,
+    GIGABYTE,
+    GROUPS,
+    WHOLE,
+    hangs_up_after,
+    packed,
+    says,
+)
+from tests.hostile.shops import shop_at
+from tests.scripted import CLIENT_SECRET, Shop
+
+BUDGET = 0.3
+# What a loaded machine may add to a budget.
+GRACE = 3.0
+# Through the extension, where an endless answer is asked for three times.
+HURRY = 0.15
+FLAT = 8 * 1024 * 1024
+
+Serve = Callable[[Answer], RawServer]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts servers and stops them after the test."""
+    servers: list[RawServer] = []
+
+    def start(answer: Answer) -> RawServer:
+        servers.append(RawServer(answer))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+def client_of(server: RawServer, *, timeout: float = 5.0, retries: int = 0) -> PaymentsClient:
+    return PaymentsClient(server.base_url, client_id="c", client_secret="s", timeout=timeout, retries=retries)
+
+
+@contextmanager
+def flat_memory() -> Iterator[None]:
+    """Server and client together may hold a few megabytes at a time, whatever passes between them."""
+    tracemalloc.start()
+    try:
+        yield
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < FLAT
+
+
+@contextmanager
+def in_time(budget: float) -> Iterator[None]:
+    begun = time.monotonic()
+    yield
+    assert time.monotonic() - begun < budget + GRACE
+
+
+def test_without_a_fault_the_answer_is_taken(serve: Serve) -> None:
+    """Otherwise all that follows would be refused for some other reason."""
+    with client_of(serve(says(WHOLE))) as client:
+        assert client.deposits.get(CHECKOUT).status == "completed"
+        assert client.checkouts.create(Pay(1, "USD")).id == "chk-2"
+
+
+@pytest.mark.parametrize("answer", AT_ONCE.values(), ids=AT_ONCE)
+def test_a_fault_is_a_typed_error_at_once(serve: Serve, answer: Answer) -> None:
+    server = serve(answer)
+    with client_of(server) as client, in_time(0):
+        with pytest.raises(TransportFailed):
+            client.deposits.get(CHECKOUT)
+        with pytest.raises(TransportFailed):
+            client.checkouts.create(Pay(1, "USD"))
+        with pytest.raises(OutcomeUnknown):
+            client.deposits.sandbox_update(CHECKOUT, "completed")
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("answer", DRIPPING.values(), ids=DRIPPING)
+def test_a_dripping_answer_ends_with_the_budget(serve: Serve, answer: Answer) -> None:
+    with client_of(serve(answer), timeout=BUDGET) as client, in_time(BUDGET), pytest.raises(TransportFailed):
+        client.deposits.get(CHECKOUT)
+
+
+@pytest.mark.parametrize("answer", FLOODS.values(), ids=FLOODS)
+def test_an_endless_answer_is_cut_off_in_time_and_in_flat_memory(serve: Serve, answer: Answer) -> None:
+    server = serve(answer)
+    with client_of(server, timeout=BUDGET) as client, in_time(BUDGET), flat_memory(), pytest.raises(TransportFailed):
+        client.deposits.get(CHECKOUT)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "zstd"])
+def test_a_gigabyte_stays_packed(serve: Serve, encoding: str) -> None:
+    bomb = packed(encoding)
+    assert len(bomb) < 1024 * 1024 < GIGABYTE
+    server = serve(says(http(bomb, "200 OK", f"Content-Encoding: {encoding}")))
+    with client_of(server) as client, in_time(0), flat_memory(), pytest.raises(TransportFailed, match="encoded"):
+        client.deposits.get(CHECKOUT)
+
+
+def test_a_connection_may_break_at_every_byte(serve: Serve) -> None:
+    cuts = iter(range(len(WHOLE)))
+    server = serve(lambda *call: hangs_up_after(WHOLE[: next(cuts)])(*call))
+    with client_of(server, timeout=20) as client:
+        for _ in range(len(WHOLE)):
+            with pytest.raises(TransportFailed):
+                client.deposits.get(CHECKOUT)
+    assert server.connections == len(WHOLE)
+
+
+def test_what_follows_an_answer_is_never_the_answer_to_the_next_call(serve: Serve) -> None:
+    forged = http(BODY.replace(b'"chk-1"', b'"forged"'))
+    server = serve(says(WHOLE + forged))
+    with client_of(server) as client:
+        for _ in range(5):
+            assert client.deposits.get(CHECKOUT).deposit_id == CHECKOUT
+
+
+def test_a_redirect_reaches_nobody(serve: Serve) -> None:
+    elsewhere = serve(says(WHOLE))
+    moved = f"Location: {elsewhere.base_url}/v1/deposit/{CHECKOUT}"
+    server = serve(says(http(BODY, "307 Temporary Redirect", moved)))
+    with client_of(server) as client, pytest.raises(TransportFailed, match="redirect"):
+        client.deposits.get(CHECKOUT)
+    assert (len(server.requests), elsewhere.connections) == (1, 0)
+
+
+# Through the extension
+
+
+class Turncoat:
+    """A service that is honest until a checkout is made."""
+
+    def __init__(self) -> None:
+        self.answer: Answer = says(WHOLE.replace(b"chk-2", b"chk-1"))
+
+    def __call__(self, *call: object) -> None:
+        self.answer(*call)  # type: ignore[arg-type]  # passed on as they came
+
+
+@pytest.fixture
+def turncoat() -> Turncoat:
+    return Turncoat()
+
+
+@pytest.fixture
+def shop(new_database: NewDatabase, serve: Serve, turncoat: Turncoat) -> Iterator[Shop]:
+    """A shop whose service is on a socket, with the stored checkout "chk-1" of "o-1"."""
+    with shop_at(serve(turncoat).base_url, new_database("shop")) as shop:
+        assert shop.starts() == CHECKOUT
+        _hurry(shop)
+        yield shop
+
+
+def _hurry(shop: Shop) -> None:
+    """Gives the shop's calls little time from now on: what waits in vain should not wait for long."""
+    retries = shop.runtime.client._caller.retries
+    object.__setattr__(retries, "budget", HURRY)
+    object.__setattr__(retries, "count", 0)
+
+
+def standing(shop: Shop) -> tuple[object, ...]:
+    attempt = shop.attempt(CHECKOUT)
+    return attempt.status, attempt.reason, attempt.deposit_status, len(shop.attempts("o-2")), len(shop.events())
+
+
+def outcome(use: Callable[[], object]) -> object:
+    """What it gives, or the kind of error."""
+    try:
+        return use()
+    except Exception as error:
+        return type(error)
+
+
+def attacked(shop: Shop) -> tuple[object, ...]:
+    """What reconcile, settle and start make of the service now, and how the order stands then."""
+    shop.clock.advance(days=1)
+    with in_time(3 * HURRY):
+        made = (
+            outcome(shop.reconciles),
+            outcome(lambda: shop.settles(CHECKOUT)),
+            outcome(lambda: shop.starts("o-2")),
+        )
+    return *made, standing(shop)
+
+
+def test_without_a_fault_the_order_is_paid(shop: Shop) -> None:
+    assert shop.settles(CHECKOUT).status == "paid"
+
+
+@pytest.mark.parametrize("answers", GROUPS.values(), ids=GROUPS)
+def test_the_order_stands_as_before(shop: Shop, turncoat: Turncoat, answers: dict[str, Answer]) -> None:
+    before = standing(shop)
+    seen = {}
+    for name, answer in answers.items():
+        turncoat.answer = answer
+        seen[name] = attacked(shop)
+    refused = (ReconcileReport(checked=1, failed=1), TransportFailed, TransportFailed, before)
+    assert seen == dict.fromkeys(answers, refused)
+    assert before == ("created", None, None, 0, 1)
+    assert CLIENT_SECRET not in str(shop.attempt(CHECKOUT).history)
+
+
+def test_and_is_paid_when_the_service_comes_to_its_senses(shop: Shop, turncoat: Turncoat) -> None:
+    turncoat.answer = AT_ONCE["deep-data"]
+    with pytest.raises(TransportFailed):
+        shop.settles(CHECKOUT)
+    turncoat.answer = says(WHOLE)
+    assert shop.settles(CHECKOUT).status == "paid"
