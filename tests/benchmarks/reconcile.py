@@ -1,7 +1,7 @@
 """What a reconcile round costs: settled checkouts a second, and how that depends on how many are stored.
 
-    python -m tests.benchmarks.reconcile --database postgresql --stored 10000 100000 1000000 --due 500
-    python -m tests.benchmarks.reconcile --database sqlite --stored 5000 --due 5000 --latency 0.05
+python -m tests.benchmarks.reconcile --database postgresql --stored 10000 100000 1000000 --due 500
+python -m tests.benchmarks.reconcile --database sqlite --stored 5000 --due 5000 --latency 0.05
 """
 
 from __future__ import annotations
