@@ -19,7 +19,7 @@ from flask_paycheckout.models import Models, make_models
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.runtime import KEY, OrderTotal, build_runtime, runtime
 from flask_paycheckout.totals import Total
-from flask_paycheckout.views import make_blueprint, order_urls
+from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.button import paycheckout_button
 
 if TYPE_CHECKING:
@@ -66,17 +66,13 @@ class PayCheckout:
         if KEY in app.extensions:
             raise ConfigurationError(f"PayCheckout is already set up on {app.name!r}. Call init_app once for each app.")
         settings = load_settings(app.config, relaxed=app.debug or app.testing)
-        if not app.secret_key:
-            raise ConfigurationError(
-                "SECRET_KEY is not set; the links to pay are signed with it."
-                " Make one with: python -c 'import secrets; print(secrets.token_hex(32))'."
-            )
+        _require_keys(app)
         models = make_models(db)
         watch_writes(db)
         self._databases.add(db)
         clock = in_utc(clock or getattr(transport, "clock", None) or utc_now)
         app.extensions[KEY] = build_runtime(app, db, settings, clock, models, self._ask_shop, transport, _queue_of(app))
-        app.register_blueprint(make_blueprint(settings), url_prefix=settings.url_prefix)
+        add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         self._add_commands(app)
 
@@ -178,6 +174,19 @@ class PayCheckout:
         from flask_paycheckout.cli import paycheckout
 
         app.cli.add_command(paycheckout)
+
+
+def _require_keys(app: Flask) -> None:
+    if not app.secret_key:
+        raise ConfigurationError(
+            "SECRET_KEY is not set; the links to pay are signed with it."
+            " Make one with: python -c 'import secrets; print(secrets.token_hex(32))'."
+        )
+    if isinstance(app.config.get("SECRET_KEY_FALLBACKS"), (str, bytes)):
+        raise ConfigurationError(
+            "SECRET_KEY_FALLBACKS is one string, so each of its letters would be a key, and sessions easily forged."
+            " Write a list: ['the key before']."
+        )
 
 
 def _queue_of(app: Flask) -> Callable[[str], None]:

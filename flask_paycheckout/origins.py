@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from urllib.parse import urlsplit
 
 from flask_paycheckout.errors import UnsafeCheckoutUrl
@@ -11,6 +12,8 @@ __all__ = ["is_loopback", "origin_of", "require_allowed"]
 
 _MAX_URL = 2048
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?")
+_ENDS_IN_NUMBER = re.compile(r"(^|\.)(\d+|0x[0-9a-f]*)\.?$")
 
 
 def is_loopback(host: str) -> bool:
@@ -38,11 +41,25 @@ def origin_of(url: str) -> str:
         raise ValueError("is not an absolute http or https URL")
     if not parts.hostname or "@" in parts.netloc or "%" in parts.netloc:
         raise ValueError("has no plain host")
+    if not _is_plain(parts.hostname):
+        raise ValueError("has a host that is neither a plain name nor an address")
     port = _DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
     if port == 0:
         raise ValueError("names port 0, where nothing listens")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port == _DEFAULT_PORTS[parts.scheme] else f":{port}")
+
+
+def _is_plain(host: str) -> bool:
+    """Whether nobody can read this host in another way: not a browser, and not the policy header that lists it."""
+    if ":" not in host and not _ENDS_IN_NUMBER.search(host):
+        return _NAME.fullmatch(host) is not None
+    try:
+        # Browsers read 2130706433, 0x7f.1 and 127.1 as addresses; only their plain form means the same to all.
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def require_allowed(url: str, allowed: tuple[str, ...]) -> None:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from itsdangerous import BadSignature, SignatureExpired, TimestampSigner, URLSafeTimedSerializer
 
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.errors import ConfigurationError
 
 __all__ = ["PAY", "STATUS", "Tokens"]
 
@@ -60,6 +61,8 @@ class Tokens:
         return order_id
 
     def _serializer(self, purpose: str) -> URLSafeTimedSerializer:
-        return URLSafeTimedSerializer(
-            list(self._keys()), salt=purpose, signer=self._signer, signer_kwargs=_SIGNER_ARGUMENTS
-        )
+        # Everybody knows the empty key, and an unset variable in SECRET_KEY_FALLBACKS often is one.
+        keys = [key for key in self._keys() if key]
+        if not keys:
+            raise ConfigurationError("SECRET_KEY is empty; the links to pay are signed with it. Set it again.")
+        return URLSafeTimedSerializer(keys, salt=purpose, signer=self._signer, signer_kwargs=_SIGNER_ARGUMENTS)

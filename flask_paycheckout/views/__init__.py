@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flask import Blueprint
+from flask import Blueprint, Flask
 
 from flask_paycheckout.config import Settings
 from flask_paycheckout.views import checkout, order, webhook
-from flask_paycheckout.views.headers import harden
+from flask_paycheckout.views.csrf import exempt_from_csrf
+from flask_paycheckout.views.headers import harden, harden_unrouted
 
-__all__ = ["make_blueprint"]
+__all__ = ["add_routes"]
 
 _PACKAGE = Path(__file__).parent.parent
 
 
-def make_blueprint(settings: Settings) -> Blueprint:
-    """The blueprint `paycheckout` for one app."""
+def add_routes(app: Flask, settings: Settings) -> None:
+    """Give an app the blueprint `paycheckout`."""
+    app.register_blueprint(_make_blueprint(settings), url_prefix=settings.url_prefix)
+    exempt_from_csrf(app, [checkout.create_checkout, webhook.webhook])
+
+
+def _make_blueprint(settings: Settings) -> Blueprint:
     blueprint = Blueprint(
         "paycheckout",
         "flask_paycheckout",
@@ -25,10 +31,15 @@ def make_blueprint(settings: Settings) -> Blueprint:
         static_folder="static",
         static_url_path="/static",
     )
-    blueprint.add_url_rule("/orders/<token>/checkout", view_func=checkout.create_checkout, methods=["POST"])
-    blueprint.add_url_rule("/orders/<token>", view_func=order.order_page)
-    blueprint.add_url_rule("/orders/<token>/status", view_func=order.order_status)
     path = "/webhook/<secret>" if settings.webhook_secret else "/webhook"
-    blueprint.add_url_rule(path, view_func=webhook.webhook, methods=["POST"])
+    for rule, view, method in (
+        ("/orders/<token>/checkout", checkout.create_checkout, "POST"),
+        ("/orders/<token>", order.order_page, "GET"),
+        ("/orders/<token>/status", order.order_status, "GET"),
+        (path, webhook.webhook, "POST"),
+    ):
+        # Merged slashes would be a redirect to whatever host the request named.
+        blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
     blueprint.after_request(harden)
+    blueprint.after_app_request(harden_unrouted)
     return blueprint

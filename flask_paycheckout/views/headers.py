@@ -10,7 +10,7 @@ from flask import Response, abort, current_app, g, request
 from flask_paycheckout.origins import origin_of
 from flask_paycheckout.runtime import runtime
 
-__all__ = ["harden", "nonce", "require_same_site"]
+__all__ = ["harden", "harden_unrouted", "nonce", "require_same_site"]
 
 
 def nonce() -> str:
@@ -21,17 +21,25 @@ def nonce() -> str:
 
 def harden(response: Response) -> Response:
     """Nothing cached, nothing framed, nothing told to the next site, nothing run that is not ours."""
+    headers = response.headers
+    headers["X-Content-Type-Options"] = "nosniff"
     if request.endpoint == "paycheckout.static":
         return response
-    headers = response.headers
     headers["Cache-Control"] = "no-store"
     headers["Referrer-Policy"] = "no-referrer"
-    headers["X-Content-Type-Options"] = "nosniff"
     headers["X-Frame-Options"] = "DENY"
     headers["Content-Security-Policy"] = (
         f"default-src 'none'; script-src 'nonce-{nonce()}'; style-src 'self' 'nonce-{nonce()}'; img-src 'self' data:;"
         f" connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self' {_payment_pages()}"
     )
+    return response
+
+
+def harden_unrouted(response: Response) -> Response:
+    """The same for what no route took: a wrong method, another path below ours, a host that is not trusted."""
+    prefix = runtime().settings.url_prefix
+    if request.url_rule is None and prefix and request.path.startswith(f"{prefix}/"):
+        return harden(response)
     return response
 
 
@@ -55,7 +63,8 @@ def require_same_site() -> None:
 
 def _own_origins() -> set[str]:
     """This shop's origins: the public one, and the one that this request came to."""
-    own = {f"{request.scheme}://{request.host}"}
+    # The host is empty when the header made no sense.
+    own = {f"{request.scheme}://{request.host}"} if request.host else set()
     public = runtime().settings.public_url
     return own | {origin_of(public)} if public else own
 
