@@ -1,0 +1,331 @@
+"""The threats to the extension's routes, tokens, pages and settings."""
+
+from __future__ import annotations
+
+from tests.security.threat import Edit, Removal, Threat
+
+__all__ = ["THREATS"]
+
+_HOSTILE = "tests/hostile/test_webhook.py"
+_WEBHOOK = "tests/views/test_webhook.py"
+_SETTLEMENT = "tests/test_settlement.py"
+_TOKENS = "tests/security/test_tokens.py"
+_ANSWER = "tests/security/test_one_answer.py"
+_SITE = "tests/security/test_same_site.py"
+_WTF = "tests/security/test_flask_wtf.py"
+_URLS = "tests/security/test_payment_urls.py"
+_HOSTS = "tests/security/test_hosts.py"
+_MARKUP = "tests/security/test_markup.py"
+_EVERY = "tests/security/test_every_answer.py"
+
+THREATS = (
+    Threat(
+        "a forged or replayed webhook",
+        "A webhook is a hint: only ids that are stored count, and only a fresh read of the deposit decides.",
+        (
+            f"{_HOSTILE}::test_hostile_posts_change_nothing",
+            f"{_HOSTILE}::test_a_decided_checkout_is_never_read_and_only_its_first_webhook_is_counted",
+            f"{_WEBHOOK}::test_what_the_webhook_itself_says_is_not_evidence",
+            f"{_WEBHOOK}::test_with_a_secret_only_its_path_is_served",
+            f"{_ANSWER}::test_the_webhook_secret_is_compared_in_constant_time",
+        ),
+        (
+            Removal(
+                "the comparison of the webhook's secret",
+                Edit(
+                    "views/webhook.py",
+                    "    if expected is not None and not",
+                    "    if expected is not None and False and not",
+                ),
+                f"{_WEBHOOK}::test_with_a_secret_only_its_path_is_served",
+            ),
+        ),
+    ),
+    Threat(
+        "one cheap request that causes many expensive ones",
+        "Unknown ids end at a look into our own table; a known checkout is read once per cool-down.",
+        (
+            f"{_HOSTILE}::test_an_open_checkout_is_read_once_per_cool_down_however_it_is_named",
+            f"{_WEBHOOK}::test_an_unknown_id_gets_the_same_answer_and_costs_no_read",
+            "tests/views/test_order.py::test_visits_share_one_read_in_five_seconds",
+            f"{_ANSWER}::test_nothing_is_looked_up_for_a_bad_token",
+        ),
+        (
+            Removal(
+                "the cool-down between the reads of a status page",
+                Edit("standing.py", "_PAGE_COOLDOWN = timedelta(seconds=5)", "_PAGE_COOLDOWN = timedelta(0)"),
+                "tests/views/test_order.py::test_visits_share_one_read_in_five_seconds",
+            ),
+        ),
+    ),
+    Threat(
+        "a total changed on the way, or a cheap payment for a dear order",
+        "The total comes from the shop's callback, before and after; the form carries a signed token and no price.",
+        (
+            "tests/views/test_checkout.py::test_the_button_is_a_form_with_a_token_and_no_price",
+            f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
+        ),
+        (
+            Removal(
+                "the second look at the total",
+                Edit("settlement.py", "total = self._ask_total(attempt.order_id)", "total = attempt.total"),
+                f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
+            ),
+        ),
+    ),
+    Threat(
+        "a token that is forged, altered, too old, or made for something else",
+        "HMAC-SHA256 with a salt for each purpose, an age, keys that rotate, and no key that is empty.",
+        (
+            f"{_TOKENS}::test_a_hundred_thousand_spoiled_tokens_open_nothing",
+            f"{_TOKENS}::test_spoiled_tokens_get_one_answer_at_every_route",
+            f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
+            f"{_TOKENS}::test_only_one_algorithm_signs",
+            f"{_TOKENS}::test_a_session_of_the_shop_is_no_token",
+            f"{_TOKENS}::test_no_key_that_can_be_guessed_is_taken",
+            f"{_TOKENS}::test_fallbacks_that_are_one_string_are_refused_at_once",
+            f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
+            "tests/test_tokens.py::test_an_app_that_rotates_its_secret_key_keeps_the_links_it_gave_out",
+        ),
+        (
+            Removal(
+                "the salt of each purpose",
+                Edit("tokens.py", "keys, salt=purpose,", 'keys, salt="paycheckout",'),
+                f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
+            ),
+            Removal(
+                "SHA-256",
+                Edit("tokens.py", '"digest_method": hashlib.sha256', '"digest_method": hashlib.sha1'),
+                f"{_TOKENS}::test_only_one_algorithm_signs",
+            ),
+            Removal(
+                "the age of a token",
+                Edit("tokens.py", "<= age <= self._max_age", "<= age"),
+                f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
+            ),
+            Removal(
+                "the tolerance for clocks that differ",
+                Edit("tokens.py", "timedelta(seconds=30)", "timedelta(0)"),
+                f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
+            ),
+            Removal(
+                "the refusal of empty keys",
+                Edit("tokens.py", "for key in self._keys() if key]", "for key in self._keys() if key is not None]"),
+                f"{_TOKENS}::test_no_key_that_can_be_guessed_is_taken",
+            ),
+            Removal(
+                "the refusal of fallbacks that are one string",
+                Edit("extension.py", '"SECRET_KEY_FALLBACKS"), (str, bytes))', '"SECRET_KEY_FALLBACKS"), int)'),
+                f"{_TOKENS}::test_fallbacks_that_are_one_string_are_refused_at_once",
+            ),
+            Removal(
+                "the signature",
+                Edit("tokens.py", ".loads(token, return_timestamp=True)", ".loads_unsafe(token)[1], self._clock()"),
+                f"{_TOKENS}::test_spoiled_tokens_get_one_answer_at_every_route",
+            ),
+        ),
+    ),
+    Threat(
+        "reading other people's orders",
+        "No link can be guessed, each bad one gets one answer, nothing is cached or told on, no amount or id shown.",
+        (
+            f"{_ANSWER}::test_every_bad_token_gets_the_same_bytes_and_headers",
+            f"{_EVERY}::test_every_kind_of_answer_is_hardened",
+            "tests/views/test_order.py::test_the_json_has_three_fields_and_no_more",
+            "tests/views/test_order.py::test_neither_page_nor_json_names_an_amount_or_an_id",
+        ),
+        (
+            Removal(
+                "the ban on caching",
+                Edit("views/headers.py", '    headers["Cache-Control"] = "no-store"\n', ""),
+                f"{_EVERY}::test_every_kind_of_answer_is_hardened",
+            ),
+            Removal(
+                "the silence towards the next site",
+                Edit("views/headers.py", '    headers["Referrer-Policy"] = "no-referrer"\n', ""),
+                f"{_EVERY}::test_every_kind_of_answer_is_hardened",
+            ),
+            Removal(
+                "the silence about ids in the JSON",
+                Edit("views/order.py", "jsonify(status=", "jsonify(token=token, status="),
+                "tests/views/test_order.py::test_the_json_has_three_fields_and_no_more",
+            ),
+        ),
+    ),
+    Threat(
+        "a payment started by another site's page",
+        "POST only, from a page that the browser says is the shop's own; Flask-WTF guards all else as before.",
+        (
+            f"{_SITE}::test_exactly_the_shops_own_pages_may_send_the_form",
+            f"{_SITE}::test_the_referer_does_not_matter",
+            f"{_SITE}::test_no_host_header_makes_another_site_the_shops_own",
+            f"{_SITE}::test_what_a_proxy_would_say_is_not_believed_without_proxy_fix",
+            "tests/views/test_checkout.py::test_only_a_post_makes_a_checkout",
+            f"{_WTF}::test_our_posts_need_no_token_of_a_session",
+            f"{_WTF}::test_the_shops_own_posts_are_guarded_as_before",
+            f"{_WTF}::test_our_own_guard_still_stands",
+            f"{_WTF}::test_a_guard_shared_with_another_app_guards_that_one_as_before",
+        ),
+        (
+            Removal(
+                "the question where a form comes from",
+                Edit("views/checkout.py", "    require_same_site()\n", ""),
+                f"{_SITE}::test_the_referer_does_not_matter",
+            ),
+            Removal(
+                "the distrust of neighbouring hosts",
+                Edit(
+                    "views/headers.py",
+                    'if site in ("same-origin", "none"):',
+                    'if site in ("same-origin", "none", "same-site"):',
+                ),
+                f"{_SITE}::test_no_host_header_makes_another_site_the_shops_own",
+            ),
+            Removal(
+                "the distrust of a host that makes no sense",
+                Edit("views/headers.py", " if request.host else set()", ""),
+                f"{_SITE}::test_no_host_header_makes_another_site_the_shops_own",
+            ),
+            Removal(
+                "the limits of what Flask-WTF is told to leave to us",
+                Edit(
+                    "views/csrf.py",
+                    "                csrf.exempt(view)\n",
+                    '                app.config["WTF_CSRF_ENABLED"] = False\n',
+                ),
+                f"{_WTF}::test_the_shops_own_posts_are_guarded_as_before",
+            ),
+            Removal(
+                "the place beside a Flask-WTF that is set up later",
+                Edit("views/csrf.py", "    app.before_request(exempt)\n", ""),
+                f"{_WTF}::test_our_posts_need_no_token_of_a_session",
+            ),
+        ),
+    ),
+    Threat(
+        "a customer sent to a stranger, or a link that a stranger's Host header made",
+        "Only the service's own URL, plain and of an allowed origin; addresses from the settings or a trusted host.",
+        (
+            f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
+            f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
+            f"{_URLS}::test_a_browser_goes_where_the_check_saw_it_go",
+            f"{_HOSTS}::test_addresses_never_come_from_a_host_that_nobody_vouched_for",
+            f"{_HOSTS}::test_a_shop_that_trusts_every_host_does_not_start",
+            f"{_HOSTS}::test_no_answer_repeats_a_host",
+        ),
+        (
+            Removal(
+                "the list of allowed origins",
+                Edit("origins.py", "        if origin not in allowed:", "        if not origin:"),
+                f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
+            ),
+            Removal(
+                "the ban on plain http",
+                Edit("origins.py", 'elif origin.startswith("http://")', 'elif origin.startswith("ftp://")'),
+                f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
+            ),
+            Removal(
+                "the refusal of odd characters",
+                Edit("origins.py", "ord(character) <= 0x20 or ord(character) >= 0x7F or character in", "character in"),
+                f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
+            ),
+            Removal(
+                "the refusal of user names",
+                Edit("origins.py", '"@" in parts.netloc or ', ""),
+                f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
+            ),
+            Removal(
+                "the refusal of odd hosts",
+                Edit("origins.py", "    if not _is_plain(parts.hostname):", "    if not parts.hostname:"),
+                f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
+            ),
+            Removal(
+                "the public address",
+                Edit("views/order_urls.py", "    if public:\n", "    if public and not has_request_context():\n"),
+                f"{_HOSTS}::test_addresses_never_come_from_a_host_that_nobody_vouched_for",
+            ),
+            Removal(
+                "the demand for an address or trusted hosts",
+                Edit("config.py", "    _require_public_address(settings, config, relaxed)\n", ""),
+                f"{_HOSTS}::test_a_shop_that_trusts_every_host_does_not_start",
+            ),
+            Removal(
+                "the ban on redirects that tidy paths up",
+                Edit("views/__init__.py", ", merge_slashes=False", ""),
+                f"{_HOSTS}::test_no_answer_repeats_a_host",
+            ),
+        ),
+    ),
+    Threat(
+        "markup from outside, and our pages inside a stranger's",
+        "Everything is escaped, hardly anything from outside is shown, and a strict policy stands on every answer.",
+        (
+            f"{_MARKUP}::test_no_field_adds_an_element_or_attribute_to_a_page",
+            f"{_MARKUP}::test_the_json_and_the_webhooks_answers_repeat_nothing",
+            f"{_MARKUP}::test_a_label_is_text_even_where_the_shop_escapes_nothing_by_itself",
+            f"{_EVERY}::test_every_kind_of_answer_is_hardened",
+            f"{_EVERY}::test_our_static_files_are_not_sniffed",
+            "tests/views/test_headers.py::test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it",
+        ),
+        (
+            Removal(
+                "the escape of the button's label",
+                Edit("templates/paycheckout/button.html", "{{ label | e }}", "{{ label | safe }}"),
+                f"{_MARKUP}::test_no_field_adds_an_element_or_attribute_to_a_page",
+            ),
+            Removal(
+                "the escape that does not depend on the shop",
+                Edit("templates/paycheckout/button.html", "{{ label | e }}", "{{ label }}"),
+                f"{_MARKUP}::test_a_label_is_text_even_where_the_shop_escapes_nothing_by_itself",
+            ),
+            Removal(
+                "the ban on framing",
+                Edit("views/headers.py", " frame-ancestors 'none';", ""),
+                f"{_EVERY}::test_every_kind_of_answer_is_hardened",
+            ),
+            Removal(
+                "the ban on scripts that are not ours",
+                Edit("views/headers.py", "script-src 'nonce-{nonce()}'", "script-src 'unsafe-inline'"),
+                f"{_EVERY}::test_every_kind_of_answer_is_hardened",
+            ),
+            Removal(
+                "the ban on sniffing",
+                Edit("views/headers.py", '    headers["X-Content-Type-Options"] = "nosniff"\n', ""),
+                f"{_EVERY}::test_our_static_files_are_not_sniffed",
+            ),
+            Removal(
+                "the headers of errors that no route answers",
+                Edit("views/__init__.py", "    blueprint.after_app_request(harden_unrouted)\n", ""),
+                f"{_EVERY}::test_every_kind_of_answer_is_hardened",
+            ),
+        ),
+    ),
+    Threat(
+        "finding out by differences and by time",
+        "One answer and the same work for every bad token or id; secrets are compared in constant time.",
+        (
+            f"{_ANSWER}::test_every_bad_token_gets_the_same_bytes_and_headers",
+            f"{_ANSWER}::test_nothing_is_looked_up_for_a_bad_token",
+            f"{_ANSWER}::test_an_order_that_is_not_payable_is_answered_like_a_bad_token",
+            f"{_ANSWER}::test_every_wrong_webhook_secret_gets_one_answer_and_none_tells_that_there_is_a_secret",
+            f"{_ANSWER}::test_the_webhook_secret_is_compared_in_constant_time",
+            f"{_HOSTILE}::test_the_answer_does_not_tell_whether_an_id_is_known",
+        ),
+        (
+            Removal(
+                "the one answer",
+                Edit("views/order.py", "        abort(404)", '        abort(404 if "." in token else 410)'),
+                f"{_ANSWER}::test_every_bad_token_gets_the_same_bytes_and_headers",
+            ),
+            Removal(
+                "the comparison in constant time",
+                Edit(
+                    "views/webhook.py",
+                    'not hmac.compare_digest((secret or "").encode(), expected.encode())',
+                    "secret != expected",
+                ),
+                f"{_ANSWER}::test_the_webhook_secret_is_compared_in_constant_time",
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,427 @@
+"""Every secret has a value made for this run; then all is driven into trouble, and whatever shows is searched."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import secrets
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from flask_paycheckout.client import BankDetails, FiatItem, NewRecipient, PaymentsClient, PaymentsError, PayoutBank
+from flask_paycheckout.client.records.checkouts import CheckoutLink
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.tokens import PAY
+from flask_paycheckout.totals import Pay
+from tests.client.wire import RawServer, http, refusal
+from tests.conftest import OpenShop
+from tests.sandbox.inspector.developer import Developer
+from tests.scripted import BASE_URL, SAME_SITE, Shop, make_app
+
+
+def canary() -> str:
+    return f"cn{secrets.token_hex(10)}"
+
+
+def digits() -> str:
+    # Not beginning with zero, and longer than any id, time or amount around it.
+    return str(10**17 + secrets.randbelow(10**17))
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """A fresh value for each secret."""
+
+    client_secret: str = field(default_factory=canary)
+    access_token: str = field(default_factory=canary)
+    webhook_secret: str = field(default_factory=canary)
+    secret_key: str = field(default_factory=canary)
+    control_token: str = field(default_factory=canary)
+    password: str = field(default_factory=canary)
+    otp: str = field(default_factory=digits)
+    verification_token: str = field(default_factory=canary)
+    national_id: str = field(default_factory=digits)
+    account_number: str = field(default_factory=digits)
+    iban: str = field(default_factory=lambda: f"DE{digits()}")
+    page: str = field(default_factory=canary)
+    """Part of the payment URL."""
+
+    def seen_in(self, shown: str) -> list[str]:
+        """The names of the secrets that a text shows."""
+        return [one.name for one in fields(self) if getattr(self, one.name) in shown]
+
+
+@pytest.fixture
+def canaries() -> Canaries:
+    return Canaries()
+
+
+class Everything(logging.Handler):
+    """What all loggers say at DEBUG, with tracebacks, arguments and extras."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{self.format(record)} {record.args!r}")
+        if record.exc_info and record.exc_info[1]:
+            self.lines.append(told_by(record.exc_info[1]))
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+@pytest.fixture
+def logged() -> Iterator[Everything]:
+    handler, root = Everything(), logging.getLogger()
+    names = ("httpx", "httpcore", "sqlalchemy.engine", "werkzeug", "flask_paycheckout", "flask_paycheckout.client")
+    loggers = [root, *map(logging.getLogger, names)]
+    levels = [logger.level for logger in loggers]
+    root.addHandler(handler)
+    for logger in loggers:
+        logger.setLevel(logging.DEBUG)
+    yield handler
+    root.removeHandler(handler)
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
+
+
+def told_by(error: BaseException) -> str:
+    """All that a crash reporter would send of an error: words, pickle, traceback, and our own frames' variables."""
+    shown = [str(error), repr(error), repr(vars(error)), *frames_of(error, set())]
+    for chain in (True, False):
+        # The lines of source are the tests' own; they are left out with their file's text.
+        told = traceback.TracebackException.from_exception(error, lookup_lines=False)
+        shown += [str(part) for part in told.format_exception_only()] + ([str(told.__cause__)] if chain else [])
+    if isinstance(error, PaymentsError):
+        shown.append(pickle.dumps(error).decode("latin-1"))
+    return "\n".join(shown)
+
+
+def frames_of(error: BaseException | None, seen: set[int]) -> Iterator[str]:
+    """The variables of our frames, of an error and of all that it came from."""
+    if error is None or id(error) in seen:
+        return
+    seen.add(id(error))
+    yield f"{type(error).__name__}: {error}"
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if "/flask_paycheckout/" in frame.f_code.co_filename:
+            for name, value in frame.f_locals.items():
+                yield f"{frame.f_code.co_qualname}:{line} {name}={printed(value)}"
+    yield from frames_of(error.__cause__, seen)
+    yield from frames_of(error.__context__, seen)
+
+
+def printed(value: object) -> str:
+    try:
+        return repr(value)
+    except AttributeError:
+        return "half made"
+
+
+def found_in(canaries: Canaries, shown: str) -> list[tuple[str, str]]:
+    """The secrets that a text shows, with the beginning of the line."""
+    return [(name, line.split("=")[0][:120]) for line in shown.splitlines() for name in canaries.seen_in(line)]
+
+
+Trouble = Callable[[httpx.Request], httpx.Response]
+
+
+def echo(status: int) -> Trouble:
+    """Refuses a request by repeating all of it."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        headers = " ".join(f"{name}: {value}" for name, value in request.headers.items())
+        said = refusal(status, headers, f"{request.content.decode()} {headers}")
+        return httpx.Response(status, content=said, headers={"Retry-After": "3600"})
+
+    return answer
+
+
+def fails(error: Exception) -> Trouble:
+    def answer(request: httpx.Request) -> httpx.Response:
+        headers = " ".join(request.headers.values())
+        raise type(error)(f"{error} {request.content.decode()} {headers}") from None
+
+    return answer
+
+
+def repeats(status: int, **headers: str) -> Trouble:
+    """Answers what is no envelope and holds the whole request."""
+    return lambda request: httpx.Response(
+        status,
+        headers=headers,
+        stream=httpx.ByteStream(request.content + b" ".join(value for _, value in request.headers.raw)),
+    )
+
+
+TROUBLES: dict[str, Trouble] = {
+    "refused": fails(httpx.ConnectError("refused")),
+    "timeout": fails(httpx.ReadTimeout("late")),
+    "broken": fails(httpx.RemoteProtocolError("cut")),
+    "garbage": repeats(502, **{"Retry-After": "3600"}),
+    "redirect": repeats(307, location="https://elsewhere.example/"),
+    "encoded": repeats(200, **{"content-encoding": "gzip"}),
+    **{f"echo {status}": echo(status) for status in (400, 401, 404, 409, 429, 500)},
+}
+every_trouble = pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
+
+
+def calls_of(client: PaymentsClient, its: Canaries) -> dict[str, Callable[[], object]]:
+    """Every operation that carries a secret, and one of each kind that does not."""
+    bank = BankDetails(
+        account_name="A", currency="USD", country="US", account_number=its.account_number, iban_number=its.iban
+    )
+    payee = PayoutBank(bank_name="B", account_name="A", account_number=its.account_number, bank_code="b")
+    item = FiatItem(amount="1", recipient=NewRecipient(bank=payee))
+    person: dict[str, Any] = {"name": "A", "email": "a@b.c", "address": "1", "city": "C", "post_code": "2"}
+    return {
+        "register": lambda: client.auth.register("a@b.c", its.password, "A", national_id=its.national_id),
+        "login": lambda: client.auth.login("a@b.c", its.password),
+        "verify": lambda: client.auth.verify_login(its.verification_token, its.otp),
+        "checkout": lambda: client.checkouts.create(Pay("1", "USD")),
+        "deposit": lambda: client.deposits.get("d-1"),
+        "fiat": lambda: client.fiat_disbursements.create("USD", [item]),
+        "methods": lambda: client.fiat_disbursements.payment_methods("USD"),
+        "recipient": lambda: client.recipients.create(bank=bank, **person),
+        "change": lambda: client.recipients.update("r-1", bank=bank, **person),
+        "report": lambda: client.fiat_disbursements.report("f-1"),
+    }
+
+
+def client_of(its: Canaries, base_url: str = BASE_URL, **more: Any) -> PaymentsClient:
+    given: dict[str, Any] = {"client_id": "c-1", "client_secret": its.client_secret, "access_token": its.access_token}
+    return PaymentsClient(base_url, **given, **more)
+
+
+@every_trouble
+def test_no_call_of_the_client_shows_what_it_sent(trouble: Trouble, canaries: Canaries, logged: Everything) -> None:
+    client = client_of(canaries, retries=0, transport=httpx.MockTransport(trouble))
+    for name, call in calls_of(client, canaries).items():
+        with pytest.raises(PaymentsError) as caught:
+            call()
+        assert found_in(canaries, told_by(caught.value)) == [], name
+    assert found_in(canaries, logged.text + repr(client)) == []
+
+
+@pytest.mark.parametrize(
+    "head", [("302 Found", "Location: /x"), ("200 OK",), ("500 No",)], ids=["redirect", "garbage", "fault"]
+)
+def test_no_library_below_the_client_logs_a_secret(
+    head: tuple[str, ...], canaries: Canaries, logged: Everything
+) -> None:
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        connection.sendall(http(request, *head))
+
+    server = RawServer(answer)
+    try:
+        with client_of(canaries, server.base_url, retries=1) as client:
+            for call in calls_of(client, canaries).values():
+                with pytest.raises(PaymentsError) as caught:
+                    call()
+                assert found_in(canaries, told_by(caught.value)) == []
+    finally:
+        server.close()
+    assert "httpcore" in {name.split(".")[0] for name in logging.Logger.manager.loggerDict}
+    assert "send_request_headers" in logged.text, "the log of the library below was heard"
+    assert found_in(canaries, logged.text) == []
+
+
+WRONG: dict[str, Callable[[Canaries], object]] = {
+    "address": lambda its: client_of(its, "ftp://x"),
+    "token": lambda its: PaymentsClient(BASE_URL, access_token=f"{its.access_token}\n"),
+    "no id": lambda its: PaymentsClient(BASE_URL, client_secret=its.client_secret),
+    "timeout": lambda its: client_of(its, timeout=-1),
+    "surrogate": lambda its: PaymentsClient(BASE_URL).auth.login("a@b.c", f"{its.password}\ud800"),
+    "e-mail": lambda its: PaymentsClient(BASE_URL).auth.login(5, its.password),  # type: ignore[arg-type]
+    "name": lambda its: PaymentsClient(BASE_URL).auth.register("a", its.password, None),  # type: ignore[arg-type]
+    "otp": lambda its: PaymentsClient(BASE_URL).auth.verify_login(its.verification_token, 5),  # type: ignore[arg-type]
+    "switch": lambda its: PaymentsClient(BASE_URL).auth.verify_login("t", its.otp, disable_expire=5),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("use", WRONG.values(), ids=WRONG)
+def test_a_wrong_argument_beside_a_secret_does_not_show_it(
+    use: Callable[[Canaries], object], canaries: Canaries
+) -> None:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        use(canaries)
+    assert found_in(canaries, told_by(caught.value).encode("utf-8", "replace").decode()) == []
+
+
+def settings_of(its: Canaries) -> dict[str, Any]:
+    return {
+        "SECRET_KEY": its.secret_key,
+        "PAYCHECKOUT_CLIENT_SECRET": its.client_secret,
+        "PAYCHECKOUT_ACCESS_TOKEN": its.access_token,
+        "PAYCHECKOUT_WEBHOOK_SECRET": its.webhook_secret,
+    }
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"PAYCHECKOUT_BASE_URL": "nowhere"},
+        {"PAYCHECKOUT_TIMEOUT": -1},
+        {"PAYCHECKOUT_CLIENT_SECRET": "{}\n"},
+        {"PAYCHECKOUT_WEBHOOK_SECRET": "{}/"},
+        {"PAYCHECKOUT_CLIENT_ID": None},
+    ],
+    ids=lambda wrong: next(iter(wrong)).removeprefix("PAYCHECKOUT_").lower(),
+)
+def test_a_wrong_setting_shows_no_other(wrong: dict[str, Any], canaries: Canaries) -> None:
+    from flask_sqlalchemy import SQLAlchemy
+
+    from flask_paycheckout import PayCheckout
+
+    own = settings_of(canaries)
+    own |= {name: value.format(own[name]) if name in own else value for name, value in wrong.items()}
+    app = make_app(**own)
+    with pytest.raises(ConfigurationError) as caught:
+        PayCheckout(app, SQLAlchemy(app))
+    assert found_in(canaries, told_by(caught.value)) == []
+
+
+def open_secret_shop(open_shop: OpenShop, its: Canaries) -> Shop:
+    shop = open_shop(**settings_of(its), SQLALCHEMY_ECHO=True, PROPAGATE_EXCEPTIONS=False)
+    shop.service.page = f"https://pay.example/checkout/{{id}}-{its.page}"
+    return shop
+
+
+COMMANDS = (
+    ("reconcile",),
+    ("reconcile", "--json"),
+    ("show", "o-1"),
+    ("show", "o-1", "--json"),
+    ("report",),
+    ("report", "--json"),
+    ("doctor",),
+    ("doctor", "--json"),
+)
+
+
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_no_page_command_or_log_of_a_shop_shows_a_secret(
+    status: int, canaries: Canaries, open_shop: OpenShop, logged: Everything, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = open_secret_shop(open_shop, canaries)
+    checkout_id = shop.starts()
+    monkeypatch.setattr(type(shop.service), "__call__", lambda service, request: echo(status)(request))
+    shown = [repr(shop.paycheckout), repr(shop.runtime), repr(shop.attempts()), repr(shop.events())]
+    webhook, token = f"/paycheckout/webhook/{canaries.webhook_secret}", shop.runtime.tokens.sign(PAY, "o-2")
+    pages = [
+        shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=SAME_SITE),
+        shop.browser.post(webhook, json={"orderId": checkout_id}),
+        shop.browser.post(webhook, data=b"{"),
+    ]
+    shown += [f"{page.headers} {page.text}" for page in pages]
+    shop.clock.advance(minutes=20)
+    with pytest.raises(PaymentsError) as caught:
+        shop.settles(checkout_id)
+    shown.append(told_by(caught.value))
+    runner = shop.app.test_cli_runner()
+    results = [runner.invoke(args=["paycheckout", *command]) for command in COMMANDS]
+    typed = f"{canaries.password}\n{canaries.otp}\n"
+    results.append(runner.invoke(args=["paycheckout", "login", "--email", "a@b.c"], input=typed))
+    assert [result.exception for result in results if not isinstance(result.exception, SystemExit | None)] == []
+    # The URL to register holds the secret, and is what doctor and report are for.
+    shown += [result.output.replace(f"/webhook/{canaries.webhook_secret}", "/webhook/...") for result in results]
+    assert found_in(canaries, "\n".join(shown)) == []
+    assert "INSERT INTO paycheckout_checkout" in logged.text, "the database's own log was heard"
+    # The rows that are read are shown by the log of the shop's database alone, and only at its DEBUG.
+    rows = [line for line in logged.lines if not line.startswith(("Row ", "Col "))]
+    assert found_in(canaries, "\n".join(rows)) == []
+
+
+@pytest.mark.parametrize(
+    "sabotage",
+    [
+        "DROP TABLE paycheckout_checkout",
+        "CREATE TRIGGER no BEFORE INSERT ON paycheckout_checkout BEGIN SELECT RAISE(ABORT, 'no'); END",
+    ],
+    ids=["no table", "refused row"],
+)
+def test_a_database_that_refuses_a_checkout_does_not_show_its_page(
+    sabotage: str, canaries: Canaries, open_shop: OpenShop, logged: Everything
+) -> None:
+    shop = open_secret_shop(open_shop, canaries)
+    shop.service.meanwhile = lambda: sabotage_once(shop, sabotage)
+    page = shop.browser.post(f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout", headers=SAME_SITE)
+    assert page.status_code >= 500
+    assert found_in(canaries, f"{page.headers} {page.text} {logged.text}") == []
+
+
+def sabotage_once(shop: Shop, sabotage: str) -> None:
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        connection.execute(text(sabotage))
+
+
+def test_a_link_to_pay_is_not_printed(canaries: Canaries) -> None:
+    link = CheckoutLink(id="c-1", url=f"https://pay.example/checkout/{canaries.page}")
+    assert found_in(canaries, f"{link} {[link]!r}") == []
+    assert canaries.page in link.url
+
+
+def test_the_sandbox_shows_its_inspector_no_secret(canaries: Canaries, logged: Everything) -> None:
+    app = create_sandbox(control_token=canaries.control_token)
+    http_client = app.test_client()
+    user = {"email": "a@b.c", "fullName": "A", "nationalID": canaries.national_id}
+    bodies = [
+        ("register", user | {"password": canaries.password}),
+        ("login", {"email": "a@b.c", "password": {"a": {"b": 1}, "c": canaries.password}}),
+        ("login", {"email": "a@b.c", "password": [["x"], canaries.password]}),
+        ("verify-login", {"verificationToken": canaries.verification_token, "otp": canaries.otp}),
+        ("verify-login", {"verificationToken": [canaries.verification_token], "otp": int(canaries.otp)}),
+    ]
+    shown = [http_client.post(f"/v1/auth/{name}", json=body).text for name, body in bodies]
+    bank = {"accountName": "A", "accountNumber": canaries.account_number, "ibanNumber": canaries.iban}
+    shown.append(http_client.post("/v1/recipient", json={"name": "A", "bank": bank}).text)
+    escaped = f'{{"pass\\u0077ord": "{canaries.password}", "email": "a@b.c"}}'
+    shown.append(http_client.post("/v1/auth/login", data=escaped, content_type="application/json").text)
+    developer = Developer(app)
+    shown += [developer.opens(page) for page in ("/", "/inspector/requests", "/inspector/mails", "/inspector/levers")]
+    shown += [developer.opens(f"/inspector/requests/{number}") for number in range(1, len(bodies) + 3)]
+    control = http_client.get("/_sandbox/requests", headers={"X-Sandbox-Control": canaries.control_token})
+    assert control.status_code == 200
+    assert found_in(canaries, "\n".join([*shown, control.text, logged.text, repr(app)])) == []
+
+
+DIES = """
+import faulthandler, logging, os, sys
+import httpx
+from flask_paycheckout.client import PaymentsClient
+
+logging.basicConfig(level=logging.DEBUG)
+faulthandler.enable()
+password, secret = sys.stdin.readline().strip(), sys.stdin.readline().strip()
+def handler(request):
+    if sys.argv[1] == "abort":
+        os.abort()
+    raise httpx.ConnectError(f"{request.content} {request.headers}")
+client = PaymentsClient(
+    "https://api.example.com", client_id="c", client_secret=secret, access_token=secret, retries=0,
+    transport=httpx.MockTransport(handler),
+)
+client.auth.login("a@b.c", password)
+"""
+
+
+@pytest.mark.parametrize(("way", "last_words"), [("raise", "TransportFailed"), ("abort", "Fatal Python error")])
+def test_a_process_that_dies_says_nothing(way: str, last_words: str, canaries: Canaries) -> None:
+    typed = f"{canaries.password}\n{canaries.client_secret}\n"
+    died = subprocess.run([sys.executable, "-c", DIES, way], input=typed, capture_output=True, text=True, timeout=120)
+    assert died.returncode != 0
+    assert last_words in died.stderr
+    assert found_in(canaries, died.stdout + died.stderr) == []

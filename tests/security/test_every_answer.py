@@ -1,0 +1,106 @@
+"""Every answer below our prefix is hardened, errors too: nothing framed, sniffed, cached, or run that is not ours."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from werkzeug.test import TestResponse
+
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Shop, refusal
+from tests.views.test_webhook import DatabaseDown
+
+PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
+KINDS = {
+    "200 page": 200,
+    "200 JSON": 200,
+    "200 options": 200,
+    "303 to pay": 303,
+    "303 paid already": 303,
+    "400 webhook": 400,
+    "400 host": 400,
+    "403": 403,
+    "404 token": 404,
+    "404 path": 404,
+    "404 file": 404,
+    "405": 405,
+    "413": 413,
+    "500": 500,
+    "503 page": 503,
+    "503 webhook": 503,
+}
+
+
+def provoked(shop: Shop, kind: str) -> TestResponse:
+    """An answer of this kind."""
+    browser = shop.browser
+    pay = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout"
+    status = f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, 'o-1')}"
+    hook = "/paycheckout/webhook"
+    if kind == "303 paid already":
+        shop.has_paid()
+    if kind == "503 page":
+        shop.service.instead_of_created = [refusal(503)]
+    if kind == "500":
+        shop.paycheckout.order_total(lambda order_id: 1 / 0)  # type: ignore[arg-type,return-value]  # a shop's mistake
+    if kind == "503 webhook":
+        with DatabaseDown(shop):
+            return browser.post(hook, json={"orderId": "chk-1"})
+    if kind == "400 host":
+        shop.app.config["TRUSTED_HOSTS"] = ["shop.example"]
+        return browser.get(status, base_url="https://evil.example")
+    asked = {
+        "200 page": ("GET", status),
+        "200 JSON": ("GET", f"{status}/status"),
+        "200 options": ("OPTIONS", pay),
+        "400 webhook": ("POST", hook),
+        "404 token": ("GET", "/paycheckout/orders/x"),
+        "404 path": ("GET", "/paycheckout/x"),
+        "404 file": ("GET", "/paycheckout/orders/x/../../static/x"),
+        "405": ("GET", pay),
+        "413": ("POST", hook),
+    }
+    method, path = asked.get(kind, ("POST", pay))
+    data = b"x" * 70_000 if kind == "413" else None
+    headers = {"Sec-Fetch-Site": "cross-site"} if kind == "403" else SAME_SITE
+    return browser.open(path, method=method, data=data, headers=headers)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_answer_is_hardened(open_shop: OpenShop, kind: str) -> None:
+    answer = provoked(open_shop(**PRODUCTION), kind)
+    assert answer.status_code == KINDS[kind]
+    headers = answer.headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
+    assert re.fullmatch(r"'nonce-[\w-]{22}'", policy.pop("script-src"))
+    assert re.fullmatch(r"'self' 'nonce-[\w-]{22}'", policy.pop("style-src"))
+    assert policy == {
+        "default-src": "'none'",
+        "img-src": "'self' data:",
+        "connect-src": "'self'",
+        "base-uri": "'none'",
+        "frame-ancestors": "'none'",
+        "form-action": "'self' https:",
+    }
+    assert "Access-Control-Allow-Origin" not in headers
+    assert "Set-Cookie" not in headers
+
+
+def test_our_static_files_are_not_sniffed(shop: Shop) -> None:
+    with shop.browser.get("/paycheckout/static/status.js") as answer:
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+@pytest.mark.parametrize("path", ["/", "/own", "/paycheckouts", "/paycheckoutx/y", "/x/paycheckout/"])
+@pytest.mark.parametrize("prefix", ["/paycheckout", "/"])
+def test_the_shops_own_errors_are_left_alone(open_shop: OpenShop, path: str, prefix: str) -> None:
+    shop = open_shop(PAYCHECKOUT_URL_PREFIX=prefix)
+    answer = shop.browser.get(path)
+    assert answer.status_code == 404
+    assert "Content-Security-Policy" not in answer.headers

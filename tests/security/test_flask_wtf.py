@@ -1,0 +1,173 @@
+"""Beside Flask-WTF's CSRFProtect for the whole shop: our posts work, the shop's own stay as guarded as they were."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import wraps
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import pytest
+from flask import Blueprint, Flask, render_template_string
+from flask.testing import FlaskClient
+from flask_sqlalchemy import SQLAlchemy
+from flask_wtf import CSRFProtect  # type: ignore[import-untyped]  # it brings no types
+from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
+
+from flask_paycheckout import Pay, PayCheckout
+from flask_paycheckout.runtime import KEY
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.scripted import SAME_SITE, Clock, Service, make_app
+
+SHOP = "https://shop.example"
+ORDERS = ("csrf first", "csrf last", "csrf last, app given")
+
+OpenGuarded = Callable[..., Flask]
+
+
+class OtherProtect(CSRFProtect):  # type: ignore[misc]  # Flask-WTF brings no types
+    """Shops subclass it."""
+
+
+def add_own_pages(app: Flask) -> None:
+    """Forms of the shop's own, one of them in a blueprint whose name begins like ours."""
+    form = "<form method=post><input name=csrf_token value='{{ csrf_token() }}'></form>"
+    app.add_url_rule("/own", "own_form", lambda: render_template_string(form))
+    app.add_url_rule("/own", "own", lambda: "done", methods=["POST"])
+    blueprint = Blueprint("paycheckout_admin", __name__)
+    blueprint.add_url_rule("/paycheckout/admin", "admin", lambda: "done", methods=["POST"])
+    app.register_blueprint(blueprint)
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, service: Service, clock: Clock) -> Iterator[OpenGuarded]:
+    """Opens shops with CSRFProtect, set up in the order given."""
+    databases: list[tuple[Flask, SQLAlchemy]] = []
+
+    def open_one(order: str = ORDERS[0], csrf: CSRFProtect | None = None, **config: object) -> Flask:
+        address = f"sqlite:///{tmp_path}/{len(databases)}.db"
+        app = make_app(
+            TESTING=False,
+            PAYCHECKOUT_PUBLIC_URL=SHOP,
+            SQLALCHEMY_DATABASE_URI=address,
+            WTF_CSRF_SSL_STRICT=True,
+            **config,
+        )
+        db, csrf, paycheckout = SQLAlchemy(app), csrf or OtherProtect(), PayCheckout()
+        if order == "csrf first":
+            csrf.init_app(app)
+        paycheckout.init_app(app, db, transport=httpx.MockTransport(service), clock=clock)
+        if order == "csrf last":
+            csrf.init_app(app)
+        elif order == "csrf last, app given":
+            CSRFProtect(app)
+        paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
+        add_own_pages(app)
+        with app.app_context():
+            db.create_all()
+        databases.append((app, db))
+        return app
+
+    yield open_one
+    for app, db in databases:
+        with app.app_context():
+            db.engine.dispose()
+
+
+def pay_path(app: Flask) -> str:
+    return f"/paycheckout/orders/{app.extensions[KEY].tokens.sign(PAY, 'o-1')}/checkout"
+
+
+def csrf_token(browser: FlaskClient) -> str:
+    found = re.search(r"value='([^']+)'", browser.get("/own", base_url=SHOP).text)
+    assert found
+    return found[1]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_our_posts_need_no_token_of_a_session(guarded: OpenGuarded, order: str) -> None:
+    browser = guarded(order).test_client()
+    assert browser.post(pay_path(browser.application), headers=SAME_SITE, base_url=SHOP).status_code == 303
+    hint = browser.post("/paycheckout/webhook", json={"orderId": "chk-1"}, base_url=SHOP)
+    assert (hint.status_code, hint.get_json()) == (200, {"received": True})
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_forms_of_our_pages_work(guarded: OpenGuarded, order: str) -> None:
+    """They send no Referer, which Flask-WTF would insist on over https."""
+    app = guarded(order)
+    browser = app.test_client()
+    page = browser.get(f"/paycheckout/orders/{app.extensions[KEY].tokens.sign(STATUS, 'o-1')}", base_url=SHOP)
+    (action,) = re.findall(r'action="([^"]+)"', page.text)
+    assert browser.post(action, headers=SAME_SITE, base_url=SHOP).status_code == 303
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("path", ["/own", "/paycheckout/admin"])
+def test_the_shops_own_posts_are_guarded_as_before(guarded: OpenGuarded, order: str, path: str) -> None:
+    app = guarded(order)
+    browser = app.test_client()
+    browser.post(pay_path(app), headers=SAME_SITE, base_url=SHOP)
+    assert browser.post(path, headers=SAME_SITE, base_url=SHOP).status_code == 400
+    token = {"csrf_token": csrf_token(browser)}
+    assert browser.post(path, data=token, headers={"Referer": f"{SHOP}/own"}, base_url=SHOP).data == b"done"
+    assert browser.post(path, data=token, base_url=SHOP).status_code == 400, "without a Referer"
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_our_own_guard_still_stands(guarded: OpenGuarded, order: str, service: Service) -> None:
+    app = guarded(order)
+    browser = app.test_client()
+    token = {"csrf_token": csrf_token(browser)}
+    answer = browser.post(pay_path(app), data=token, headers={"Sec-Fetch-Site": "cross-site"}, base_url=SHOP)
+    assert (answer.status_code, service.created) == (403, [])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_very_first_request_may_be_ours(guarded: OpenGuarded, order: str) -> None:
+    app = guarded(order)
+    assert app.test_client().post("/paycheckout/webhook", json={"orderId": "x"}, base_url=SHOP).status_code == 200
+
+
+def test_a_guard_shared_with_another_app_guards_that_one_as_before(guarded: OpenGuarded) -> None:
+    """The other app has no PayCheckout, but a blueprint and a view of the same names."""
+    csrf = CSRFProtect()
+    guarded(csrf=csrf)
+    other = make_app()
+    csrf.init_app(other)
+    blueprint = Blueprint("paycheckout", __name__)
+    blueprint.add_url_rule("/x", "webhook", lambda: "done", methods=["POST"])
+    other.register_blueprint(blueprint)
+    assert other.test_client().post("/x").status_code == 400
+
+
+def test_views_that_the_shop_has_wrapped_work_too(guarded: OpenGuarded) -> None:
+    app = guarded()
+    inner: Callable[..., Any] = app.view_functions["paycheckout.webhook"]
+
+    @wraps(inner)
+    def wrapped(**values: str) -> Any:
+        return inner(**values)
+
+    app.view_functions["paycheckout.webhook"] = wrapped
+    assert app.test_client().post("/paycheckout/webhook", json={"orderId": "x"}, base_url=SHOP).status_code == 200
+
+
+def test_a_page_of_the_shop_for_refused_forms_is_not_shown_for_ours(guarded: OpenGuarded) -> None:
+    app = guarded()
+    app.register_error_handler(CSRFError, lambda error: ("own refusal", 400))
+    browser = app.test_client()
+    assert browser.post("/own", base_url=SHOP).text == "own refusal"
+    assert browser.post(pay_path(app), headers=SAME_SITE, base_url=SHOP).status_code == 303
+
+
+def test_another_extension_of_that_name_is_left_alone(service: Service, clock: Clock) -> None:
+    asked: list[object] = []
+    app = make_app()
+    app.extensions["csrf"] = SimpleNamespace(exempt=asked.append)
+    PayCheckout().init_app(app, SQLAlchemy(app), transport=httpx.MockTransport(service), clock=clock)
+    assert app.test_client().get("/paycheckout/orders/x").status_code == 404
+    assert asked == []

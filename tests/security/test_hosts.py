@@ -1,0 +1,111 @@
+"""Host headers that lie: no address that the extension gives out is taken from one, and no answer repeats one."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from flask import jsonify
+
+from flask_paycheckout import ConfigurationError
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Shop
+
+DEPLOYMENTS: dict[str, dict[str, Any]] = {
+    "public address": {"PAYCHECKOUT_PUBLIC_URL": "https://shop.example"},
+    "server name": {"SERVER_NAME": "shop.example", "PREFERRED_URL_SCHEME": "https"},
+    "trusted hosts": {"TRUSTED_HOSTS": ["shop.example"]},
+}
+POISON = (
+    "evil.example",
+    "shop.example.evil.example",
+    "evil.example:443",
+    "shop.example@evil.example",
+    "shop.example:443@evil.example",
+    "shop.example, evil.example",
+    "evil.example/shop.example",
+    "evil.example#shop.example",
+    "evil.example\\shop.example",
+    "evil.example shop.example",
+    "[::1]",
+    "127.0.0.1",
+    "",
+)
+FORWARDED = {
+    "X-Forwarded-Host": "evil.example",
+    "X-Forwarded-Server": "evil.example",
+    "X-Forwarded-Proto": "http",
+    "X-Forwarded-Prefix": "//evil.example",
+    "X-Forwarded-Port": "1",
+    "X-Host": "evil.example",
+    "X-Original-URL": "https://evil.example/",
+    "X-Rewrite-URL": "https://evil.example/",
+    "Forwarded": "host=evil.example;proto=http",
+}
+
+
+def opened(open_shop: OpenShop, name: str) -> Shop:
+    """A shop in production with a page of its own that gives out every address."""
+    shop = open_shop(TESTING=False, **DEPLOYMENTS[name])
+    out = shop.paycheckout
+    shop.app.add_url_rule(
+        "/links", view_func=lambda: jsonify([out.pay_url("o-1"), out.status_url("o-1"), out.webhook_url()])
+    )
+    return shop
+
+
+@pytest.mark.parametrize("host", ["shop.example", *POISON])
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_addresses_never_come_from_a_host_that_nobody_vouched_for(open_shop: OpenShop, name: str, host: str) -> None:
+    shop = opened(open_shop, name)
+    answer = shop.browser.get("/links", base_url="https://shop.example", headers={"Host": host, **FORWARDED})
+    if name == "trusted hosts" and host not in {"shop.example", ""}:
+        assert answer.status_code == 400
+    elif answer.status_code != 400:
+        parts = [urlsplit(url) for url in answer.get_json()]
+        assert {(each.scheme, each.netloc) for each in parts} == {("https", "shop.example")}
+    assert answer.status_code == 200 or host != "shop.example"
+    assert "evil" not in str(answer.headers)
+
+
+@pytest.mark.parametrize("config", [{}, {"TRUSTED_HOSTS": []}, {"TRUSTED_HOSTS": None}, {"SERVER_NAME": ""}], ids=repr)
+def test_a_shop_that_trusts_every_host_does_not_start(open_shop: OpenShop, config: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_PUBLIC_URL is not set"):
+        open_shop(TESTING=False, **config)
+
+
+PATHS = (
+    ("GET", "/paycheckout/orders/{status}"),
+    ("GET", "/paycheckout/orders/{status}/"),
+    ("GET", "/paycheckout/orders//{status}"),
+    ("GET", "//paycheckout/orders/{status}"),
+    ("GET", "/paycheckout//orders/{status}/status"),
+    ("GET", "//evil.example/paycheckout/orders/{status}"),
+    ("GET", "/paycheckout/orders/{status}/status"),
+    ("GET", "/paycheckout/orders/nonsense"),
+    ("GET", "/paycheckout"),
+    ("POST", "/paycheckout/orders/{pay}/checkout"),
+    ("POST", "/paycheckout//orders/{pay}/checkout"),
+    ("POST", "/paycheckout/orders/{pay}/checkout/"),
+    ("GET", "/paycheckout/orders/{pay}/checkout"),
+    ("POST", "/paycheckout//webhook"),
+    ("POST", "/paycheckout/webhook"),
+)
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS, ids=lambda part: part)
+@pytest.mark.parametrize("paid", [False, True], ids=["unpaid", "paid"])
+def test_no_answer_repeats_a_host(open_shop: OpenShop, method: str, path: str, paid: bool) -> None:
+    """Not even as a redirect that tidies the path up."""
+    shop = opened(open_shop, "public address")
+    if paid:
+        shop.has_paid()
+    tokens = shop.runtime.tokens
+    path = path.format(pay=tokens.sign(PAY, "o-1"), status=tokens.sign(STATUS, "o-1"))
+    headers = {"Host": "evil.example", **FORWARDED, **SAME_SITE}
+    answer = shop.browser.open("/", method=method, headers=headers, environ_overrides={"PATH_INFO": path})
+    assert "evil" not in answer.text.replace("//evil.example/paycheckout", "")
+    assert "evil" not in str(answer.headers)
+    assert answer.status_code in {200, 303, 400, 404, 405}

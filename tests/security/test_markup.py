@@ -1,0 +1,113 @@
+"""Markup in every field that comes from outside: no page of ours gets an element or attribute from it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from flask import render_template_string
+
+from flask_paycheckout import Pay
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Shop, refusal, success
+from tests.security.skeleton import skeleton
+
+PLAIN = "plain"
+PAYLOADS = (
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    '" autofocus onfocus="alert(1)',
+    "</button></form><form action=//evil.example>",
+    "</title><svg/onload=alert(1)>",
+    "<!--",
+    "--><iframe srcdoc='<script>alert(1)</script>'>",
+    "{{ 7 * 191 }}{% raw %}",
+    "javascript:alert(1)",
+    "&lt;script&gt;alert(1)&lt;/script&gt;",
+    "<meta http-equiv=refresh content=0;url=//evil.example>",
+    "<base href=//evil.example>",
+    "\x00<b>\x08",
+    "+ADw-script+AD4-alert(1)+ADw-/script+AD4-",
+    "\u2028<a href=\uff02>\ufeff",
+)
+
+
+def button(shop: Shop, order_id: str, label: str) -> str:
+    with shop.app.test_request_context():
+        return render_template_string("{{ paycheckout_button(order_id, label=label) }}", order_id=order_id, label=label)
+
+
+def status_page(shop: Shop, order_id: str = "o-1", suffix: str = "") -> str:
+    answer = shop.browser.get(f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, order_id)}{suffix}")
+    assert answer.status_code == 200
+    return answer.text
+
+
+def pay_page(shop: Shop, order_id: str = "o-1") -> str:
+    token = shop.runtime.tokens.sign(PAY, order_id)
+    answer = shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=SAME_SITE)
+    assert answer.status_code == 503
+    return answer.text
+
+
+def pages(shop: Shop, said: str) -> dict[str, str]:
+    """Every page that there is, with these words in each field that reaches the extension from outside."""
+    order_id = said.replace("\x00", "") or "o"
+    shop.totals[order_id] = Pay("12.50", "USD")
+    found = {"button": button(shop, order_id, said), "unpaid": status_page(shop, order_id)}
+    service = shop.service
+    service.instead_of_created = [refusal(503, said)]
+    found["unavailable"] = pay_page(shop, order_id)
+    service.instead_of_created = [success({"id": "of-unsafe", "url": f"https://pay.example/{said}\n"}, 201)] * 3
+    found["unsafe URL"] = pay_page(shop, order_id)
+    service.instead_of_created.clear()
+    checkout_id = shop.starts(order_id)
+    service.says(checkout_id, said, reference=said, paymentMethod=said, message=said)
+    found["pending"] = status_page(shop, order_id)
+    shop.clock.advance(minutes=1)
+    service.says(checkout_id, "completed", inputCurrency=said, outputCurrency=said, note=said)
+    found["held"] = status_page(shop, order_id)
+    found["nonsense"] = shop.browser.get(f"/paycheckout/orders/{said.replace('/', '_')}").text
+    return found
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
+def test_no_field_adds_an_element_or_attribute_to_a_page(open_shop: OpenShop, payload: str) -> None:
+    plain, hit = pages(open_shop("plain"), PLAIN), pages(open_shop("hit"), payload)
+    assert {name: skeleton(page) for name, page in hit.items()} == {
+        name: skeleton(page) for name, page in plain.items()
+    }
+    for name, page in hit.items():
+        assert "<script>alert" not in page
+        assert "1337" not in page
+        if name != "button" and payload != "<!--":
+            assert payload not in page, f"{name}: nothing from outside is worth showing to a customer"
+
+
+@pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
+def test_the_json_and_the_webhooks_answers_repeat_nothing(shop: Shop, payload: str) -> None:
+    shop.totals[payload.replace("\x00", "")] = Pay("12.50", "USD")
+    told = json.loads(status_page(shop, payload.replace("\x00", ""), "/status"))
+    assert told == {"status": "unpaid", "final": False, "pollAfter": 20}
+    for body in ({"orderId": payload}, {payload: payload}, {"orderId": 7, "x": payload}):
+        assert "alert" not in shop.browser.post("/paycheckout/webhook", json=body).text
+
+
+def test_a_label_is_text_even_where_the_shop_escapes_nothing_by_itself(shop: Shop) -> None:
+    """Some shops turn Jinja's autoescape off; our button is on their pages all the same."""
+    plain = button(shop, "o-1", PLAIN)
+    shop.app.jinja_env.autoescape = False
+    shop.app.jinja_env.cache.clear()  # type: ignore[union-attr]
+    for payload in PAYLOADS:
+        assert skeleton(button(shop, "o-1", payload)) == skeleton(plain)
+
+
+def test_the_skeleton_sees_what_an_escape_forgets() -> None:
+    page = "<form action='x'><button>{}</button></form>"
+    seen = [payload for payload in PAYLOADS if skeleton(page.format(payload)) != skeleton(page.format(PLAIN))]
+    assert len(seen) >= 9
+    attribute = '<form action="{}">'
+    assert skeleton(attribute.format('" onfocus="alert(1)')) != skeleton(attribute.format(PLAIN))

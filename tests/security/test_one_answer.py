@@ -1,0 +1,125 @@
+"""Who has no good token learns nothing: the same bytes, the same headers, and nothing looked up for any of them."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import event
+
+from flask_paycheckout.tokens import PAY, STATUS, Tokens
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Shop
+from tests.security.answers import Answer, told
+
+ROUTES = {
+    "status page": ("GET", "/paycheckout/orders/{}", STATUS, PAY),
+    "status JSON": ("GET", "/paycheckout/orders/{}/status", STATUS, PAY),
+    "pay": ("POST", "/paycheckout/orders/{}/checkout", PAY, STATUS),
+}
+PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
+
+
+def bad_tokens(shop: Shop, purpose: str, other: str) -> dict[str, str]:
+    """A token of each kind that opens nothing, for orders that exist, have existed, and never did."""
+    tokens, clock = shop.runtime.tokens, shop.clock
+    stranger = Tokens(lambda: [b"another key"], clock, shop.runtime.settings.token_max_age)
+    expired = {f"expired, {order_id}": tokens.sign(purpose, order_id) for order_id in ("o-1", "o-2", "o-404")}
+    clock.advance(days=91)
+    good = tokens.sign(purpose, "o-1")
+    head, _, mark = good.rpartition(".")
+    return expired | {
+        "unknown": "x",
+        "an order's id": "o-1",
+        "a checkout's id": "chk-1",
+        "empty parts": "..",
+        "long": "x" * 4000,
+        "compressed": f".eJxLBAAAAP__.{good.split('.')[1]}.{mark}",
+        "of another purpose": tokens.sign(other, "o-1"),
+        "of another key": stranger.sign(purpose, "o-1"),
+        "tampered": f"{tokens.sign(purpose, 'o-2').split('.')[0]}.{good.partition('.')[2]}",
+        "without its mark": head,
+        "cut": good[:-5],
+        "not text": "\udcff\udcfe".encode("utf-8", "surrogateescape").decode("latin-1"),
+        "NUL": f"{good}\x00",
+    }
+
+
+def uses(shop: Shop, route: str, token: str) -> Answer:
+    method, path, *_ = ROUTES[route]
+    environ = {"PATH_INFO": path.format(token)}
+    return told(shop.browser.open("/", method=method, headers=SAME_SITE, environ_overrides=environ))
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("config", [{}, PRODUCTION], ids=["testing", "production"])
+def test_every_bad_token_gets_the_same_bytes_and_headers(
+    open_shop: OpenShop, route: str, config: dict[str, object]
+) -> None:
+    shop = open_shop(**config)
+    shop.has_paid("o-2")
+    tokens = bad_tokens(shop, *ROUTES[route][2:])
+    answers = {kind: uses(shop, route, token) for kind, token in tokens.items()}
+    assert {answer.status for answer in answers.values()} == {404}
+    assert len(set(answers.values())) == 1, answers
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_nothing_is_looked_up_for_a_bad_token(shop: Shop, route: str) -> None:
+    """The same work for each, and so the same time: no statement, no call to the service, no question to the shop."""
+    shop.starts("o-1")
+    shop.service.reads.clear()
+    shop.service.created.clear()
+    asked: list[object] = []
+    shop.paycheckout.order_total(lambda order_id: asked.append(order_id))
+    statements: list[str] = []
+    with shop.app.app_context():
+        event.listen(shop.db.engine, "before_cursor_execute", lambda *said: statements.append(said[2]))
+    for token in bad_tokens(shop, *ROUTES[route][2:]).values():
+        uses(shop, route, token)
+    assert (statements, shop.service.reads, shop.service.created, asked) == ([], [], [], [])
+    uses(shop, route, shop.runtime.tokens.sign(ROUTES[route][2], "o-1"))
+    assert statements, "a good one is looked up"
+
+
+def test_an_order_that_is_not_payable_is_answered_like_a_bad_token(shop: Shop) -> None:
+    shop.totals["o-1"] = None
+    pay = shop.runtime.tokens.sign
+    answers = {uses(shop, "pay", token) for token in ("x", pay(PAY, "o-1"), pay(PAY, "o-404"))}
+    assert len(answers) == 1
+
+
+SECRET = "wh-secret-0123456789"
+WRONG_SECRETS = ("x", SECRET[:-1], f"{SECRET}x", f"x{SECRET[1:]}", SECRET.upper(), "\xe9", "\x00", "%00", " ")
+
+
+def knocks(shop: Shop, path: str) -> Answer:
+    environ = {"PATH_INFO": f"/paycheckout/webhook{path}"}
+    return told(shop.browser.post("/", json={"orderId": "chk-1"}, environ_overrides=environ))
+
+
+def test_every_wrong_webhook_secret_gets_one_answer_and_none_tells_that_there_is_a_secret(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET=SECRET)
+    answers = {knocks(shop, f"/{secret}") for secret in WRONG_SECRETS} | {knocks(shop, ""), knocks(shop, "/")}
+    answers.add(knocks(shop, f"/{SECRET}/x"))
+    answers.add(knocks(open_shop("open"), "/x"))
+    assert [answer.status for answer in answers] == [404]
+    assert knocks(shop, f"/{SECRET}").status == 200
+
+
+@pytest.mark.parametrize("secret", [SECRET, *WRONG_SECRETS])
+def test_the_webhook_secret_is_compared_in_constant_time(
+    open_shop: OpenShop, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET=SECRET)
+    compared: list[tuple[bytes, bytes]] = []
+    compare: Callable[[bytes, bytes], bool] = hmac.compare_digest
+
+    def watched(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return compare(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", watched)
+    assert knocks(shop, f"/{secret}").status == (200 if secret == SECRET else 404)
+    assert [other for _, other in compared] == [SECRET.encode()]

@@ -1,0 +1,101 @@
+"""Whatever URL the service answers with, no customer leaves the allowed origins, and no header is added."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import pytest
+from playwright.sync_api import sync_playwright
+from werkzeug.test import TestResponse
+
+from flask_paycheckout import Pay
+from flask_paycheckout.tokens import PAY
+from tests.conftest import OpenShop
+from tests.optional_parts import chromium
+from tests.scripted import SAME_SITE, Shop, success
+from tests.security.payment_urls import GOOD, TRICKS
+
+LISTED = {"PAYCHECKOUT_CHECKOUT_ORIGINS": ["https://pay.example"]}
+CONFIGS = [pytest.param({}, id="https anywhere"), pytest.param(LISTED, id="listed")]
+# Written without the product's parser: every way to write an address of the one listed origin.
+PAY_EXAMPLE = re.compile(r"https://pay\.example(:0*443|:)?([/?#][!-~]*)?", re.IGNORECASE)
+PLAIN = re.compile(
+    r"https://[\w.-]+(:\d*)?([/?#][!-~]*)?|https://\[[0-9a-f:.]+\](:\d*)?/[!-~]*", re.IGNORECASE | re.ASCII
+)
+ON_THIS_MACHINE = re.compile(r"http://(127\.0\.0\.1|([\w-]+\.)?localhost|\[(::|(0:){7})1\])(:\d*)?/[!-~]*", re.ASCII)
+
+
+def pressed(shop: Shop, url: str) -> TestResponse:
+    """Presses the button of an order of its own, for which the service answers with this URL."""
+    order_id = f"o-{len(shop.totals)}-url"
+    shop.totals[order_id] = Pay("12.50", "USD")
+    # Some answers are so odd that the client asks again.
+    shop.service.instead_of_created = [success({"id": f"of-{order_id}", "url": url}, 201)] * 3
+    path = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, order_id)}/checkout"
+    return shop.browser.post(path, headers=SAME_SITE)
+
+
+def sent_to(shop: Shop, urls: Iterable[str]) -> list[str]:
+    """Where customers are sent when the service answers with these."""
+    locations = []
+    for url in urls:
+        answer = pressed(shop, url)
+        assert answer.status_code in {303, 503}, url
+        assert "Set-Cookie" not in answer.headers
+        assert not [1 for name, value in answer.headers if set(name + value) & set("\r\n\x00")], url
+        assert ("Location" in answer.headers) is (answer.status_code == 303)
+        if answer.status_code == 303:
+            assert len(answer.headers.getlist("Location")) == 1
+            locations.append(answer.headers["Location"])
+        else:
+            assert "alert(1)" not in answer.text
+            assert "evil.example" not in answer.text
+    return locations
+
+
+def test_there_are_hundreds_of_tricks() -> None:
+    assert len(TRICKS) >= 200
+    assert not set(TRICKS) & set(GOOD)
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_plain_urls_are_taken_as_they_are(open_shop: OpenShop, config: dict[str, object]) -> None:
+    origin = len("https://pay.example")
+    assert sent_to(open_shop(**config), GOOD) == [url[:origin].lower() + url[origin:] for url in GOOD]
+
+
+def test_no_trick_leads_away_from_the_listed_origin(open_shop: OpenShop) -> None:
+    locations = sent_to(open_shop(**LISTED), TRICKS)
+    assert [location for location in locations if not PAY_EXAMPLE.fullmatch(location)] == []
+    assert len(locations) < 10
+
+
+def test_without_a_list_every_trick_ends_on_https_or_on_this_machine(open_shop: OpenShop) -> None:
+    locations = sent_to(open_shop(), TRICKS)
+    assert [each for each in locations if not (PLAIN.fullmatch(each) or ON_THIS_MACHINE.fullmatch(each))] == []
+    assert 0 < len(locations) < 40
+
+
+def origins_in_chromium(urls: list[str]) -> list[str]:
+    """Where a browser would go."""
+    path = chromium()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        found = browser.new_page().evaluate(
+            "urls => urls.map(url => { try { return new URL(url, 'https://a.example').origin } catch { return '' } })",
+            urls,
+        )
+        browser.close()
+    assert isinstance(found, list)
+    return found
+
+
+def test_a_browser_goes_where_the_check_saw_it_go(open_shop: OpenShop) -> None:
+    """A check that reads a URL in another way than browsers do guards nothing."""
+    listed = sent_to(open_shop("listed", **LISTED), (*GOOD, *TRICKS))
+    anywhere = sent_to(open_shop("anywhere"), (*GOOD, *TRICKS))
+    origins = origins_in_chromium(listed + anywhere)
+    assert set(origins[: len(listed)]) == {"https://pay.example"}
+    elsewhere = {origin for origin in origins if not origin.startswith("https://")}
+    assert elsewhere <= {"http://127.0.0.1", "http://localhost", "http://x.localhost", "http://[::1]"}

@@ -1,0 +1,151 @@
+"""Who may send the form that starts a payment: every mix of what browsers, proxies and strangers say of themselves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import pytest
+from werkzeug.middleware.proxy_fix import ProxyFix
+
+from flask_paycheckout.tokens import PAY
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+
+SHOP = "https://shop.example"
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """How a shop is reached, and every origin that is its own."""
+
+    config: dict[str, Any]
+    own: frozenset[str]
+    base_url: str = SHOP
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+DEPLOYMENTS = {
+    "by its public address": Deployment({"PAYCHECKOUT_PUBLIC_URL": SHOP}, frozenset({SHOP})),
+    "in a folder": Deployment({"PAYCHECKOUT_PUBLIC_URL": f"{SHOP}/sub"}, frozenset({SHOP})),
+    "on a port": Deployment(
+        {"PAYCHECKOUT_PUBLIC_URL": f"{SHOP}:8443"}, frozenset({f"{SHOP}:8443"}), base_url=f"{SHOP}:8443"
+    ),
+    "through a proxy that tells nothing": Deployment(
+        {"PAYCHECKOUT_PUBLIC_URL": SHOP}, frozenset({SHOP, "http://10.0.0.5:8000"}), base_url="http://10.0.0.5:8000"
+    ),
+    "through a proxy that tells": Deployment(
+        {"TRUSTED_HOSTS": ["shop.example"]},
+        frozenset({SHOP}),
+        base_url="http://10.0.0.5:8000",
+        headers={"X-Forwarded-Proto": "https", "X-Forwarded-Host": "shop.example"},
+    ),
+    "by a trusted host": Deployment({"TRUSTED_HOSTS": ["shop.example"]}, frozenset({SHOP})),
+    "by its server name": Deployment({"SERVER_NAME": "shop.example"}, frozenset({SHOP})),
+}
+
+SITES = (
+    None,
+    "same-origin",
+    "none",
+    "same-site",
+    "cross-site",
+    "",
+    "Same-Origin",
+    "same-origin, cross-site",
+    "?1",
+    "é",
+)
+ORIGINS = (
+    None,
+    "null",
+    "",
+    "*",
+    SHOP,
+    "http://shop.example",
+    f"{SHOP}:443",
+    f"{SHOP}:8443",
+    f"{SHOP}/",
+    "https://SHOP.example",
+    "https://www.shop.example",
+    "https://shop.example.evil.example",
+    "https://evilshop.example",
+    "https://shop.example@evil.example",
+    "https://evil.example/https://shop.example",
+    f"{SHOP}, https://evil.example",
+    "https://evil.example",
+    "http://10.0.0.5:8000",
+    "http://10.0.0.5",
+    "shop.example",
+    "\xff",
+)
+REFERERS = (None, f"{SHOP}/orders/1", "https://evil.example/", "\xff")
+
+
+def opened(open_shop: OpenShop, deployment: Deployment) -> Shop:
+    shop = open_shop(TESTING=False, **deployment.config)
+    if deployment.headers:
+        shop.app.wsgi_app = ProxyFix(shop.app.wsgi_app, x_proto=1, x_host=1)  # type: ignore[method-assign]
+    return shop
+
+
+def posts(shop: Shop, deployment: Deployment, **said: str | None) -> int:
+    """The status that a form is answered with; an argument names a header, None leaves it out."""
+    token = shop.runtime.tokens.sign(PAY, "o-1")
+    sent = {name.replace("_", "-"): value for name, value in said.items() if value is not None} | deployment.headers
+    answer = shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=sent, base_url=deployment.base_url)
+    return answer.status_code
+
+
+@pytest.mark.parametrize("name", DEPLOYMENTS)
+def test_exactly_the_shops_own_pages_may_send_the_form(open_shop: OpenShop, name: str) -> None:
+    deployment = DEPLOYMENTS[name]
+    shop = opened(open_shop, deployment)
+    for number, (site, origin) in enumerate(product(SITES, ORIGINS)):
+        referer = REFERERS[number % len(REFERERS)]
+        own = site in {"same-origin", "none"} or (site in {None, "same-site"} and origin in deployment.own)
+        status = posts(shop, deployment, Sec_Fetch_Site=site, Origin=origin, Referer=referer)
+        assert status == (303 if own else 403), (site, origin, referer)
+    assert len(shop.service.created) == 1
+
+
+@pytest.mark.parametrize("referer", REFERERS)
+@pytest.mark.parametrize(("site", "origin"), [("same-origin", None), (None, SHOP), (None, None), ("cross-site", SHOP)])
+def test_the_referer_does_not_matter(
+    open_shop: OpenShop, site: str | None, origin: str | None, referer: str | None
+) -> None:
+    """Our pages send none, privacy tools send none, and old bugs let others forge it."""
+    deployment = DEPLOYMENTS["by its public address"]
+    shop = opened(open_shop, deployment)
+    taken = (site, origin) in {("same-origin", None), (None, SHOP)}
+    assert posts(shop, deployment, Sec_Fetch_Site=site, Origin=origin, Referer=referer) == (303 if taken else 403)
+
+
+HOSTS = ("", "evil.example", "evil.example@shop.example", "shop.example:x", "[::1", "a b", "shop.example, evil.example")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("name", ["by its public address", "by a trusted host", "by its server name"])
+@pytest.mark.parametrize("origin", ["https://evil.example.org", "null", "https://", None])
+def test_no_host_header_makes_another_site_the_shops_own(
+    open_shop: OpenShop, name: str, host: str, origin: str | None
+) -> None:
+    shop = opened(open_shop, DEPLOYMENTS[name])
+    for site in (None, "same-site", "cross-site"):
+        status = posts(shop, DEPLOYMENTS[name], Sec_Fetch_Site=site, Origin=origin, Host=host)
+        assert status in {400, 403}, site
+    assert shop.service.created == []
+
+
+def test_a_host_that_is_not_trusted_is_not_served(open_shop: OpenShop) -> None:
+    shop = opened(open_shop, DEPLOYMENTS["by a trusted host"])
+    said = {"Host": "evil.example", "Origin": "https://evil.example", "Sec-Fetch-Site": "same-origin"}
+    assert posts(shop, DEPLOYMENTS["by a trusted host"], **said) == 400
+
+
+def test_what_a_proxy_would_say_is_not_believed_without_proxy_fix(open_shop: OpenShop) -> None:
+    deployment = DEPLOYMENTS["by its public address"]
+    shop = opened(open_shop, deployment)
+    forged = {"X_Forwarded_Host": "evil.example", "X_Forwarded_Proto": "https", "Forwarded": "host=evil.example"}
+    assert posts(shop, deployment, Origin="https://evil.example", **forged) == 403

@@ -1,0 +1,196 @@
+"""Tokens under attack: a hundred thousand spoiled ones, other purposes, and keys that everybody could guess."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import timedelta
+from itertools import permutations
+from random import Random
+
+import pytest
+from flask.sessions import SecureCookieSessionInterface
+from flask_sqlalchemy import SQLAlchemy
+from itsdangerous import BadData, TimestampSigner, URLSafeTimedSerializer
+from itsdangerous.encoding import base64_decode
+
+from flask_paycheckout import ConfigurationError, PayCheckout
+from flask_paycheckout import tokens as module
+from flask_paycheckout.tokens import PAY, STATUS, Tokens
+from tests.chance import seed_of, stream
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Clock, Shop, make_app
+from tests.security.answers import Answer, told
+
+EVERY_CHANGE = 100_000
+THROUGH_ROUTES = 300
+DAY = timedelta(days=1)
+# Of Flask's sessions, Flask-WTF and itsdangerous itself; one SECRET_KEY signs for all of them.
+FOREIGN_SALTS = ("cookie-session", "wtf-csrf-token", "itsdangerous", "paycheckout", "")
+
+
+def signed(key: str | bytes, salt: str, order_id: str, clock: Clock, digest: object = hashlib.sha256) -> str:
+    """A token as somebody who has a key would make it."""
+
+    class Signer(TimestampSigner):
+        def get_timestamp(self) -> int:
+            return int(clock().timestamp())
+
+    arguments = {"key_derivation": "hmac", "digest_method": digest}
+    return str(URLSafeTimedSerializer(key, salt=salt, signer=Signer, signer_kwargs=arguments).dumps(order_id))
+
+
+def flipped(chance: Random, token: str) -> str:
+    position = chance.randrange(len(token))
+    return token[:position] + chr(ord(token[position]) ^ (1 << chance.randrange(7))) + token[position + 1 :]
+
+
+def cut(chance: Random, token: str) -> str:
+    start, end = sorted((chance.randrange(len(token)), chance.randrange(len(token) + 1)))
+    return chance.choice([token[:end], token[start:], token[:start] + token[end:]])
+
+
+def grown(chance: Random, token: str) -> str:
+    position = chance.randrange(len(token) + 1)
+    return token[:position] + chance.choice(["A", ".", "=", "-", "%00", "\n", token]) + token[position:]
+
+
+def mixed(chance: Random, token: str, other: str) -> str:
+    """The parts of two good tokens, put together anew."""
+    parts = [*zip(token.split("."), other.split("."), strict=True)]
+    return ".".join(chance.choice(pair) for pair in chance.sample(parts, len(parts)))
+
+
+def spoiled(chance: Random, token: str, other: str) -> str:
+    """One of the two tokens, with something wrong about it."""
+    for _ in range(chance.choice([1, 1, 2, 8])):
+        change = chance.choice([flipped, flipped, cut, grown])
+        token = change(chance, token) or "."
+    return mixed(chance, token, other) if token.count(".") == 2 and chance.random() < 0.2 else token
+
+
+def means_the_same(one: str, other: str) -> bool:
+    """Whether two tokens differ only in what base64 leaves out of a signature: spare bits and odd letters."""
+    (head, _, mark), (other_head, _, other_mark) = one.rpartition("."), other.rpartition(".")
+    try:
+        return head == other_head and base64_decode(mark) == base64_decode(other_mark)
+    except BadData:
+        return False
+
+
+def test_a_hundred_thousand_spoiled_tokens_open_nothing(clock: Clock, pytestconfig: pytest.Config) -> None:
+    seed = seed_of(pytestconfig)
+    chance, tokens = stream(seed, "spoiled tokens"), Tokens(lambda: [b"old", b"key"], clock, max_age=DAY)
+    good = {order_id: tokens.sign(PAY, order_id) for order_id in ("o-1", "o-2")}
+    for _ in range(EVERY_CHANGE):
+        token = spoiled(chance, *chance.sample(list(good.values()), 2))
+        order_id = tokens.read(PAY, token)
+        assert order_id is None or means_the_same(token, good[order_id]), f"{token!r}, --randomly-seed={seed}"
+
+
+ROUTES = {
+    "status page": ("GET", "/paycheckout/orders/{}", STATUS),
+    "status JSON": ("GET", "/paycheckout/orders/{}/status", STATUS),
+    "pay": ("POST", "/paycheckout/orders/{}/checkout", PAY),
+}
+
+
+def uses(shop: Shop, route: str, token: str) -> Answer:
+    """Knocks at a route as a browser would that was given this token."""
+    method, path, _ = ROUTES[route]
+    environ = {"PATH_INFO": path.format(token)}
+    return told(shop.browser.open("/", method=method, headers=SAME_SITE, environ_overrides=environ))
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_spoiled_tokens_get_one_answer_at_every_route(shop: Shop, route: str, pytestconfig: pytest.Config) -> None:
+    seed = seed_of(pytestconfig)
+    chance, purpose = stream(seed, route), ROUTES[route][2]
+    good = [shop.runtime.tokens.sign(purpose, order_id) for order_id in ("o-1", "o-2")]
+    answers = set()
+    for _ in range(THROUGH_ROUTES):
+        token = spoiled(chance, *good)
+        if not any(means_the_same(token, one) for one in good):
+            answers.add(uses(shop, route, token.replace("/", "_")))
+    assert [answer.status for answer in answers] == [404], f"--randomly-seed={seed}"
+    assert shop.service.created == []
+    assert uses(shop, route, good[0]).status < 400, "the tokens that were spoiled are good ones"
+
+
+def test_every_purpose_has_a_salt_of_its_own() -> None:
+    purposes = [getattr(module, name) for name in module.__all__ if name.isupper()]
+    assert len(set(purposes)) == len(purposes) == 2
+
+
+@pytest.mark.parametrize(("made_for", "used_as"), [*permutations([PAY, STATUS, *FOREIGN_SALTS], 2)])
+def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_as: str) -> None:
+    tokens = Tokens(lambda: [b"key"], clock, DAY)
+    token = signed(b"key", made_for, "o-1", clock)
+    assert tokens.read(made_for, token) == "o-1"
+    assert tokens.read(used_as, token) is None
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_token_of_the_other_purpose_is_no_token_at_a_route(shop: Shop, route: str) -> None:
+    other = STATUS if ROUTES[route][2] == PAY else PAY
+    assert uses(shop, route, shop.runtime.tokens.sign(other, "o-1")) == uses(shop, route, "nonsense")
+
+
+@pytest.mark.parametrize("digest", [hashlib.md5, hashlib.sha1, hashlib.sha512], ids=["md5", "sha1", "sha512"])
+def test_only_one_algorithm_signs(clock: Clock, digest: object) -> None:
+    assert Tokens(lambda: [b"key"], clock, DAY).read(PAY, signed(b"key", PAY, "o-1", clock, digest)) is None
+
+
+def test_a_session_of_the_shop_is_no_token(shop: Shop) -> None:
+    """A shop may keep in its session what its visitor typed, and sign it with the same key."""
+    serializer = SecureCookieSessionInterface().get_signing_serializer(shop.app)
+    assert serializer is not None
+    cookie = serializer.dumps("o-1")
+    assert {uses(shop, route, str(cookie)).status for route in ROUTES} == {404}
+
+
+@pytest.mark.parametrize("key", ["", "unit-secret-kex", "u", "none", "old-key "])
+@pytest.mark.parametrize("fallbacks", [None, [], [""], [b""], ["", "old-key"], [None]], ids=repr)
+def test_no_key_that_can_be_guessed_is_taken(open_shop: OpenShop, key: str, fallbacks: object) -> None:
+    """A variable of the environment that is not set often ends as an empty fallback."""
+    shop = open_shop(SECRET_KEY_FALLBACKS=fallbacks)
+    assert uses(shop, "pay", signed(key, PAY, "o-1", shop.clock)).status == 404
+
+
+def test_a_good_fallback_counts_beside_an_empty_one(open_shop: OpenShop) -> None:
+    shop = open_shop(SECRET_KEY_FALLBACKS=["", "old-key"])
+    assert uses(shop, "pay", signed("old-key", PAY, "o-1", shop.clock)).status == 303
+    assert shop.runtime.tokens.sign(PAY, "o-1") == signed("unit-secret-key", PAY, "o-1", shop.clock)
+
+
+@pytest.mark.parametrize("fallbacks", ["old-key", b"old-key"])
+def test_fallbacks_that_are_one_string_are_refused_at_once(fallbacks: object) -> None:
+    """Read as a list, each of its letters would be a key."""
+    app = make_app(SECRET_KEY_FALLBACKS=fallbacks)
+    with pytest.raises(ConfigurationError, match=r"^SECRET_KEY_FALLBACKS is one string.*Write a list") as refused:
+        PayCheckout(app, SQLAlchemy(app))
+    assert "old-key" not in str(refused.value)
+
+
+def test_without_any_key_nothing_is_signed_and_nothing_read(clock: Clock) -> None:
+    tokens = Tokens(lambda: [b""], clock, DAY)
+    with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
+        tokens.sign(PAY, "o-1")
+    with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
+        tokens.read(PAY, signed(b"", PAY, "o-1", clock))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "status"),
+    [
+        pytest.param(-31, 404, id="signed 31 s ahead of us"),
+        pytest.param(-30, 303, id="signed 30 s ahead of us"),
+        pytest.param(90 * 86400, 303, id="90 days old"),
+        pytest.param(90 * 86400 + 1, 404, id="a second older"),
+    ],
+)
+def test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds(
+    shop: Shop, seconds: int, status: int
+) -> None:
+    token = shop.runtime.tokens.sign(PAY, "o-1")
+    shop.clock.advance(seconds=seconds)
+    assert uses(shop, "pay", token).status == status
