@@ -14,6 +14,7 @@ import click
 from flask.cli import with_appcontext
 
 from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.doctor import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.reconcile import ReconcileReport
@@ -139,8 +140,8 @@ def login(email: str, never_expires: bool) -> None:
     auth = runtime().client.auth
     try:
         verification = auth.login(email, click.prompt("Password", hide_input=True, err=True))
-        otp = click.prompt(f"One-time password sent to {email}", hide_input=True, err=True)
-        token = auth.verify_login(verification, otp.strip(), disable_expire=never_expires).access_token
+        otp = Hidden(click.prompt(f"One-time password sent to {email}", hide_input=True, err=True).strip())
+        token = auth.verify_login(verification, otp, disable_expire=never_expires).access_token
     except (PaymentsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     click.echo(token)

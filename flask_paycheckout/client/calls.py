@@ -12,7 +12,7 @@ import msgspec
 
 from flask_paycheckout.client.envelope import JsonObject, Unreadable, checked, data_of
 from flask_paycheckout.client.errors import OutcomeUnknown, RequestRefused, ServiceFault, TransportFailed
-from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in
+from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in, hide
 from flask_paycheckout.client.paging import Page, walk
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Caller:
             answer = self.transport.send(operation, path, body, left, self.retries.pace.wall())
             return _read(operation, read, answer, (*secrets, *answer.credentials))
         except TransportFailed as failed:
-            failure = _unknown(operation, failed, references)
+            failure = _unknown(operation, _masked(failed, secrets), references)
         except RequestRefused as refused:
             failure = _advised(operation, refused, references)
         raise failure.with_traceback(None)
@@ -192,6 +192,12 @@ def _data(operation: Operation, answer: Answer, secrets: _Secrets) -> JsonObject
 
 def _envelope(operation: Operation, answer: Answer, secrets: _Secrets) -> None:
     checked(str(operation), answer.body, answer.retry_after, status_key=operation.status_key, secrets=secrets)
+
+
+def _masked(failed: TransportFailed, secrets: _Secrets) -> TransportFailed:
+    """The failure without what was sent: a transport of the caller's own may quote it."""
+    message = hide(failed.message or "", secrets)
+    return TransportFailed(failed.operation, message, failed.retry_after, failed.request_sent)
 
 
 def _unknown(operation: Operation, failed: TransportFailed, references: tuple[str, ...]) -> TransportFailed:

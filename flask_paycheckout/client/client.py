@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from flask_paycheckout.client.calls import Caller
+from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access
 from flask_paycheckout.client.probing import Probe, probe
 from flask_paycheckout.client.resources.auth import Auth
@@ -68,6 +69,7 @@ class PaymentsClient:
         retries: int = 2,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
         self._transport = Transport(base_url, signers, transport)
         self._caller = caller = Caller(self._transport, Retries(_count(retries), _seconds(timeout), Pace()))

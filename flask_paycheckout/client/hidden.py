@@ -7,8 +7,11 @@ sent or received as a secret is therefore kept in one of these types from the fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
-__all__ = ["AccountNumber", "Hidden", "Sealed", "hidden_in", "hide"]
+__all__ = ["AccountNumber", "Hidden", "Sealed", "concealed", "hidden_in", "hide"]
+
+T = TypeVar("T")
 
 _MASK = "***"
 
@@ -35,6 +38,11 @@ class Sealed(bytes):
 
     def __repr__(self) -> str:
         return f"<{len(self)} bytes>"
+
+
+def concealed(value: T) -> T:
+    """The same value, as a hidden string if it is a string; put in place of an argument before anything can fail."""
+    return Hidden(value) if type(value) is str else value  # type: ignore[return-value]  # a Hidden is a str
 
 
 def hidden_in(value: object) -> Iterator[str]:

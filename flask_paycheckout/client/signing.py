@@ -11,6 +11,8 @@ import hmac
 import re
 from typing import TYPE_CHECKING, Protocol
 
+from flask_paycheckout.client.hidden import Hidden, concealed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -47,6 +49,7 @@ class HmacSigner:
     __slots__ = ("_client_id", "_keyed")
 
     def __init__(self, client_id: str, client_secret: str) -> None:
+        client_secret = concealed(client_secret)
         self._client_id = header_value("client_id", client_id)
         if not isinstance(client_secret, str):
             raise TypeError(f"client_secret must be a string, not {type(client_secret).__name__}")
@@ -82,8 +85,9 @@ class BearerToken:
     __slots__ = ("_header",)
 
     def __init__(self, access_token: str, scheme: str = "Bearer") -> None:
+        access_token = concealed(access_token)
         token = header_value("access_token", access_token)
-        self._header = header_value("scheme", f"{scheme} {token}".lstrip())
+        self._header = header_value("scheme", Hidden(f"{scheme} {token}".lstrip()))
 
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
         """The one header, the same for every request."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -19,8 +21,14 @@ KEPT = 1000
 _SWEEP_EVERY = 100
 _MOST_TEXT = 4000
 _MASK = "***"
+_SECRET_NAMES = frozenset(
+    (
+        *("password", "otp", "otp_code", "accessToken", "verificationToken", "clientSecret"),
+        *("nationalID", "accountNumber", "ibanNumber"),
+    )
+)
 _SECRET_FIELD = re.compile(
-    r'("(?:password|otp|otp_code|accessToken|verificationToken|nationalID|clientSecret)"\s*:\s*)'
+    rf'("(?:{"|".join(sorted(_SECRET_NAMES))})"\s*:\s*)'
     # What should be a string may come as anything, and is the secret all the same.
     r'(?:"(?:[^"\\]|\\.)*"?|\[[^]]*]?|\{[^}]*}?|[^\s,}\]]+)'
 )
@@ -72,8 +80,33 @@ def _answer_text(response: Response) -> str:
 
 
 def masked(text: str) -> str:
-    """The text without the values of fields that hold secrets."""
-    return _SECRET_FIELD.sub(rf'\1"{_MASK}"', text)
+    """The text without the values of fields that hold secrets; otherwise as it was written, where that is possible."""
+    shown = _SECRET_FIELD.sub(rf'\1"{_MASK}"', text)
+    try:
+        read = json.loads(text)
+        hidden = set(_secrets_in(read))
+    except (ValueError, RecursionError):
+        return shown
+    # A name with escapes, or a value with brackets in brackets, is none that the pattern finds.
+    return json.dumps(_blanked(read)) if any(secret in shown for secret in hidden) else shown
+
+
+def _secrets_in(value: Any, secret: bool = False) -> Iterator[str]:
+    """Every text and number that stands below a name of a secret."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _secrets_in(inner, secret or name in _SECRET_NAMES)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _secrets_in(inner, secret)
+    elif secret and value not in ("", None):
+        yield str(value)
+
+
+def _blanked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _MASK if name in _SECRET_NAMES else _blanked(inner) for name, inner in value.items()}
+    return [_blanked(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _text(content: bytes) -> str:

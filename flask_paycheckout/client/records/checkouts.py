@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import segment
 
 __all__ = ["CheckoutLink"]
@@ -13,7 +14,7 @@ class CheckoutLink(msgspec.Struct, frozen=True, rename="camel"):
     """A checkout that the service accepted. Its page is valid for 15 minutes.
 
     :ivar id: the checkout id; also the id of the deposit to come and the webhook's `orderId`.
-    :ivar url: the hosted page, to be used exactly as given.
+    :ivar url: the hosted page, to be used exactly as given. Whoever has it can pay, so `repr` does not show it.
     """
 
     id: str
@@ -24,3 +25,4 @@ class CheckoutLink(msgspec.Struct, frozen=True, rename="camel"):
         segment(self.id)
         if not self.url:
             raise ValueError("the checkout has no url")
+        msgspec.structs.force_setattr(self, "url", concealed(self.url))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.client.bodies import needed, secret, texts
+from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records.auth import Login, Verification
 from flask_paycheckout.client.records.reading import RecordReader
@@ -59,11 +60,11 @@ class Auth:
         :raises Invalid: the service refuses the user.
         :raises PaymentsError: see `errors`.
         """
+        password, national_id = concealed(password), concealed(national_id)
         body = needed(email=email, full_name=full_name) | {"password": secret("password", password)}
         body |= texts(country=country, country_code=country_code)
         if national_id is not None:
             body["nationalID"] = secret("national_id", national_id)
-        del password, national_id
         return self._caller.record(_REGISTER, _VERIFICATION, body=body).verification_token
 
     def login(self, email: str, password: str) -> str:
@@ -72,8 +73,8 @@ class Auth:
         :raises RequestRefused: e-mail or password are wrong; the interface does not show which error that is.
         :raises PaymentsError: see `errors`.
         """
+        password = concealed(password)
         body = needed(email=email) | {"password": secret("password", password)}
-        del password
         return self._caller.record(_LOGIN, _VERIFICATION, body=body).verification_token
 
     def verify_login(self, verification_token: str, otp: str, *, disable_expire: bool = False) -> Login:
@@ -83,6 +84,7 @@ class Auth:
         :raises RequestRefused: token or password are wrong or used; the interface does not show which error that is.
         :raises PaymentsError: see `errors`.
         """
+        verification_token, otp = concealed(verification_token), concealed(otp)
         if not isinstance(disable_expire, bool):
             raise TypeError(f"disable_expire must be True or False, not {type(disable_expire).__name__}")
         body = {
@@ -90,5 +92,4 @@ class Auth:
             "otp": secret("otp", otp),
             "isDisableExpire": disable_expire,
         }
-        del verification_token, otp
         return self._caller.record(_VERIFY, _LOGGED_IN, body=body)

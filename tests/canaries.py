@@ -1,0 +1,267 @@
+"""Pytest plugin: a test fails when a secret of the tests shows where it does not belong.
+
+Watched in every test: log records of every logger at DEBUG, whatever level the test has set; warnings; what tests,
+commands and processes print; pages and JSON of shops and sandboxes; errors that tests or requests end with; reprs of
+our own objects. The secrets are the fixed values of the tests' settings, anything called "canary", and two patterns
+for what is made anew each time. Where a secret does belong is listed in `BELONGS`, with the reason.
+
+Findings name the kind of secret and the place, and never show the secret.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import click.testing
+import pytest
+from _pytest.capture import CaptureFixture
+from _pytest.raises import RaisesExc
+from flask import Flask, Response, got_request_exception, request, request_finished
+
+import flask_paycheckout.client
+from flask_paycheckout.sandbox import accounts
+from flask_paycheckout.sandbox.operations import operation_of
+from tests import scripted
+from tests.client import wire
+from tests.sandbox.actors import CONTROL_TOKEN
+
+#: More of one text is not looked at.
+_LONGEST = 200_000
+#: Loggers that keep their level. SQLAlchemy would print every statement of the run, and fontTools every glyph.
+_QUIET = ("sqlalchemy", "fontTools", "fpdf")
+_PUBLISHED = (accounts.CLIENT_SECRET, accounts.PASSWORD, accounts.ACCESS_TOKEN)
+
+#: Each kind of secret, and how to recognize one. The first that fits a place in the text names it.
+KINDS: dict[str, str] = {
+    "published": "|".join(map(re.escape, _PUBLISHED)),
+    "client secret": "|".join(map(re.escape, (scripted.CLIENT_SECRET, wire.CLIENT_SECRET))),
+    "control token": "|".join(map(re.escape, (CONTROL_TOKEN, "in-process-control"))),
+    "secret key": "unit-secret-key|journeys-secret-key|a-secret-key-of-many-characters|a key for tests only",
+    "webhook secret": "wh-secret-1|canary-path-secret-1234|canary-hook",
+    "account number": "canary-account|canary-iban|canary-12|canary-3|DE02120300000000202051",
+    "password": "wrong-password",
+    # A signed JSON string begins with a quotation mark, which is an I in base64; a session cookie does not.
+    "order token": r"(?<![\w./-])I[\w-]+\.[\w-]{6}\.[\w-]{43}(?![\w-])",
+    "payment URL": r"https?://[^\s'\"<>/]+/checkout/[\w-]+",
+    "canary": r"canary[-_ ]\w+",
+}
+
+
+@dataclass(frozen=True)
+class Belongs:
+    """Kinds of secrets that may show at a place, and why."""
+
+    place: str
+    kinds: frozenset[str]
+    why: str
+
+
+_BANK = frozenset({"account number", "canary"})
+
+BELONGS = (
+    Belongs("service answer", _BANK | {"published", "payment URL"}, "the service tells an account what is its own"),
+    Belongs("control answer", _BANK | {"payment URL"}, "levers for the developer; the request log is masked by itself"),
+    Belongs("shop page", frozenset({"payment URL"}), "the customer is sent there"),
+    Belongs("sandbox page", frozenset({"payment URL"}), "the developer opens the customer's page"),
+    Belongs("output", frozenset({"payment URL"}), "the tests' own words"),
+    Belongs("command", frozenset({"webhook secret", "payment URL"}), "doctor prints the URL to register"),
+    Belongs(
+        "process", frozenset({"published", "control token", "payment URL"}), "the sandbox prints them when it starts"
+    ),
+    Belongs("log httpx", frozenset({"payment URL"}), "the tests' own browser; the product's client has no such log"),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A secret that showed; the text around it has a mask in its place."""
+
+    kind: str
+    place: str
+    around: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} in {self.place}: ...{self.around}..."
+
+
+class Watch:
+    """Looks for secrets in texts, and keeps what it found until the test's end.
+
+    :param kinds: what to look for, as in `KINDS`.
+    """
+
+    def __init__(self, kinds: dict[str, str] = KINDS, belongs: tuple[Belongs, ...] = BELONGS) -> None:
+        self._names = list(kinds)
+        self._pattern = re.compile("|".join(f"({pattern})" for pattern in kinds.values()))
+        self._belongs = {entry.place: entry.kinds for entry in belongs}
+        self._found: dict[Finding, None] = {}
+
+    def look(self, place: str, text: str | bytes | None) -> None:
+        """Search a text that showed at a place."""
+        if not text:
+            return
+        if isinstance(text, bytes):
+            text = text[:_LONGEST].decode("utf-8", "replace")
+        for match in self._pattern.finditer(text[:_LONGEST]):
+            kind = self._names[(match.lastindex or 1) - 1]
+            if kind not in self._belongs.get(place, ()):
+                self._found[Finding(kind, place, self._masked(text, match))] = None
+
+    def look_at_error(self, place: str, error: BaseException | None) -> None:
+        """Search an error with those that it came from: words, attributes and notes; not the source lines."""
+        seen: set[int] = set()
+        waiting = [error]
+        while waiting:
+            one = waiting.pop()
+            if one is None or id(one) in seen:
+                continue
+            seen.add(id(one))
+            waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+            self.look(place, f"{type(one).__name__}: {one}\n{one!r}\n{vars(one)!r}")
+
+    def take(self) -> list[Finding]:
+        """What was found since the last time."""
+        found, self._found = self._found, {}
+        return list(found)
+
+    def _masked(self, text: str, match: re.Match[str]) -> str:
+        before, after = text[max(0, match.start() - 40) : match.start()], text[match.end() : match.end() + 40]
+        return " ".join(f"{self._pattern.sub('***', before)}***{self._pattern.sub('***', after)}".split())
+
+
+def place_of(app: Flask) -> str:
+    """What kind of answer the current request gets."""
+    if "paycheckout_sandbox" not in app.extensions:
+        return "shop page"
+    if request.url_rule is not None and operation_of(app, request.url_rule.endpoint) is not None:
+        return "service answer"
+    return "control answer" if request.path.startswith("/_sandbox/") else "sandbox page"
+
+
+class Canaries:
+    """Puts a watch at every place, and fails the test in which it found something."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._patches = pytest.MonkeyPatch()
+
+    def install(self) -> None:
+        self._watch_logs()
+        self._after(warnings.WarningMessage, "__init__", lambda made, _: self._watch.look("warning", str(made.message)))
+        self._after(click.testing.Result, "__init__", self._see_command)
+        self._after(CaptureFixture, "readouterr", lambda _, texts: self._see_texts("output", texts))
+        self._after(subprocess.Popen, "communicate", lambda _, texts: self._see_texts("process", texts))
+        self._after(RaisesExc, "__exit__", lambda raised, _: self._see_raised(raised))
+        for kind in own_classes():
+            self._after(kind, "__repr__", lambda _, text: self._watch.look("repr", text))
+        request_finished.connect(self._see_answer)
+        got_request_exception.connect(self._see_fault)
+
+    def remove(self) -> None:
+        self._patches.undo()
+        request_finished.disconnect(self._see_answer)
+        got_request_exception.disconnect(self._see_fault)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if call.when == "teardown":
+            for name, text in report.sections:
+                if name.startswith("Captured std"):
+                    self._watch.look("output", text)
+            found = self._watch.take()
+            if found:
+                report.outcome = "failed"
+                report.longrepr = "\n".join(["secrets showed where they do not belong:", *map(str, found)])
+        return report
+
+    def _watch_logs(self) -> None:
+        handle, is_enabled = logging.Logger.handle, logging.Logger.isEnabledFor
+
+        def sees_all(logger: logging.Logger, level: int) -> bool:
+            return not logger.name.startswith(_QUIET) or is_enabled(logger, level)
+
+        def look_then_handle(logger: logging.Logger, record: logging.LogRecord) -> None:
+            self._see_record(record)
+            if is_enabled(logger, record.levelno):
+                handle(logger, record)
+
+        self._patches.setattr(logging.Logger, "isEnabledFor", sees_all)
+        self._patches.setattr(logging.Logger, "handle", look_then_handle)
+
+    def _after(self, owner: Any, name: str, look: Callable[[Any, Any], None]) -> None:
+        """Let `look` see the object and the result after each call of a method."""
+        method = getattr(owner, name)
+
+        @functools.wraps(method)
+        def watched(this: Any, *args: Any, **named: Any) -> Any:
+            if name == "__exit__":
+                this.seen_error = args[1]
+            result = method(this, *args, **named)
+            look(this, result)
+            return result
+
+        self._patches.setattr(owner, name, watched)
+
+    def _see_record(self, record: logging.LogRecord) -> None:
+        place = f"log {record.name}"
+        extra = {name: value for name, value in vars(record).items() if name not in _USUAL}
+        # Words and arguments are looked at apart: a handler may print the one without the other.
+        self._watch.look(place, f"{record.getMessage()}\n{record.args!r}\n{extra or ''}")
+        if record.exc_info:
+            self._watch.look_at_error(place, record.exc_info[1])
+
+    def _see_command(self, result: click.testing.Result, _: object) -> None:
+        self._watch.look("command", result.output)
+        self._watch.look_at_error("command", result.exception)
+
+    def _see_texts(self, place: str, texts: Any) -> None:
+        for text in texts:
+            self._watch.look(place, text)
+
+    def _see_raised(self, raised: Any) -> None:
+        self._watch.look_at_error("raised", raised.seen_error)
+
+    def _see_answer(self, app: Flask, response: Response, **extra: object) -> None:
+        place = place_of(app)
+        if place != "shop page":
+            self._watch.look(place, str(response.headers))
+        if not response.direct_passthrough and response.mimetype != "application/pdf" and response.is_sequence:
+            self._watch.look(place, response.get_data())
+
+    def _see_fault(self, app: Flask, exception: BaseException, **extra: object) -> None:
+        self._watch.look_at_error("fault of a request", exception)
+
+
+_USUAL = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message", "asctime"}
+
+
+def own_classes() -> list[type]:
+    """The product's classes with a repr of their own, the sandbox's tables and rules aside."""
+    modules = [module for name, module in sys.modules.items() if name.split(".")[0] == "flask_paycheckout"]
+    found = {
+        kind
+        for module in modules
+        if not module.__name__.startswith(f"{flask_paycheckout.__name__}.sandbox")
+        for kind in vars(module).values()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and not issubclass(kind, (Enum, str, bytes))
+    }
+    return sorted((kind for kind in found if kind.__repr__ is not object.__repr__), key=lambda kind: kind.__qualname__)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    canaries = Canaries(Watch())
+    canaries.install()
+    config.add_cleanup(canaries.remove)
+    config.pluginmanager.register(canaries, "canaries")
