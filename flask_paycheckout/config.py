@@ -8,14 +8,16 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.origins import is_loopback, origin_of
+from flask_paycheckout.origins import is_loopback, origin_of, reaches_this_machine
 
 __all__ = ["PREFIX", "Settings", "load_settings"]
 
 PREFIX = "PAYCHECKOUT_"
 _SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one"
 _MISSING = object()
+_SECRET = frozenset({"client_secret", "access_token", "webhook_secret"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,12 +69,23 @@ def load_settings(config: Mapping[str, Any], *, relaxed: bool) -> Settings:
     :param relaxed: the app is in debug or testing, where a sandbox and a missing public address are fine.
     :raises ConfigurationError: names the key, the fault and the remedy.
     """
+    try:
+        return _checked(config, relaxed)
+    except ConfigurationError as fault:
+        failure = fault.with_traceback(None)
+    # Who reports this error with its frames' variables must not send the whole configuration along.
+    failure.__context__ = None
+    del config
+    raise failure
+
+
+def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
     values: dict[str, Any] = {}
     for name, check in _CHECKS.items():
         value = config.get(PREFIX + name.upper(), _MISSING)
         # An empty environment variable means the same as none.
         if value is not _MISSING and value is not None and value != "":
-            values[name] = check(PREFIX + name.upper(), value)
+            values[name] = check(PREFIX + name.upper(), concealed(value) if name in _SECRET else value)
     if "base_url" not in values:
         raise _fault("BASE_URL", "is not set", f"Set the service's address, or {_SANDBOX_HINT}.")
     settings = Settings(**values)
@@ -89,14 +102,14 @@ def _require_credentials(settings: Settings) -> None:
 
 
 def _require_real_service(settings: Settings, relaxed: bool) -> None:
-    loopback = is_loopback(urlsplit(settings.base_url).hostname or "")
-    if loopback and not (relaxed or settings.allow_sandbox):
+    host = urlsplit(settings.base_url).hostname or ""
+    if reaches_this_machine(host) and not (relaxed or settings.allow_sandbox):
         raise _fault(
             "BASE_URL",
             "is an address of this machine, but the app runs neither in debug nor in testing",
             "Set the real service's address, or PAYCHECKOUT_ALLOW_SANDBOX = True for a demo.",
         )
-    if not (loopback or relaxed) and not settings.base_url.startswith("https://"):
+    if not (is_loopback(host) or relaxed) and not settings.base_url.startswith("https://"):
         raise _fault(
             "BASE_URL", "is not https", "Use the service's https address; plain http is for this machine only."
         )

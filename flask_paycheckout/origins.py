@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 
-__all__ = ["is_loopback", "origin_of", "require_allowed"]
+__all__ = ["is_loopback", "origin_of", "reaches_this_machine", "require_allowed"]
 
 _MAX_URL = 2048
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -24,6 +24,22 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def reaches_this_machine(host: str) -> bool:
+    """Whether connecting to a host name or address may end on this machine, however it is spelled.
+
+    For refusing; what `is_loopback` accepts is a part of it. A name that only a look-up tells about is not found out.
+    """
+    name = host.strip("[]").rstrip(".").lower()
+    if is_loopback(name):
+        return True
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None) or address
+    return bool(mapped.is_loopback or mapped.is_unspecified)
 
 
 def origin_of(url: str) -> str:

@@ -174,6 +174,21 @@ def test_a_sandbox_is_refused_in_production_unless_allowed(url: str) -> None:
     assert allowed.base_url == url
 
 
+@pytest.mark.parametrize(
+    "host",
+    ["localhost.", "shop.LOCALHOST", "shop.localhost.", "0.0.0.0", "[::]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"],  # noqa: S104
+)
+def test_so_is_this_machine_in_any_other_spelling(host: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_BASE_URL .*PAYCHECKOUT_ALLOW_SANDBOX"):
+        load(relaxed=False, PAYCHECKOUT_BASE_URL=f"https://{host}/", SERVER_NAME="shop.example")
+
+
+@pytest.mark.parametrize("host", ["10.0.0.1", "[::ffff:10.0.0.1]", "[::2]", "localhost.example", "localhost.example."])
+def test_another_machine_is_none_of_them(host: str) -> None:
+    settings = load(relaxed=False, PAYCHECKOUT_BASE_URL=f"https://{host}", SERVER_NAME="shop.example")
+    assert settings.base_url == f"https://{host}"
+
+
 def test_plain_http_to_another_machine_is_refused_in_production() -> None:
     with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_BASE_URL is not https"):
         load(relaxed=False, PAYCHECKOUT_BASE_URL="http://api.example.com", SERVER_NAME="shop.example")

@@ -25,11 +25,11 @@ class EndpointError(ValueError):
 def check_endpoint(url: str, *, loopback_only: bool) -> None:
     """Refuse an address that is no plain HTTP(S) one, or, where only this machine is allowed, another machine's."""
     parts = _split(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or not url.isprintable() or " " in url:
+    if parts.scheme not in {"http", "https"} or not _is_name(parts.hostname) or not _is_plain(url):
         raise EndpointError("is no http or https address")
     if parts.username is not None or len(url) > _MOST_URL:
         raise EndpointError(f"holds credentials, or is longer than {_MOST_URL} characters")
-    if loopback_only and not _names_this_machine(parts.hostname):
+    if loopback_only and not _names_this_machine(parts.hostname or ""):
         raise EndpointError("is not on this machine")
 
 
@@ -57,7 +57,7 @@ def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], bod
     try:
         line.request("POST", (parts.path or "/") + (f"?{parts.query}" if parts.query else ""), body, headers)
         status = line.getresponse().status
-    except HTTPException as broken:
+    except (HTTPException, UnicodeError) as broken:
         raise ConnectionError(f"no HTTP answer ({type(broken).__name__})") from None
     finally:
         alarm.cancel()
@@ -77,7 +77,10 @@ def _shut(line: socket.socket, expired: Event) -> None:
 
 def _resolve(parts: SplitResult, *, loopback_only: bool) -> tuple[str, int]:
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    try:
+        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+    except UnicodeError:
+        raise ConnectionError(f"{parts.hostname!r} cannot be looked up") from None
     addresses = [str(info[4][0]) for info in found]
     allowed = [address for address in addresses if not loopback_only or ip_address(address).is_loopback]
     if not allowed:
@@ -93,6 +96,18 @@ def _split(url: str) -> SplitResult:
     except ValueError:
         raise EndpointError("is no http or https address") from None
     return parts
+
+
+def _is_plain(url: str) -> bool:
+    return url.isascii() and url.isprintable() and " " not in url
+
+
+def _is_name(host: str | None) -> bool:
+    """Whether it can be looked up: none of its parts is empty or too long."""
+    try:
+        return bool((host or "").encode("idna"))
+    except UnicodeError:
+        return False
 
 
 def _names_this_machine(host: str) -> bool:

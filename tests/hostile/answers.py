@@ -22,6 +22,7 @@ __all__ = [
     "GIGABYTE",
     "GROUPS",
     "WHOLE",
+    "drips",
     "hangs_up_after",
     "packed",
     "says",

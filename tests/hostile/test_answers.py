@@ -5,16 +5,22 @@ The client is asked directly, and through `start`, `settle` and `reconcile`, aft
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import ssl
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from flask_paycheckout import Pay
 from flask_paycheckout.client import OutcomeUnknown, PaymentsClient, TransportFailed
 from flask_paycheckout.reconcile import ReconcileReport
+from tests.client.test_tls import CERTIFICATE
 from tests.client.wire import Answer, RawServer, http
 from tests.conftest import NewDatabase
 from tests.hostile.answers import (
@@ -26,6 +32,7 @@ from tests.hostile.answers import (
     GIGABYTE,
     GROUPS,
     WHOLE,
+    drips,
     hangs_up_after,
     packed,
     says,
@@ -147,6 +154,72 @@ def test_a_redirect_reaches_nobody(serve: Serve) -> None:
     with client_of(server) as client, pytest.raises(TransportFailed, match="redirect"):
         client.deposits.get(CHECKOUT)
     assert (len(server.requests), elsewhere.connections) == (1, 0)
+
+
+def test_nothing_in_the_environment_is_listened_to(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login eve password canary\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    proxy = serve(says(WHOLE))
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, proxy.base_url)
+        monkeypatch.setenv(name.lower(), proxy.base_url)
+    server = serve(says(WHOLE))
+    with client_of(server) as client:
+        assert client.deposits.get(CHECKOUT).deposit_id == CHECKOUT
+    assert b"authorization" not in server.requests[0][1].lower()
+    assert proxy.connections == 0
+
+
+def test_no_certificate_of_the_environment_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("SSL_CERT_FILE", CERTIFICATE), ("SSL_CERT_DIR", CERTIFICATE.parent)):
+        monkeypatch.setenv(name, str(value))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    server = RawServer(says(WHOLE), context)
+    with client_of(server) as client, pytest.raises(TransportFailed, match="CERTIFICATE_VERIFY_FAILED"):
+        client.deposits.get(CHECKOUT)
+    server.close()
+    assert server.requests == []
+
+
+# What stands in the place of a server's half of the handshake.
+HANDSHAKES = {
+    "plain-http": says(WHOLE),
+    "alert": hangs_up_after(b"\x15\x03\x03\x00\x02\x02\x28"),
+    "garbage": hangs_up_after(bytes(range(256)) * 64),
+    "half-a-hello": hangs_up_after(b"\x16\x03\x03\x00\x7a\x02\x00\x00\x76\x03\x03" + bytes(20)),
+    "hang-up": hangs_up_after(b""),
+    "dripping-record": drips(b"\x16\x03\x03\x40\x00", b"\x02"),
+    "silence": drips(b"", b""),
+}
+
+
+@pytest.mark.parametrize("greets", HANDSHAKES.values(), ids=HANDSHAKES)
+def test_a_handshake_that_is_none_is_an_error_in_time(greets: Answer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        base_url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        closing = RawServer(greets)
+
+        def serve_one() -> None:
+            line, _ = listener.accept()
+            with contextlib.suppress(OSError), line:
+                line.recv(65536)
+                greets(line, b"", closing)
+
+        thread = Thread(target=serve_one)
+        thread.start()
+        with (
+            PaymentsClient(base_url, client_id="c", client_secret="s", timeout=1.0, retries=0) as client,
+            in_time(1.0),
+            pytest.raises(TransportFailed),
+        ):
+            client.deposits.get(CHECKOUT)
+        closing.close()
+        thread.join()
 
 
 # Through the extension

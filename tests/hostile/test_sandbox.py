@@ -1,0 +1,251 @@
+"""The sandbox on a developer's machine: pages of other origins, rebound names and strangers get and move nothing."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+
+import pytest
+from flask import Flask
+from werkzeug.serving import make_server
+
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.command import QuietHandler
+from flask_paycheckout.sandbox.webhook_sender import EndpointError, check_endpoint, make_sender
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+from tests.sandbox.inspector.developer import Developer
+
+HOME = "127.0.0.1:8790"
+# How a page of another origin calls: a plain form, a script's simple request, what precedes any other request.
+CROSS = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site", "Referer": "https://evil.example/"}
+STRANGERS = {
+    "form": CROSS | {"Content-Type": "application/x-www-form-urlencoded"},
+    "multipart-form": CROSS | {"Content-Type": "multipart/form-data; boundary=x"},
+    "text-form": CROSS | {"Content-Type": "text/plain"},
+    "json": CROSS | {"Content-Type": "application/json"},
+    "sandboxed-frame": {"Origin": "null", "Sec-Fetch-Site": "cross-site", "Content-Type": "text/plain"},
+    "other-port": {"Origin": "http://127.0.0.1:5000", "Sec-Fetch-Site": "same-site"},
+    "no-word-of-where-from": {"Content-Type": "text/plain"},
+    "form-token-as-control-token": {"X-Sandbox-Control": "a" * 64},
+    "control-token-in-other-headers": {"Authorization": f"Bearer {CONTROL_TOKEN}", "Cookie": f"token={CONTROL_TOKEN}"},
+}
+REBOUND = ("evil.example", "evil.example:8790", "127.0.0.1.evil.example", "localhost.evil.example:8790", "0.0.0.0:8790")
+BODY = b'{"advanceSeconds": 900, "url": "http://127.0.0.1:9/", "operation": "POST /v1/checkout", "kind": "drop"}'
+FORM = b"amount=900&unit=seconds&operation=POST+/v1/checkout&kind=drop"
+
+
+@pytest.fixture
+def sandbox() -> Flask:
+    sandbox = create_sandbox(control_token=CONTROL_TOKEN)
+    Merchant(sandbox).makes_checkout()
+    return sandbox
+
+
+def doors(app: Flask, *owners: str) -> list[tuple[str, str]]:
+    """Every verb and path of these parts of the sandbox."""
+    return sorted(
+        (verb, rule.rule.replace("<", "").replace(">", "").replace("int(max=2147483647):number", "1"))
+        for rule in app.url_map.iter_rules()
+        if rule.endpoint.partition(".")[0] in owners
+        for verb in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+    )
+
+
+def world_of(app: Flask) -> tuple[Any, ...]:
+    """Everything that a lever moves."""
+    tester = Tester(app)
+    asked = ("webhook-endpoint", "webhooks", "faults", "account", "requests")
+    return tester.does("GET", "clock")["offsetSeconds"], *(tester.does("GET", path) for path in asked)
+
+
+def knock(app: Flask, verb: str, path: str, headers: dict[str, str], host: str = HOME, body: bytes = BODY) -> Any:
+    return app.test_client().open(path, method=verb, data=body, headers={"Host": host} | headers)
+
+
+@pytest.mark.parametrize("headers", STRANGERS.values(), ids=STRANGERS)
+def test_without_the_token_no_control_call_answers_or_moves_anything(sandbox: Flask, headers: dict[str, str]) -> None:
+    before = world_of(sandbox)
+    answers = {door: knock(sandbox, *door, headers) for door in doors(sandbox, "control")}
+    assert {answer.status_code for answer in answers.values()} == {401}
+    assert {answer.json["error"]["field"] for answer in answers.values()} == {"X-Sandbox-Control"}
+    assert world_of(sandbox) == before
+    assert len(answers) >= 15
+
+
+@pytest.mark.parametrize("headers", STRANGERS.values(), ids=STRANGERS)
+def test_no_lever_of_the_inspector_moves_for_another_page(sandbox: Flask, headers: dict[str, str]) -> None:
+    before = world_of(sandbox)
+    levers = [door for door in doors(sandbox, "inspector") if door[0] == "POST"]
+    for door in levers:
+        assert knock(sandbox, *door, headers, body=FORM).status_code == 403
+        assert knock(sandbox, *door, headers, body=FORM + b"&token=" + CONTROL_TOKEN.encode()).status_code == 403
+    assert world_of(sandbox) == before
+    assert len(levers) >= 5
+
+
+@pytest.mark.parametrize("origin", [CROSS, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}], ids=str)
+def test_the_forms_token_alone_is_no_leave_for_another_page(sandbox: Flask, origin: dict[str, str]) -> None:
+    """A page that got hold of it, by a screenshot say, still comes from elsewhere."""
+    before = world_of(sandbox)
+    assert Developer(sandbox).presses("clock", origin, amount="900", unit="seconds").status_code == 403
+    assert world_of(sandbox) == before
+
+
+@pytest.mark.parametrize("wanted", ["GET", "POST", "PUT", "DELETE"])
+def test_no_preflight_is_answered_with_leave(sandbox: Flask, wanted: str) -> None:
+    asks = CROSS | {"Access-Control-Request-Method": wanted, "Access-Control-Request-Headers": "x-sandbox-control"}
+    paths = {path for _, path in doors(sandbox, "control", "inspector", "hosted_page", "checkouts", "deposits")}
+    for path in paths:
+        answer = knock(sandbox, "OPTIONS", path, asks | {"Access-Control-Request-Private-Network": "true"})
+        assert [name for name in answer.headers.keys() if name.lower().startswith("access-control")] == []  # noqa: SIM118
+
+
+@pytest.mark.parametrize("host", REBOUND)
+def test_a_rebound_name_gets_nothing_even_with_the_token(sandbox: Flask, host: str) -> None:
+    """To the browser such a page has the sandbox's own origin: only the name tells it apart."""
+    before = world_of(sandbox)
+    own = {"Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin", "X-Sandbox-Control": CONTROL_TOKEN}
+    for door in doors(sandbox, "control", "inspector", "hosted_page", "checkouts", "deposits", "auth"):
+        answer = knock(sandbox, *door, own, host)
+        assert answer.status_code == 400
+        assert answer.json["error"]["field"] == "Host"
+        assert CONTROL_TOKEN not in answer.text
+    # But for the log, where the developer sees what was refused.
+    assert world_of(sandbox)[:-1] == before[:-1]
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-Host", "X-Forwarded-For", "Forwarded", "X-Real-Ip", "X-Host"])
+def test_headers_of_proxies_are_not_believed(sandbox: Flask, header: str) -> None:
+    claims = {header: "127.0.0.1", "X-Sandbox-Control": CONTROL_TOKEN}
+    assert knock(sandbox, "GET", "/_sandbox/clock", claims, "evil.example").status_code == 400
+    answer = sandbox.test_client().get("/_sandbox/clock", headers=claims, environ_overrides={"REMOTE_ADDR": "10.0.0.7"})
+    assert answer.status_code == 403
+
+
+def test_over_a_socket_the_same(sandbox: Flask) -> None:
+    """As raw bytes, with none of a test client's help."""
+    server = make_server("127.0.0.1", 0, sandbox, threaded=True, request_handler=QuietHandler)
+    thread = Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        for host, token, status in [
+            (f"127.0.0.1:{server.port}", CONTROL_TOKEN, b"200"),
+            (f"127.0.0.1:{server.port}", "", b"401"),
+            ("evil.example", CONTROL_TOKEN, b"400"),
+        ]:
+            head = f"GET /_sandbox/clock HTTP/1.1\r\nHost: {host}\r\nX-Sandbox-Control: {token}\r\n\r\n"
+            with socket.create_connection(("127.0.0.1", server.port), timeout=20) as line:
+                line.sendall(head.encode())
+                assert line.recv(65536).split(b" ")[1] == status
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+# Pages
+
+
+def test_every_page_says_that_it_is_a_sandbox_and_cannot_be_framed(sandbox: Flask) -> None:
+    pages = [path for verb, path in doors(sandbox, "inspector", "hosted_page") if verb == "GET"]
+    assert len(pages) >= 10
+    for path in pages:
+        answer = knock(sandbox, "GET", path, {})
+        assert "<strong>Sandbox.</strong> Nothing here moves real money." in answer.text, path
+        assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"], path
+        assert CONTROL_TOKEN not in answer.text
+
+
+# Webhooks
+
+ELSEWHERE = [
+    "http://localhost.evil.example/",
+    "http://127.0.0.1.evil.example/",
+    "http://127.0.0.1%2eevil.example/",
+    "http://evil.example#@127.0.0.1/",
+    "http://evil.example\\@127.0.0.1/",
+    "http://evil.example?.localhost/",
+    "http://[::ffff:10.0.0.1]/",
+    "http://[::ffff:a9fe:a9fe]/",
+    "http://[::]/",
+    "http://0.0.0.0/",
+    "http://0/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://metadata.internal/",
+    "http://localhost\u3002evil.example/",
+    "http://[fe80::1%25lo]/",
+]
+NO_ADDRESS = [
+    "http://..localhost/",
+    "http://" + "a" * 64 + ".localhost/",
+    "http://127.0.0.1/\xe9",
+    "http://\xe9.localhost/",
+]
+
+
+@pytest.mark.parametrize("url", ELSEWHERE)
+def test_webhooks_do_not_leave_this_machine(url: str) -> None:
+    with pytest.raises(EndpointError):
+        check_endpoint(url, loopback_only=True)
+
+
+@pytest.mark.parametrize("url", NO_ADDRESS)
+def test_an_address_that_cannot_be_looked_up_is_refused(url: str) -> None:
+    with pytest.raises(EndpointError):
+        check_endpoint(url, loopback_only=False)
+
+
+@pytest.mark.parametrize("url", NO_ADDRESS)
+def test_and_sending_there_is_no_more_than_no_answer(url: str) -> None:
+    """It may have been stored by another version: a webhook that fails must not stop the others."""
+    with pytest.raises(OSError, match=r".*"):
+        make_sender(loopback_only=True, budget=1)(url, {}, b"")
+
+
+@pytest.fixture
+def moving_name(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """`shop.localhost` is this machine when first looked up, and the other addresses given here from then on."""
+    real, answers = socket.getaddrinfo, ["127.0.0.1"]
+
+    def look_up(host: Any, port: Any, *kinds: Any, **options: Any) -> Any:
+        if host != "shop.localhost":
+            return real(host, port, *kinds, **options)
+        address = answers.pop(0) if len(answers) > 1 else answers[0]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    return answers
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(20)
+        yield listener
+
+
+def test_a_name_that_moved_away_is_not_followed(moving_name: list[str]) -> None:
+    moving_name[:] = ["192.0.2.1"]
+    check_endpoint("http://shop.localhost/", loopback_only=True)
+    with pytest.raises(ConnectionRefusedError, match="not this machine"):
+        make_sender(loopback_only=True, budget=1)("http://shop.localhost/", {}, b"")
+
+
+def test_a_name_that_moves_between_the_look_and_the_call_is_called_where_it_was(
+    moving_name: list[str], listener: socket.socket
+) -> None:
+    moving_name[:] = ["127.0.0.1", "192.0.2.1"]
+    port = listener.getsockname()[1]
+
+    def answers() -> None:
+        line, _ = listener.accept()
+        with line:
+            line.recv(65536)
+            line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    thread = Thread(target=answers)
+    thread.start()
+    assert make_sender(loopback_only=True, budget=5)(f"http://shop.localhost:{port}/", {}, b"") == 200
+    thread.join()
