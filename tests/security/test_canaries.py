@@ -273,7 +273,7 @@ def settings_of(its: Canaries) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"PAYCHECKOUT_BASE_URL": "nowhere"},
+        {"PAYCHECKOUT_BASE_URL": "https://user:{}@api.example.com"},
         {"PAYCHECKOUT_TIMEOUT": -1},
         {"PAYCHECKOUT_CLIENT_SECRET": "{}\n"},
         {"PAYCHECKOUT_WEBHOOK_SECRET": "{}/"},
@@ -287,7 +287,8 @@ def test_a_wrong_setting_shows_no_other(wrong: dict[str, Any], canaries: Canarie
     from flask_paycheckout import PayCheckout
 
     own = settings_of(canaries)
-    own |= {name: value.format(own[name]) if name in own else value for name, value in wrong.items()}
+    for name, value in wrong.items():
+        own[name] = value.format(own.get(name, canaries.password)) if isinstance(value, str) else value
     app = make_app(**own)
     with pytest.raises(ConfigurationError) as caught:
         PayCheckout(app, SQLAlchemy(app))
@@ -343,6 +344,22 @@ def test_no_page_command_or_log_of_a_shop_shows_a_secret(
     # The rows that are read are shown by the log of the shop's database alone, and only at its DEBUG.
     rows = [line for line in logged.lines if not line.startswith(("Row ", "Col "))]
     assert found_in(canaries, "\n".join(rows)) == []
+
+
+def test_a_login_that_breaks_off_leaves_no_password_in_its_frames(
+    canaries: Canaries, open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(service: object, request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("verify-login"):
+            raise RuntimeError("a fault of the network library")
+        return httpx.Response(200, json={"status": 200, "data": {"verificationToken": canaries.verification_token}})
+
+    shop = open_secret_shop(open_shop, canaries)
+    monkeypatch.setattr(type(shop.service), "__call__", answer)
+    typed = f"{canaries.password}\n{canaries.otp}\n"
+    result = shop.app.test_cli_runner().invoke(args=["paycheckout", "login", "--email", "a@b.c"], input=typed)
+    assert isinstance(result.exception, RuntimeError)
+    assert found_in(canaries, result.output + told_by(result.exception)) == []
 
 
 @pytest.mark.parametrize(
