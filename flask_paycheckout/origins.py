@@ -57,7 +57,7 @@ def origin_of(url: str) -> str:
         raise ValueError("is not an absolute http or https URL")
     if not parts.hostname or "@" in parts.netloc or "%" in parts.netloc:
         raise ValueError("has no plain host")
-    if not _is_plain(parts.hostname):
+    if ("[" in parts.netloc) != (":" in parts.hostname) or not _is_plain(parts.hostname):
         raise ValueError("has a host that is neither a plain name nor an address")
     port = _DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
     if port == 0:

@@ -48,6 +48,15 @@ TRICKS = [
     pytest.param("https://[::1/", id="broken address"),
     pytest.param("https://pay.example/" + "a" * 2048, id="too long"),
     pytest.param("https://pay.example/\x7f", id="delete character"),
+    pytest.param(f"https://{'a' * 64}.example/", id="part of a name too long"),
+    pytest.param(f"https://{'a.' * 127}example/", id="name too long"),
+    pytest.param("https://pay..example/", id="empty part of a name"),
+    pytest.param("https://pay.example;script-src/", id="a policy in the host"),
+    pytest.param("https://*.example/", id="wildcard"),
+    pytest.param("http://2130706433/", id="address as a number"),
+    pytest.param("http://0x7f.1/", id="address in another base"),
+    pytest.param("http://0177.0.0.1/", id="address with a leading zero"),
+    pytest.param("https://[v1.x]/", id="address of the future"),
     pytest.param("", id="empty"),
 ]
 

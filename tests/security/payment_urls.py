@@ -85,7 +85,7 @@ _USERS = tuple(
         "pay.example\\@",
         "x&@",
     )
-    for host in ("evil.example/", "evil.example:443/", "[::1]/")
+    for host in ("evil.example/", "evil.example:443/", "[::1]/", "pay.example/")
 )
 
 # Written into a URL at different places: browsers drop, mend or stop at many of these.
