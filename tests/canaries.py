@@ -6,6 +6,8 @@ our own objects. The secrets are the fixed values of the tests' settings, anythi
 for what is made anew each time. Where a secret does belong is listed in `BELONGS`, with the reason.
 
 Findings name the kind of secret and the place, and never show the secret.
+
+    pytest -p tests.canaries
 """
 
 from __future__ import annotations
