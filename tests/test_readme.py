@@ -215,6 +215,7 @@ def test_every_command_shown_is_one_that_a_test_runs() -> None:
         "flask --app shop db init",
         'flask --app shop db migrate -m "Tables of flask_paycheckout"',
         "flask --app shop db upgrade",
+        "python -m tests.soak --orders 10000 --kills 500 --minutes 30 --database postgresql",
     }
     run_here = {
         "flask --app shop run",
