@@ -174,10 +174,15 @@ class Attempts:
     def _claim(self, condition: ColumnElement[bool], now: datetime) -> Sequence[CheckoutMixin]:
         model = self._models.Checkout
         statement = update(model).where(condition).values(next_read_at=now + self.claim).returning(model)
-        with Session(self._engine(), expire_on_commit=False) as session:
-            claimed = session.scalars(statement.execution_options(synchronize_session=False)).all()
-            session.commit()
-            session.expunge_all()
+        try:
+            with Session(self._engine(), expire_on_commit=False) as session:
+                claimed = session.scalars(statement.execution_options(synchronize_session=False)).all()
+                session.commit()
+                session.expunge_all()
+        except OperationalError as error:
+            if _is_lost_race(error):
+                return ()
+            raise
         return sorted(claimed, key=lambda attempt: attempt.id)
 
     def claim_page_read(self, attempt: CheckoutMixin, now: datetime) -> bool:

@@ -120,7 +120,8 @@ class Reconciler:
             if room >= max(1, self._window.size // 2) and not self._window.closed and broken is None:
                 try:
                     # After a failure from the other end, so that many that fail together are no outage yet.
-                    read(due.take(room, newest_first=self._window.troubled))
+                    nothing_locked = self._attempts.single_writer or not settling
+                    read(due.take(room, newest_first=self._window.troubled, complete=nothing_locked))
                 except SQLAlchemyError as error:
                     # What is being read already is settled first, or it would wait until its claim has run out.
                     broken = error
@@ -165,8 +166,11 @@ class _Due:
         self._failing = False
         self._taken_again: set[str] = set()
 
-    def take(self, room: int, *, newest_first: bool) -> Sequence[CheckoutMixin]:
-        """At most so many attempts, claimed for this process; none when nothing is left."""
+    def take(self, room: int, *, newest_first: bool, complete: bool) -> Sequence[CheckoutMixin]:
+        """At most so many attempts, claimed for this process; none when nothing is left.
+
+        :param complete: nothing can have been passed over because this round itself is writing to its order.
+        """
         room = min(room, self._left)
         if room <= 0:
             return ()
@@ -174,10 +178,10 @@ class _Due:
             self._started, self._clock(), room, failing=self._failing, newest_first=newest_first
         )
         self._left -= len(claimed)
-        if claimed or self._failing:
+        if claimed or self._failing or not complete:
             return claimed
         self._failing = True
-        return self.take(room, newest_first=newest_first)
+        return self.take(room, newest_first=newest_first, complete=complete)
 
     def take_again(self, attempt: CheckoutMixin) -> Sequence[CheckoutMixin]:
         """The same attempt for a second read in this round, never a third: the first "not found" came late."""

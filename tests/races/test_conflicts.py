@@ -23,7 +23,7 @@ pytestmark = pytest.mark.parametrize("database_kind", ["postgresql"])
 @pytest.fixture(params=["REPEATABLE READ", "SERIALIZABLE"])
 def strict_shop(open_shop: OpenShop, request: pytest.FixtureRequest) -> Shop:
     """Its transactions fail where those of others would have to wait and look again."""
-    return open_shop(SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": request.param})
+    return open_shop(SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": request.param}, PAYCHECKOUT_RECONCILE_READERS=1)
 
 
 def test_settled_at_once_where_conflicts_are_errors(strict_shop: Shop) -> None:

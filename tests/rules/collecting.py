@@ -6,6 +6,7 @@ A process of its own, because a run of pytest that collects for another one woul
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import pytest
@@ -24,6 +25,9 @@ class Collected:
 
 
 def main(files: list[str]) -> int:
+    # The options of the run that asks are not for this one.
+    for name in [name for name in os.environ if name.startswith("PYTEST_")]:
+        del os.environ[name]
     collected = Collected()
     options = ["--collect-only", "-qq", "--no-header", "-p", "no:randomly", "-p", "no:cacheprovider", "-p", "no:xdist"]
     code = pytest.main([*options, *files], plugins=[collected])

@@ -5,7 +5,6 @@ After every step the databases are asked what is true: of the shop's attempts, a
 
 from __future__ import annotations
 
-import logging
 from contextlib import ExitStack
 from typing import Any
 
@@ -275,4 +274,3 @@ class Machine(RuleBasedStateMachine):
 
 
 SEEN = ("paid", "held", "rejected")
-logging.getLogger("flask_paycheckout").setLevel(logging.CRITICAL)
