@@ -40,7 +40,7 @@ def celery_init_app(app: Flask, broker: str) -> Celery:
                 return self.run(*args, **kwargs)
 
     # A task comes back soon after its worker is gone; in a shop that is minutes.
-    options = {"visibility_timeout": 2}
+    options = {"visibility_timeout": 2, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
     celery_app = Celery("till", broker=broker, task_cls=FlaskTask, include=["flask_paycheckout.tasks"])
     celery_app.conf.update(broker_transport_options=options, broker_connection_retry_on_startup=True)
     app.extensions["celery"] = celery_app
