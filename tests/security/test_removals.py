@@ -21,7 +21,7 @@ _PASSED, _FAILED = 0, 1
 pytestmark = pytest.mark.xdist_group("security removals")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str]]:
     """For each removal, the exit code of its test and the end of what pytest wrote."""
     folder = tmp_path_factory.mktemp("removals")
