@@ -8,8 +8,8 @@
     ...     client_secret="sandbox-secret-0123456789abcdef",
     ...     access_token="sandbox-access-token",
     ... )
-    >>> client.checkouts.create(Pay("12.50", "USD")).url
-    'http://127.0.0.1:8790/checkout/...'
+    >>> print(client.checkouts.create(Pay("12.50", "USD")).url)
+    http://127.0.0.1:8790/checkout/...
 
 Each part of the service is an attribute of the client, and has a page with an example:
 `python -m pydoc flask_paycheckout.client.resources.auth`, `.checkouts`, `.deposits`, `.fiat_disbursements`,

@@ -27,8 +27,8 @@ class Checkouts:
 
     >>> from flask_paycheckout import Receive
     >>> link = client.checkouts.create(Receive("12.50", "EUR", pay_in="EUR"))
-    >>> link.url  # send the customer there; it is good for 15 minutes
-    'http://127.0.0.1:8790/checkout/...'
+    >>> print(link.url)  # send the customer there; it is good for 15 minutes
+    http://127.0.0.1:8790/checkout/...
     >>> client.deposits.get(link.id)  # until the customer has picked a way to pay
     Traceback (most recent call last):
     flask_paycheckout.client.errors.NotFound: GET /v1/deposit/{id}: 404 Not Found: Deposit not found
