@@ -169,8 +169,10 @@ def test_parameters_and_groups_are_no_part_of_a_tests_name(id_: str, test: str) 
     assert without_parameters(id_) == test
 
 
-def test_a_run_whose_tests_pass_fails_for_a_rule_that_they_do_not_show(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(test_it="def test_passes(): pass")
+def test_a_run_whose_tests_pass_fails_for_a_rule_that_they_do_not_show(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makepyfile(test_it="def test_passes(, monkeypatch: pytest.MonkeyPatch): pass")
     pytester.makeconftest(
         """
         from tests.rules.rule import Rule
@@ -182,6 +184,7 @@ def test_a_run_whose_tests_pass_fails_for_a_rule_that_they_do_not_show(pytester:
             config.pluginmanager.register(Judge((rule,)))
         """
     )
+    monkeypatch.setenv("REQUIRE_RULE_EVIDENCE", "1")
     run = pytester.runpytest_inprocess("-p", "no:randomly")
     assert run.ret == pytest.ExitCode.TESTS_FAILED
     run.assert_outcomes(passed=1)
