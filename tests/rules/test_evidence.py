@@ -172,7 +172,7 @@ def test_parameters_and_groups_are_no_part_of_a_tests_name(id_: str, test: str) 
 def test_a_run_whose_tests_pass_fails_for_a_rule_that_they_do_not_show(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytester.makepyfile(test_it="def test_passes(, monkeypatch: pytest.MonkeyPatch): pass")
+    pytester.makepyfile(test_it="def test_passes(): pass")
     pytester.makeconftest(
         """
         from tests.rules.rule import Rule
