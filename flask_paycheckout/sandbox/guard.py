@@ -1,7 +1,7 @@
 """Who may pull the tester's levers: callers on this machine who hold the control token and use a known host name.
 
 A page of another origin in the developer's browser can reach loopback too. It cannot read answers (no CORS here), a
-rebound DNS name fails the host check, and it knows neither the control token nor the inspector's form token.
+rebound DNS name fails the host check, and it knows neither the control token nor a page's form token.
 """
 
 from __future__ import annotations
@@ -41,8 +41,13 @@ def check_host() -> None:
         )
 
 
+def may_pull_levers() -> bool:
+    """Whether the caller is on this machine, or other machines were allowed to pull levers too."""
+    return world().allow_remote_control or _is_loopback(request.remote_addr or "")
+
+
 def check_loopback() -> None:
-    if world().allow_remote_control or _is_loopback(request.remote_addr or ""):
+    if may_pull_levers():
         return
     raise Forbidden(
         403, "client address", "is not on this machine", "Call from this machine, or start with --allow-remote-control."
@@ -56,20 +61,21 @@ def check_control_token() -> None:
         )
 
 
-def form_token() -> str:
-    """What proves that a form of the inspector was rendered by it. The control token itself never enters a page."""
-    return hmac.new(world().control_token.encode(), b"inspector form", sha256).hexdigest()
+def form_token(of: str = "inspector") -> str:
+    """What proves that a form was rendered by the inspector, or by the page named.
+
+    The control token itself never enters a page, and the token of one page is worth nothing on another.
+    """
+    return hmac.new(world().control_token.encode(), f"{of} form".encode(), sha256).hexdigest()
 
 
-def check_form() -> None:
-    """Accept a form only from the inspector's own page."""
+def check_form(of: str = "inspector") -> None:
+    """Accept a form only from the page's own."""
     fetched_from = request.headers.get("Sec-Fetch-Site", "same-origin")
     origin = request.headers.get("Origin")
     foreign = fetched_from != "same-origin" or origin not in {None, request.host_url.rstrip("/")}
-    if foreign or not hmac.compare_digest(request.form.get("token", "").encode(), form_token().encode()):
-        raise Forbidden(
-            403, "form", "was not sent from the inspector's own page", "Reload the inspector and try again."
-        )
+    if foreign or not hmac.compare_digest(request.form.get("token", "").encode(), form_token(of).encode()):
+        raise Forbidden(403, "form", "was not sent from the page's own", "Load the page again and try once more.")
 
 
 def _host_of(url: str) -> str:

@@ -1,7 +1,9 @@
-"""The page a customer pays on: `GET /checkout/<id>`, and its two buttons.
+"""The page a customer pays on: `GET /checkout/<id>`, its two buttons, and those for developers.
 
-Whoever holds the address may pay, that is what it is for; the forms therefore carry nothing else. A form sent twice
-changes nothing the second time: the rules refuse it, and the page just shows how things are.
+Whoever holds the address may pay, that is what it is for; the customer's forms therefore carry nothing else. The
+developer's may also move the clock, so they are shown to callers on this machine only, and hold a token that only
+this page knows. A form sent twice changes nothing the second time: the rules refuse it, and the page just shows how
+things are.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 
-from flask import Blueprint, Response, redirect, request, url_for
+from flask import Blueprint, Response, abort, redirect, request, url_for
 from markupsafe import Markup
 from sqlalchemy.orm import Session
 from werkzeug import Response as AnyResponse
@@ -27,12 +30,23 @@ from flask_paycheckout.sandbox.deposits.rules import (
     expire_due,
 )
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit
+from flask_paycheckout.sandbox.guard import check_form, check_loopback, form_token, may_pull_levers
 from flask_paycheckout.sandbox.pages import page
 from flask_paycheckout.sandbox.payment_methods import PaymentMethod
 from flask_paycheckout.sandbox.quotes import Quote
 from flask_paycheckout.sandbox.world import unknown, world
 
 hosted_page = Blueprint("hosted_page", __name__)
+
+#: What a developer can let happen, by the word that the button sends.
+ACTS = {
+    "less": customer.pays_less,
+    "more": customer.pays_more,
+    "later": customer.pays_late,
+    "fail": customer.fails,
+    "close": customer.leaves,
+}
+_FORM = "hosted page"
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,14 @@ class View:
         }
 
     @property
+    def half(self) -> Decimal:
+        return customer.half_of(self.deposit) if self.deposit else Decimal(0)
+
+    @property
+    def double(self) -> Decimal:
+        return customer.double_of(self.deposit) if self.deposit else Decimal(0)
+
+    @property
     def account_number(self) -> str:
         return account_number(self.checkout.id)
 
@@ -102,7 +124,8 @@ def show_checkout(checkout_id: str) -> Response:
         view = _look(session, checkout_id)
     if view is None:
         return page("not_found.html", 404)
-    return page("checkout.html", 410 if view.stage == "expired" else 200, view=view)
+    token = form_token(_FORM) if may_pull_levers() else None
+    return page("checkout.html", 410 if view.stage == "expired" else 200, view=view, token=token)
 
 
 def _look(session: Session, checkout_id: str) -> View | None:
@@ -126,6 +149,17 @@ def send_payment(checkout_id: str) -> AnyResponse:
     """The sandbox's stand-in for the customer's bank or wallet."""
     with suppress(NoSuchCheckout, NoSuchMethod, NotPossible):
         customer.pays_what_was_picked(checkout_id)
+    return _back(checkout_id)
+
+
+@hosted_page.post("/checkout/<checkout_id>/developer")
+def let_happen(checkout_id: str) -> AnyResponse:
+    """What else customers and banks do, on the button of a developer; `act` is one of `ACTS`."""
+    check_loopback()
+    check_form(_FORM)
+    act = ACTS.get(request.form.get("act", "")) or abort(400)
+    with suppress(NoSuchCheckout, NotPossible):
+        act(checkout_id)
     return _back(checkout_id)
 
 
