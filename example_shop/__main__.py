@@ -18,8 +18,10 @@ _WELCOME = """
   Payments    {demo.sandbox_url}/    the sandbox's inspector
               control token  {demo.control_token}
 
-  The story of an order, from another terminal:
-    SHOP_SETTINGS={demo.settings_file} flask --app example_shop paycheckout show ORDER
+  From another terminal, the story of an order, and paying the suppliers:
+    export SHOP_SETTINGS={demo.settings_file}
+    flask --app example_shop paycheckout show ORDER
+    flask --app example_shop shop payout
 
   Ctrl-C stops everything{forgets}.
 """

@@ -1,14 +1,15 @@
-"""The factory: one line for each thing the shop can do."""
+"""The factory: what the shop is made of, and one line for each feature that it can do without."""
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flask import Flask, redirect, render_template, url_for
 
-from example_shop import basket, catalogue, csrf, database, fulfilment, money, orders, owner, payments
+from example_shop import basket, catalogue, csrf, database, hooks, money, orders, owner, payments
 from example_shop.clock import remember_clock, utc_now
 
 if TYPE_CHECKING:
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
     import httpx
     from werkzeug.exceptions import HTTPException
     from werkzeug.wrappers import Response
+
+#: Each is one file that nothing else knows of: take the file and its line away, and the shop goes on without it.
+FEATURES = (
+    "diary",  # what was heard of each payment, for the owner
+    "stock",  # jars are reserved while they are being paid, and never oversold
+    "receipts",  # a letter for every paid order, by SMTP or on the owner's page
+    "fulfilment",  # the warehouse is told of every paid order
+    "earnings",  # what a paid order earns the suppliers
+    "bank_payouts",  # suppliers are paid by bank transfer
+    "token_payouts",  # suppliers are paid in tokens
+    "payout_desk",  # the owner's page for it, with transfer proofs
+    "payout_command",  # the same from a terminal: flask shop payout
+)
 
 
 def create_app(
@@ -35,6 +49,7 @@ def create_app(
     app = Flask(__name__)
     configure(app, config or {})
     remember_clock(app, clock or utc_now)
+    hooks.init_app(app)
     database.init_app(app)
     money.init_app(app)
     csrf.init_app(app)
@@ -42,8 +57,9 @@ def create_app(
     catalogue.init_app(app)
     basket.init_app(app)
     orders.init_app(app)
-    fulfilment.init_app(app)
     owner.init_app(app)
+    for feature in FEATURES:
+        import_module(f"example_shop.{feature}").init_app(app)
     database.create_tables(app)
     for code in (400, 404, 409):
         app.register_error_handler(code, show_fault)
@@ -56,8 +72,6 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
     app.config.from_mapping(
         SQLALCHEMY_DATABASE_URI=f"sqlite:///{Path(app.instance_path) / 'shop.sqlite'}",
         OWNER_PASSWORD=None,  # nobody may log in as the owner until it is set
-        WAREHOUSE_URL=None,  # parcels are not ordered until it is set
-        WAREHOUSE_TIMEOUT=5.0,  # seconds
         # Lax: a customer who comes back from the hosted payment page still has the basket.
         SESSION_COOKIE_SAMESITE="Lax",
     )

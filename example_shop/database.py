@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Dialect, String, event
@@ -14,7 +14,7 @@ from sqlalchemy.types import TypeDecorator
 
 if TYPE_CHECKING:
     from flask import Flask
-    from sqlalchemy import Connection, Engine
+    from sqlalchemy import Connection, CursorResult, Delete, Engine, Update
 
 
 class Base(DeclarativeBase):
@@ -54,6 +54,11 @@ class Moment(TypeDecorator[datetime]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         return None if value is None else datetime.fromisoformat(value)
+
+
+def changed(statement: Update | Delete) -> int:
+    """Run a conditional UPDATE or DELETE, uncommitted; how many rows it met. The database decides."""
+    return cast("CursorResult[Any]", db.session.execute(statement)).rowcount
 
 
 def init_app(app: Flask) -> None:

@@ -9,13 +9,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import requests
+from markupsafe import Markup
+from sqlalchemy import ForeignKey, String
+from sqlalchemy.orm import Mapped, mapped_column
 
-from example_shop.database import db
-from example_shop.models import Order, Parcel
+from example_shop.database import Model, db
+from example_shop.hooks import hooks, said
+from example_shop.models import Order
 from flask_paycheckout import order_paid
 
 if TYPE_CHECKING:
     from flask import Flask
+
+
+class NotReady(Exception):
+    """A paid order cannot be sent yet."""
+
+
+class Parcel(Model):
+    """The warehouse has been told to send an order; one row each, whatever happens."""
+
+    __tablename__ = "parcels"
+
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
+    event_id: Mapped[str] = mapped_column(String(64), unique=True)
+    number: Mapped[str] = mapped_column(String(40))
 
 
 def packing_slip(order: Order) -> dict[str, Any]:
@@ -27,7 +45,10 @@ def packing_slip(order: Order) -> dict[str, Any]:
 
 
 def order_parcel(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
-    slip = packing_slip(db.session.get_one(Order, order_id))
+    order = db.session.get_one(Order, order_id)
+    if reasons := said(hooks(app).against_sending, order):
+        raise NotReady(" ".join(reasons))  # and be called again
+    slip = packing_slip(order)
     # The database must not wait for the warehouse: what was read is let go, nothing was written yet.
     db.session.rollback()
     answer = requests.post(
@@ -40,6 +61,27 @@ def order_parcel(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> N
     db.session.add(Parcel(order_id=order_id, event_id=event_id, number=answer.json()["parcel"]))
 
 
+def parcel_number(order: Order) -> str | None:
+    parcel = db.session.get(Parcel, order.id)
+    return parcel.number if parcel else None
+
+
+def order_note(order: Order) -> str | None:
+    number = parcel_number(order)
+    return Markup('Your parcel is <span class="code">{}</span>.').format(number) if number else None
+
+
+def desk_note(order: Order) -> str | None:
+    number = parcel_number(order)
+    if number is None:
+        return "The warehouse has not answered yet." if order.state == "paid" else None
+    return Markup('Parcel <span class="code">{}</span>').format(number)
+
+
 def init_app(app: Flask) -> None:
+    app.config.setdefault("WAREHOUSE_URL", None)  # parcels are not ordered until it is set
+    app.config.setdefault("WAREHOUSE_TIMEOUT", 5.0)  # seconds
     if app.config["WAREHOUSE_URL"]:
         order_paid.connect(order_parcel, sender=app)
+        hooks(app).order_notes.append(order_note)
+        hooks(app).desk_notes.append(desk_note)

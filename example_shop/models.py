@@ -1,4 +1,4 @@
-"""What the shop remembers: orders, their lines, their parcel, and a diary of what was heard about them."""
+"""What the shop remembers: orders and their lines. What a feature remembers, it keeps in tables of its own."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ class Order(Model):
     lines: Mapped[list[Line]] = relationship(
         back_populates="order", cascade="all, delete-orphan", order_by="Line.id", lazy="selectin"
     )
-    parcel: Mapped[Parcel | None] = relationship(back_populates="order", lazy="selectin")
-    diary: Mapped[list[Entry]] = relationship(back_populates="order", order_by="Entry.id", lazy="selectin")
 
     @property
     def total(self) -> Decimal:
@@ -64,27 +62,3 @@ class Line(Model):
     @property
     def total(self) -> Decimal:
         return self.price * self.quantity
-
-
-class Parcel(Model):
-    """The warehouse has been told to send an order; one row each, whatever happens."""
-
-    __tablename__ = "parcels"
-
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
-    event_id: Mapped[str] = mapped_column(String(64), unique=True)
-    number: Mapped[str] = mapped_column(String(40))
-    order: Mapped[Order] = relationship(back_populates="parcel")
-
-
-class Entry(Model):
-    """A line of an order's diary: one for each thing the shop was told about its payment."""
-
-    __tablename__ = "diary"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
-    event_id: Mapped[str] = mapped_column(String(64), unique=True)
-    at: Mapped[datetime] = mapped_column(Moment)
-    text: Mapped[str] = mapped_column(String(300))
-    order: Mapped[Order] = relationship(back_populates="diary")

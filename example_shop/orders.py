@@ -10,6 +10,7 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from example_shop import basket
 from example_shop.clock import now
 from example_shop.database import db
+from example_shop.hooks import hooks, said
 from example_shop.models import Line, Order
 from example_shop.payments import paycheckout, payment_status
 
@@ -23,7 +24,7 @@ _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 
 #: What the order page says, by the order's standing: a headline and a sentence.
 STANDINGS = {
-    "unpaid": ("Waiting for your payment", "Your jars are set aside. They are sent as soon as the order is paid."),
+    "unpaid": ("Waiting for your payment", "Your jars are sent as soon as the order is paid."),
     "created": (
         "Waiting for your payment",
         "A payment page is open. Finish there, or use the button below to come back to it.",
@@ -127,6 +128,7 @@ def show(order_id: str) -> str:
         headline=STANDINGS[where][0],
         sentence=STANDINGS[where][1],
         may_change=may_change(order),
+        objections=said(hooks().against_paying, order),
         status_url=paycheckout.status_url(order.id),
         most=basket.MOST,
     )

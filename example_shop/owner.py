@@ -1,4 +1,7 @@
-"""The owner's desk, behind a password: every order, and the payments that wait for a decision."""
+"""The owner's desk, behind a password: the newest orders, and the payments that wait for a decision.
+
+Features put pages of their own beside it, behind the same password: see `ask_for_password`.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def logout() -> Response:
 
 @blueprint.get("/")
 def desk() -> str:
-    orders = db.session.scalars(select(Order).order_by(Order.placed_at.desc())).all()
+    orders = db.session.scalars(select(Order).order_by(Order.placed_at.desc()).limit(100)).all()
     checkout = paycheckout.Checkout
     return render_template(
         "owner.html",

@@ -148,6 +148,7 @@ class Demo:
                 webhook_url=self._webhook_url() if webhooks else None,
                 control_token=self.control_token,
                 base_url=self.sandbox_url,
+                unknowns={"disbursement_progress": "completed"},  # as banks do, after ten minutes
             )
             self._sandbox_now: Callable[[], datetime] = sandbox_clock(self.sandbox)
             self.warehouse = create_warehouse()
@@ -169,6 +170,7 @@ class Demo:
             "PAYCHECKOUT_BASE_URL": self.sandbox_url,
             "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
             "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",  # paying out asks for a login's token
             "PAYCHECKOUT_PUBLIC_URL": self.shop_url,
             "PAYCHECKOUT_WEBHOOK_SECRET": secrets.token_urlsafe(16),
             "PAYCHECKOUT_ALLOW_SANDBOX": True,

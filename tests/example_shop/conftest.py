@@ -13,6 +13,8 @@ from sqlalchemy import select
 
 from example_shop import create_app
 from example_shop.database import db
+from example_shop.diary import entries
+from example_shop.fulfilment import parcel_number
 from example_shop.models import Order
 from example_shop.payments import paycheckout
 
@@ -116,8 +118,8 @@ def stored(shop: Flask, order_id: str) -> dict[str, Any]:
         return {
             "state": order.state,
             "total": order.total,
-            "parcel": order.parcel and order.parcel.number,
-            "diary": [entry.text for entry in order.diary],
+            "parcel": parcel_number(order),
+            "diary": [entry.text for entry in entries(order_id)],
         }
 
 

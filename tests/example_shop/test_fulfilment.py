@@ -10,7 +10,7 @@ import requests
 from sqlalchemy import select
 
 from example_shop.database import db
-from example_shop.models import Parcel
+from example_shop.fulfilment import Parcel
 from tests.example_shop.conftest import WAREHOUSE, Shopper, stored
 
 if TYPE_CHECKING:

@@ -1,0 +1,141 @@
+"""A receipt for every paid order: written exactly once, and posted by SMTP where a mail server is configured.
+
+Writing and posting are two receivers. The first writes the letter in the transaction that marks it as having run. The
+second hands it to the mail server, and is called again when that fails: the letter's Message-ID is made of the
+`event_id`, so that a copy is known as one. Without a mail server the letters wait on a page of the owner's.
+"""
+
+from __future__ import annotations
+
+import smtplib
+from datetime import datetime
+from email.message import EmailMessage
+from typing import TYPE_CHECKING, Any
+
+from flask import Blueprint, render_template_string
+from sqlalchemy import ForeignKey, String, Text, select
+from sqlalchemy.orm import Mapped, mapped_column
+
+from example_shop import owner
+from example_shop.clock import now
+from example_shop.database import Model, Moment, db
+from example_shop.hooks import hooks
+from example_shop.models import Order
+from example_shop.money import show_money
+from example_shop.payments import paycheckout
+from flask_paycheckout import order_paid
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+blueprint = Blueprint("receipts", __name__, url_prefix="/owner/letters")
+blueprint.before_request(owner.ask_for_password)
+
+
+class Letter(Model):
+    """A receipt, as it was or will be posted."""
+
+    __tablename__ = "letters"
+
+    event_id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), unique=True)
+    address: Mapped[str] = mapped_column(String(200))
+    subject: Mapped[str] = mapped_column(String(200))
+    text: Mapped[str] = mapped_column(Text)
+    written_at: Mapped[datetime] = mapped_column(Moment)
+    posted_at: Mapped[datetime | None] = mapped_column(Moment)
+
+
+def receipt_text(order: Order, status_url: str) -> str:
+    lines = [f"{line.quantity:>3} x {line.name:<24}{show_money(line.total):>12}" for line in order.lines]
+    return "\n".join(
+        [
+            f"Dear {order.name},",
+            "",
+            f"thank you: your order {order.id} is paid.",
+            "",
+            *lines,
+            f"{'Total':<30}{show_money(order.total):>12}",
+            *(["", "The fee of your way to pay came on top."] if order.consigned else []),
+            "",
+            f"See how it stands: {status_url}",
+            "",
+            "Fair & Foul, weather by the jar",
+        ]
+    )
+
+
+def write_receipt(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
+    order = db.session.get_one(Order, order_id)
+    letter = Letter(
+        event_id=event_id,
+        order_id=order_id,
+        address=order.email,
+        subject=f"Your receipt for order {order_id}",
+        text=receipt_text(order, paycheckout.status_url(order_id)),
+        written_at=now(),
+    )
+    db.session.add(letter)
+
+
+def post_receipt(app: Flask, *, event_id: str, **extra: Any) -> None:
+    letter = db.session.get_one(Letter, event_id)
+    message = EmailMessage()
+    message["From"], message["To"], message["Subject"] = app.config["MAIL_SENDER"], letter.address, letter.subject
+    message["Date"], message["Message-ID"] = letter.written_at, f"<{event_id}@receipts.fair-and-foul.example>"
+    message.set_content(letter.text)
+    # The database must not wait for the mail server.
+    db.session.rollback()
+    with smtplib.SMTP(app.config["MAIL_SERVER"], app.config["MAIL_PORT"], timeout=app.config["MAIL_TIMEOUT"]) as server:
+        if app.config["MAIL_USERNAME"]:
+            server.starttls()
+            server.login(app.config["MAIL_USERNAME"], app.config["MAIL_PASSWORD"])
+        server.send_message(message)
+    db.session.get_one(Letter, event_id).posted_at = now()
+
+
+_PAGE = """{% extends "base.html" %}
+{% block title %}Letters{% endblock %}
+{% block main %}
+<p class="back"><a href="{{ url_for('owner.desk') }}">The owner's desk</a></p>
+<h1>Letters</h1>
+<p class="hint">{% if config.MAIL_SERVER %}They are posted through {{ config.MAIL_SERVER }}.{% else %}No mail server is
+  configured: they are kept here. Set MAIL_SERVER to post them.{% endif %}</p>
+{% for letter in letters %}
+<article class="letter" aria-labelledby="letter-{{ loop.index }}">
+  <h2 id="letter-{{ loop.index }}">{{ letter.subject }}</h2>
+  <p class="hint">To {{ letter.address }}, <time datetime="{{ letter.written_at.isoformat() }}">
+    {{- letter.written_at.strftime("%d %b, %H:%M") }}</time>.
+    {% if letter.posted_at %}Posted.{% elif config.MAIL_SERVER %}Not posted yet.{% endif %}</p>
+  <pre tabindex="0">{{ letter.text }}</pre>
+</article>
+{% else %}
+<div class="empty"><p>No letters yet. One is written for every order that is paid.</p></div>
+{% endfor %}
+{% endblock %}"""
+
+
+@blueprint.get("/")
+def letters() -> str:
+    newest = db.session.scalars(select(Letter).order_by(Letter.written_at.desc()).limit(100)).all()
+    return render_template_string(_PAGE, letters=newest)
+
+
+def order_note(order: Order) -> str | None:
+    written = db.session.scalar(select(Letter.address).where(Letter.order_id == order.id))
+    return f"Your receipt goes to {written}." if written else None
+
+
+def init_app(app: Flask) -> None:
+    app.config.setdefault("MAIL_SERVER", None)  # letters stay on the owner's page until it is set
+    app.config.setdefault("MAIL_PORT", 587)
+    app.config.setdefault("MAIL_TIMEOUT", 10.0)  # seconds
+    app.config.setdefault("MAIL_USERNAME", None)  # with one, the connection is encrypted first
+    app.config.setdefault("MAIL_PASSWORD", None)
+    app.config.setdefault("MAIL_SENDER", "Fair & Foul <shop@fair-and-foul.example>")
+    order_paid.connect(write_receipt, sender=app)
+    if app.config["MAIL_SERVER"]:
+        order_paid.connect(post_receipt, sender=app)
+    app.register_blueprint(blueprint)
+    hooks(app).order_notes.append(order_note)
+    hooks(app).desk_pages.append(("receipts.letters", "Letters"))
