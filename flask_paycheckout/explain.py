@@ -98,12 +98,17 @@ class Explanation:
     attempts: tuple[AttemptStory, ...]
     events: tuple[EventStory, ...]
 
+    @property
+    def meaning(self) -> str:
+        """What the status means, in a sentence."""
+        return _STATUS_WORDS[self.status]
+
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values; moments as ISO 8601 text."""
         return {name: plain(value) for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
-        text = [f"Order {self.order_id}: {self.status}. {_STATUS_WORDS[self.status]}"]
+        text = [f"Order {self.order_id}: {self.status}. {self.meaning}"]
         for number, attempt in enumerate(self.attempts, start=1):
             text += ["", *_attempt_lines(number, attempt)]
         if self.events:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flask import Flask, current_app, has_app_context
+from flask import Blueprint, Flask, current_app, has_app_context
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout.client import PaymentsClient
@@ -146,6 +146,24 @@ class PayCheckout:
     def Checkout(self) -> Any:  # noqa: N802 - a class
         """The mapped class of `paycheckout_checkout` on the shop's database."""
         return self._models().Checkout
+
+    def owner_view(self, permission: Callable[[], str | None]) -> Blueprint:
+        """Pages for the shop's owner: orders with their attempts, their stories, and held payments to decide.
+
+            def owner():
+                return session.get("owner")  # who looks, for the record; None: nobody who may
+
+            app.register_blueprint(paycheckout.owner_view(owner), url_prefix="/owner/payments")
+
+        :param permission: asked in every request: the name of the person who looks, recorded with what that person
+            decides; None refuses with 403. It may send to a login instead: `abort(redirect(url_for("login")))`.
+        :returns: a blueprint, mounted at `/paycheckout/owner` unless `url_prefix` says where. Its pages show no
+            secret, token or payment URL; all but the decision on a held payment is reading.
+        :raises ConfigurationError: `permission` is not a function; without one there are no such pages.
+        """
+        from flask_paycheckout.views.owner import make_owner_view
+
+        return make_owner_view(permission)
 
     @property
     def Event(self) -> Any:  # noqa: N802 - a class

@@ -14,7 +14,17 @@ from flask_paycheckout.models import Models
 from flask_paycheckout.states import Status
 from flask_paycheckout.telling import moment_text, plain
 
-__all__ = ["Backlog", "HeldPayment", "Report", "UndeliveredEvent", "UnheardPayment", "read_backlog", "report"]
+__all__ = [
+    "Alarms",
+    "Backlog",
+    "HeldPayment",
+    "Report",
+    "UndeliveredEvent",
+    "UnheardPayment",
+    "read_alarms",
+    "read_backlog",
+    "report",
+]
 
 # So many are listed; all are counted.
 _LISTED = 100
@@ -68,6 +78,19 @@ class Backlog:
 
 
 @dataclass(frozen=True)
+class Alarms:
+    """What of a report needs a person, found without a look at what is well; for a page that is opened often."""
+
+    #: Payments that wait for a decision.
+    held: int
+    #: Events of which a receiver failed, or that nobody delivered for minutes; 100 at most.
+    stuck: tuple[UndeliveredEvent, ...]
+    #: No webhook told of any of the last orders that were paid: five, or as many as there are.
+    webhooks_silent: bool
+    backlog: Backlog
+
+
+@dataclass(frozen=True)
 class Report:
     """How payments stand at a moment; `str()` tells it, with the remedy of what needs a person.
 
@@ -94,7 +117,7 @@ class Report:
     @property
     def stuck(self) -> tuple[UndeliveredEvent, ...]:
         """The listed events of which a receiver failed, or that nobody delivered for minutes."""
-        return tuple(told for told in self.undelivered if told.last_error or self.at - told.occurred_at > _PATIENCE)
+        return _stuck(self.undelivered, self.at)
 
     @property
     def needs_a_person(self) -> bool:
@@ -125,9 +148,21 @@ def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> R
             recently_paid=len(paid),
             unheard_count=len(unheard),
             unheard=tuple(unheard[:_LISTED]),
-            webhooks_silent=bool(paid) and not any(webhooks for _, webhooks in paid[:_SILENT]),
+            webhooks_silent=_silent(paid),
             backlog=read_backlog(connection, models, now),
             webhook_url=webhook_url,
+        )
+
+
+def read_alarms(engine: Engine, models: Models, now: datetime) -> Alarms:
+    """What needs a person now, from what is stored."""
+    status = models.checkouts.c.status
+    with engine.connect() as connection:
+        return Alarms(
+            held=connection.execute(select(func.count()).where(status == Status.HELD.value)).scalar_one(),
+            stuck=_stuck(_undelivered(connection, models), now),
+            webhooks_silent=_silent(_recently_paid(connection, models, now, _SILENT)),
+            backlog=read_backlog(connection, models, now),
         )
 
 
@@ -152,12 +187,22 @@ def _held(connection: Connection, models: Models) -> tuple[HeldPayment, ...]:
     return tuple(HeldPayment(*row[:3], as_utc(row.moved_at)) for row in connection.execute(longest_first))
 
 
-def _recently_paid(connection: Connection, models: Models, now: datetime) -> list[tuple[UnheardPayment, int]]:
+def _stuck(undelivered: tuple[UndeliveredEvent, ...], now: datetime) -> tuple[UndeliveredEvent, ...]:
+    return tuple(told for told in undelivered if told.last_error or now - told.occurred_at > _PATIENCE)
+
+
+def _silent(paid: list[tuple[UnheardPayment, int]]) -> bool:
+    return bool(paid) and not any(webhooks for _, webhooks in paid[:_SILENT])
+
+
+def _recently_paid(
+    connection: Connection, models: Models, now: datetime, limit: int = _RECENT
+) -> list[tuple[UnheardPayment, int]]:
     """The newest payments, each with how many webhooks told of it. Those of the last minutes may still get theirs."""
     c = models.checkouts.c
     columns = select(c.checkout_id, c.order_id, c.moved_at, c.found_by, c.webhooks)
     paid = columns.where(c.status == Status.PAID.value, c.moved_at <= now - _PATIENCE)
-    rows = connection.execute(paid.order_by(c.moved_at.desc()).limit(_RECENT))
+    rows = connection.execute(paid.order_by(c.moved_at.desc()).limit(limit))
     return [
         (UnheardPayment(row.checkout_id, row.order_id, as_utc(row.moved_at), row.found_by), row.webhooks)
         for row in rows

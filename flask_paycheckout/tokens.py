@@ -11,10 +11,11 @@ from itsdangerous import BadSignature, SignatureExpired, TimestampSigner, URLSaf
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import ConfigurationError
 
-__all__ = ["PAY", "STATUS", "Tokens"]
+__all__ = ["PAY", "RESOLVE", "STATUS", "Tokens"]
 
 PAY = "paycheckout.pay"
 STATUS = "paycheckout.status"
+RESOLVE = "paycheckout.resolve"
 
 # Two web servers never agree on the second; a token from this far in the future is still taken.
 _CLOCK_SKEW = timedelta(seconds=30)

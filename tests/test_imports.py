@@ -19,7 +19,7 @@ LAYERS = (
     ("models",),
     ("attempts", "outbox"),
     ("checkouts", "settlement"),
-    ("reconcile", "explain", "report", "notices", "standing", "database_checks"),
+    ("reconcile", "explain", "report", "orders", "notices", "standing", "database_checks"),
     ("runtime",),
     ("views", "cli", "tasks", "doctor"),
     ("extension",),

@@ -43,7 +43,7 @@ def harden_unrouted(response: Response) -> Response:
     return response
 
 
-def require_same_site() -> None:
+def require_same_site(remedy: str = "Please start the payment from the shop's own page.") -> None:
     """Refuse a form that another site's page sent; 403.
 
     Browsers say where a form came from in `Sec-Fetch-Site`, older ones in `Origin`; a browser that says neither is
@@ -58,7 +58,7 @@ def require_same_site() -> None:
             return
         if site is None and origin in (None, "null") and (current_app.testing or current_app.debug):
             return
-    abort(403, "This form was sent from another site. Please start the payment from the shop's own page.")
+    abort(403, f"This form was sent from another site. {remedy}")
 
 
 def _own_origins() -> set[str]:

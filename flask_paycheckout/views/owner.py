@@ -1,0 +1,145 @@
+"""The owner's view: orders with their attempts, the story of one, and the decision on held payments.
+
+Everything goes through the shop's own permission callback; without its word there is nothing to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from flask import Blueprint, Flask, abort, g, redirect, render_template, request, url_for
+from flask.blueprints import BlueprintSetupState
+from werkzeug.wrappers import Response
+
+from flask_paycheckout.errors import ConfigurationError, TransitionRefused, UnknownCheckout
+from flask_paycheckout.orders import find_order_id, page_of_orders
+from flask_paycheckout.report import read_alarms
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.states import Status
+from flask_paycheckout.telling import moment_text
+from flask_paycheckout.tokens import RESOLVE
+from flask_paycheckout.views.csrf import exempt_from_csrf
+from flask_paycheckout.views.headers import harden, require_same_site
+
+__all__ = ["make_owner_view"]
+
+Permission = Callable[[], str | None]
+
+_LONGEST_WORDS = 1000
+
+
+def make_owner_view(permission: Permission) -> Blueprint:
+    """The blueprint `paycheckout_owner`, whose every page asks the permission first."""
+    if not callable(permission):
+        raise ConfigurationError(
+            "paycheckout.owner_view needs a function that says who may look."
+            " Write one that returns the name of the person who is logged in, or None, and pass it:"
+            " paycheckout.owner_view(owner)."
+        )
+    blueprint = Blueprint("paycheckout_owner", __name__, url_prefix="/paycheckout/owner")
+    for rule, view, method in (
+        ("", list_orders, "GET"),
+        ("/order", show_order, "GET"),
+        ("/held/<token>", resolve, "POST"),
+    ):
+        blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
+    blueprint.before_request(lambda: _admit(permission))
+    blueprint.after_request(harden)
+    blueprint.record(_guard_by_itself)
+    return blueprint
+
+
+def _guard_by_itself(state: BlueprintSetupState) -> None:
+    exempt_from_csrf(cast(Flask, state.app), [resolve])
+
+
+def list_orders() -> str | tuple[str, int] | Response:
+    """Orders, newest first, with what needs a person above them."""
+    shop = runtime()
+    said = request.args.get("search", "").strip()
+    if said:
+        order_id = find_order_id(shop.engine(), shop.models, said)
+        if order_id is not None:
+            return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
+    status = _status_asked_for()
+    page = page_of_orders(shop.engine(), shop.models, status, request.args.get("after"))
+    shown = _page(
+        "orders",
+        page=page,
+        alarms=read_alarms(shop.engine(), shop.models, shop.clock()),
+        statuses=[each.value for each in Status],
+        status=status,
+        first="after" not in request.args,
+        not_found=said,
+    )
+    return (shown, 404) if said else shown
+
+
+def show_order() -> str | tuple[str, int]:
+    """The story of one order, with a form for each held payment."""
+    return _story(request.args.get("id", ""))
+
+
+def resolve(token: str) -> str | tuple[str, int] | Response:
+    """Record the decision on a held payment, by whom and why."""
+    require_same_site("Please decide on the owner's own page.")
+    checkout_id = _checkout_of(token)
+    attempt = runtime().attempts.find(checkout_id)
+    if attempt is None:
+        abort(404)
+    decision, why = request.form.get("decision"), request.form.get("why", "").strip()[:_LONGEST_WORDS]
+    if decision not in ("accept", "reject") or not why:
+        return _story(attempt.order_id, "Say whether you accept or reject the payment, and why.", 400)
+    try:
+        runtime().resolve(checkout_id, decision == "accept", g.paycheckout_owner, why)
+    except UnknownCheckout:
+        abort(404)
+    except TransitionRefused:
+        return _story(attempt.order_id, "This payment was decided already; see below by whom.", 409)
+    return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
+
+
+def _admit(permission: Permission) -> None:
+    """Refuse whom the shop does not name."""
+    who: object = permission()
+    if who is None or who is False or who == "":
+        abort(403, "Only the shop's owner may look here. Log in to the shop first.")
+    if not isinstance(who, str):
+        raise ConfigurationError(
+            f"the permission given to paycheckout.owner_view returned {type(who).__name__}."
+            " Return the name of the person who looks, as a string: decisions are recorded with it. None refuses."
+        )
+    g.paycheckout_owner = who
+
+
+def _status_asked_for() -> Status | None:
+    try:
+        return Status(request.args.get("status", ""))
+    except ValueError:
+        return None
+
+
+def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[str, int]:
+    story = None if "\x00" in order_id else runtime().explain(order_id)
+    if story is None or not story.attempts:
+        abort(404, "No payment of such an order was ever started.")
+    return _page("order", story=story, fault=fault, action=_action), code
+
+
+def _page(name: str, **facts: object) -> str:
+    return render_template(f"paycheckout/owner/{name}.html", moment=moment_text, who=g.paycheckout_owner, **facts)
+
+
+def _action(checkout_id: str) -> str:
+    """Where to decide. Its token stands for checkout and person: nobody else's form decides in that person's name."""
+    token = runtime().tokens.sign(RESOLVE, f"{checkout_id}\n{g.paycheckout_owner}")
+    return url_for("paycheckout_owner.resolve", token=token)
+
+
+def _checkout_of(token: str) -> str:
+    signed = runtime().tokens.read(RESOLVE, token) or ""
+    checkout_id, _, who = signed.partition("\n")
+    if not checkout_id or who != g.paycheckout_owner:
+        abort(403, "This form is not yours, or too old. Open the order's page again.")
+    return checkout_id

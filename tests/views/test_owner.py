@@ -1,0 +1,323 @@
+"""The owner's view: who may look, what it shows, what it never shows, and the decision on held payments."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from flask import abort, redirect
+from werkzeug.test import TestResponse
+
+from flask_paycheckout import ConfigurationError, order_paid
+from flask_paycheckout.tokens import PAY, RESOLVE, STATUS
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Shop
+
+ROOT = "/paycheckout/owner"
+CROSS_SITE = {"Sec-Fetch-Site": "cross-site"}
+
+
+def opens_view(shop: Shop, permission: Any = lambda: "Ada") -> Shop:
+    shop.app.register_blueprint(shop.paycheckout.owner_view(permission))
+    return shop
+
+
+@pytest.fixture
+def desk(shop: Shop) -> Shop:
+    """A shop whose owner, Ada, looks at the payments."""
+    return opens_view(shop)
+
+
+def listed(answer: TestResponse) -> list[str]:
+    """The orders on a page of the list."""
+    return [
+        html.unescape(found) for found in re.findall(r'<h2><a href="[^"]*/order\?id=[^"]*">([^<]*)</a>', answer.text)
+    ]
+
+
+def form_token(shop: Shop, order_id: str = "o-1") -> str:
+    found = re.search(r'action="[^"]*/held/([^"]+)"', shop.browser.get(f"{ROOT}/order?id={order_id}").text)
+    assert found is not None
+    return found[1]
+
+
+def decides(shop: Shop, token: str, headers: Mapping[str, str] = SAME_SITE, **form: str) -> TestResponse:
+    given = {"decision": "accept", "why": "seen on the statement"} | form
+    return shop.browser.post(f"{ROOT}/held/{token}", data=given, headers=headers)
+
+
+# Who may look
+
+
+@pytest.mark.parametrize("given", [None, "owner", True])
+def test_without_a_permission_there_is_no_view(shop: Shop, given: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"owner_view needs a function .* pass it: paycheckout\.owner_view"):
+        shop.paycheckout.owner_view(given)
+    assert shop.browser.get(ROOT).status_code == 404
+
+
+@pytest.mark.parametrize("nobody", [None, False, ""])
+@pytest.mark.parametrize("path", ["", "/order?id=o-1", "/held/{token}"])
+def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, nobody: object, path: str) -> None:
+    checkout_id = shop.has_held()
+    opens_view(shop, lambda: nobody)
+    token = shop.runtime.tokens.sign(RESOLVE, f"{checkout_id}\n{nobody}")
+    ask = shop.browser.post if "held" in path else shop.browser.get
+    answer = ask(ROOT + path.format(token=token), data={"decision": "accept", "why": "mine"}, headers=SAME_SITE)
+    assert answer.status_code == 403
+    assert "o-1" not in answer.text
+    assert shop.attempt(checkout_id).status == "held"
+
+
+def test_the_shop_may_send_to_its_login_instead(shop: Shop) -> None:
+    opens_view(shop, lambda: abort(redirect("/login")))
+    assert shop.browser.get(ROOT).location == "/login"
+
+
+@pytest.mark.parametrize("answer", [True, 7, object()])
+def test_a_permission_must_name_a_person_since_decisions_are_recorded_with_the_name(shop: Shop, answer: object) -> None:
+    opens_view(shop, lambda: answer)
+    with pytest.raises(ConfigurationError, match="Return the name of the person"):
+        shop.browser.get(ROOT)
+
+
+def test_the_permission_is_asked_in_every_request(shop: Shop) -> None:
+    names: list[str | None] = ["Ada", None]
+    opens_view(shop, lambda: names.pop(0))
+    assert [shop.browser.get(ROOT).status_code for _ in range(2)] == [200, 403]
+
+
+def test_the_shop_says_where_it_is_mounted(shop: Shop) -> None:
+    shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada"), url_prefix="/desk/payments")
+    shop.has_paid()
+    assert listed(shop.browser.get("/desk/payments")) == ["o-1"]
+    assert shop.browser.get(ROOT).status_code == 404
+
+
+def test_two_shops_in_one_process_have_a_view_each(open_shop: OpenShop) -> None:
+    one, two = opens_view(open_shop("one")), opens_view(open_shop("two"), lambda: None)
+    assert (one.browser.get(ROOT).status_code, two.browser.get(ROOT).status_code) == (200, 403)
+
+
+# What it shows
+
+
+def test_orders_are_listed_newest_first_each_with_its_attempts(desk: Shop) -> None:
+    desk.has_held("o-1")
+    desk.starts("o-2")
+    answer = desk.browser.get(ROOT)
+    assert listed(answer) == ["o-2", "o-1"]
+    assert "held: not what was asked for" in " ".join(answer.text.split())
+    assert "12.50 USD" in answer.text
+    assert "Ada" in answer.text
+
+
+@pytest.mark.parametrize(("status", "expected"), [("held", ["o-1"]), ("created", ["o-2"]), ("paid", [])])
+def test_orders_are_chosen_by_state(desk: Shop, status: str, expected: list[str]) -> None:
+    desk.has_held("o-1")
+    desk.starts("o-2")
+    answer = desk.browser.get(f"{ROOT}?status={status}")
+    assert listed(answer) == expected
+    assert re.search(rf'status={status}" aria-current="page"', answer.text)
+    assert ("No order is paid." in answer.text) == (status == "paid")
+
+
+@pytest.mark.parametrize("said", ["o-1", "chk-1", " o-1 "])
+def test_a_search_leads_to_the_order(desk: Shop, said: str) -> None:
+    desk.starts("o-1")
+    answer = desk.browser.get(ROOT, query_string={"search": said})
+    assert (answer.status_code, answer.location) == (303, f"{ROOT}/order?id=o-1")
+
+
+@pytest.mark.on_each_database
+def test_a_search_for_what_is_not_there_says_so(desk: Shop) -> None:
+    desk.starts("o-1")
+    for said in ("o-404", "o-1\x00", "%", "' OR 1=1 --", "x" * 5000):
+        answer = desk.browser.get(ROOT, query_string={"search": said})
+        assert answer.status_code == 404
+        assert "was ever started" in answer.text
+        assert desk.browser.get(f"{ROOT}/order", query_string={"id": said}).status_code == 404
+
+
+def test_an_order_id_of_any_letters_has_its_page(desk: Shop) -> None:
+    order_id = "ä/../ö?&<b>#1"
+    desk.totals[order_id] = desk.totals["o-1"]
+    desk.starts(order_id)
+    page = desk.browser.get(ROOT)
+    assert listed(page) == [order_id]
+    link = re.search(r'<h2><a href="([^"]+)"', page.text)
+    assert link is not None
+    assert html.escape(order_id, quote=False) in desk.browser.get(html.unescape(link[1])).text
+
+
+def test_the_list_goes_on_page_after_page(desk: Shop) -> None:
+    orders = [f"many-{number:02}" for number in range(30)]
+    for order_id in orders:
+        desk.totals[order_id] = desk.totals["o-1"]
+        desk.starts(order_id)
+    for chosen in ("", "?status=created"):
+        first = desk.browser.get(ROOT + chosen)
+        older = re.search(r'href="([^"]+)" rel="next"', first.text)
+        assert older is not None
+        second = desk.browser.get(html.unescape(older[1]))
+        assert listed(first) + listed(second) == orders[::-1]
+        assert 'rel="next"' not in second.text
+        assert ">Newest<" in second.text
+
+
+def test_the_story_of_an_order_is_that_of_the_command(desk: Shop) -> None:
+    checkout_id = desk.has_paid()
+    with desk.app.app_context():
+        story = desk.paycheckout.explain("o-1")
+    page = html.unescape(desk.browser.get(f"{ROOT}/order?id=o-1").text)
+    assert checkout_id in page
+    assert story.meaning in page
+    for happening in story.attempts[0].happenings:
+        assert happening.text in page
+        for fact in happening.facts.get("compared", []):
+            assert fact in page
+    assert page.count("every receiver ran") == len(story.events) == 2
+
+
+def test_what_failed_in_a_receiver_is_named_without_its_words(desk: Shop) -> None:
+    def ship(app: object, **told: Any) -> None:
+        raise RuntimeError("no parcel for +1 555 0199")
+
+    with order_paid.connected_to(ship, sender=desk.app):
+        desk.has_paid()
+    page = desk.browser.get(f"{ROOT}/order?id=o-1").text
+    assert "a receiver raised RuntimeError" in page
+    assert "0199" not in page + desk.browser.get(ROOT).text
+
+
+def test_no_page_shows_a_secret_a_token_or_a_payment_url(open_shop: OpenShop) -> None:
+    desk = opens_view(open_shop(PAYCHECKOUT_WEBHOOK_SECRET="hook-secret-4711"))
+    checkout_id = desk.has_held()
+    pages = [desk.browser.get(ROOT).text, desk.browser.get(f"{ROOT}/order?id=o-1").text]
+    for page in pages:
+        for secret in ("hook-secret-4711", desk.app.config["PAYCHECKOUT_CLIENT_SECRET"], desk.app.secret_key):
+            assert str(secret) not in page
+        assert desk.attempt(checkout_id).url not in page
+        for purpose in (PAY, STATUS):
+            assert desk.runtime.tokens.sign(purpose, "o-1") not in page
+
+
+# What needs a person
+
+
+def test_nothing_is_alarming_while_all_is_well(desk: Shop) -> None:
+    desk.starts()
+    assert 'class="alarm"' not in desk.browser.get(ROOT).text
+
+
+def test_what_needs_a_person_stands_above_the_list(desk: Shop) -> None:
+    def ship(app: object, **told: object) -> None:
+        raise RuntimeError("no parcel today")
+
+    with order_paid.connected_to(ship, sender=desk.app):
+        desk.has_paid("o-1")
+    desk.has_held("o-2")
+    desk.totals["o-3"] = desk.totals["o-1"]
+    desk.starts("o-3")
+    desk.clock.advance(hours=1)
+    page = " ".join(desk.browser.get(ROOT).text.split())
+    assert "1 payment waits for your decision." in page
+    assert "Webhooks do not arrive." in page
+    assert "event was not told to every receiver" in page
+    assert "Reconcile is behind:" in page
+
+
+# The decision
+
+
+@pytest.mark.parametrize(("decision", "becomes"), [("accept", "paid"), ("reject", "rejected")])
+def test_a_held_payment_is_decided_with_who_and_why(desk: Shop, decision: str, becomes: str) -> None:
+    checkout_id = desk.has_held()
+    answer = decides(desk, form_token(desk), decision=decision)
+    assert (answer.status_code, answer.location) == (303, f"{ROOT}/order?id=o-1")
+    assert desk.attempt(checkout_id).status == becomes
+    page = html.unescape(desk.browser.get(answer.location).text)
+    assert f"Ada {'accepted' if becomes == 'paid' else 'rejected'} the held payment: seen on the statement" in page
+    assert "<form" not in page
+
+
+@pytest.mark.parametrize("form", [{"decision": ""}, {"decision": "yes"}, {"why": " "}, {"why": ""}])
+def test_half_a_decision_is_none(desk: Shop, form: dict[str, str]) -> None:
+    checkout_id = desk.has_held()
+    answer = decides(desk, form_token(desk), SAME_SITE, **form)
+    assert answer.status_code == 400
+    assert "accept or reject" in answer.text
+    assert desk.attempt(checkout_id).status == "held"
+
+
+def test_who_decides_is_never_taken_from_the_form(desk: Shop) -> None:
+    desk.has_held()
+    decides(desk, form_token(desk), by="Mallory")
+    with desk.app.app_context():
+        assert "Ada accepted" in str(desk.paycheckout.explain("o-1"))
+        assert "Mallory" not in str(desk.paycheckout.explain("o-1"))
+
+
+def test_another_sites_form_decides_nothing(desk: Shop) -> None:
+    checkout_id = desk.has_held()
+    answer = decides(desk, form_token(desk), CROSS_SITE)
+    assert (answer.status_code, desk.attempt(checkout_id).status) == (403, "held")
+    assert "owner&#39;s own page" in answer.text
+
+
+def tokens_of_others(shop: Shop, checkout_id: str) -> list[str]:
+    sign = shop.runtime.tokens.sign
+    return [
+        "x",
+        form_token(shop)[:-2],
+        sign(RESOLVE, checkout_id),
+        sign(RESOLVE, f"{checkout_id}\nBob"),
+        sign(STATUS, f"{checkout_id}\nAda"),
+    ]
+
+
+def test_a_form_is_good_for_the_person_it_was_made_for_only(desk: Shop) -> None:
+    checkout_id = desk.has_held()
+    answers = [decides(desk, token).status_code for token in tokens_of_others(desk, checkout_id)]
+    assert (answers, desk.attempt(checkout_id).status) == ([403] * 5, "held")
+
+
+def test_a_checkout_that_is_gone_is_not_found(desk: Shop) -> None:
+    assert decides(desk, desk.runtime.tokens.sign(RESOLVE, "chk-404\nAda")).status_code == 404
+
+
+def test_whoever_comes_second_sees_who_decided(desk: Shop) -> None:
+    checkout_id = desk.has_held()
+    token = form_token(desk)
+    desk.resolves(checkout_id, accept=False, by="Bob")
+    answer = decides(desk, token)
+    assert answer.status_code == 409
+    assert "decided already" in answer.text
+    assert "Bob rejected" in answer.text
+    assert desk.attempt(checkout_id).status == "rejected"
+
+
+Ask = Callable[[Shop], TestResponse]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        pytest.param(lambda shop: shop.browser.get(ROOT), id="list"),
+        pytest.param(lambda shop: shop.browser.get(f"{ROOT}/order?id=o-1"), id="order"),
+        pytest.param(lambda shop: shop.browser.get(f"{ROOT}/order?id=o-404"), id="no order"),
+        pytest.param(lambda shop: decides(shop, form_token(shop)), id="decided"),
+        pytest.param(lambda shop: decides(shop, "x"), id="refused"),
+    ],
+)
+def test_every_answer_is_hardened_and_runs_no_script(desk: Shop, ask: Ask) -> None:
+    desk.has_held()
+    answer = ask(desk)
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert "<script" not in answer.text
