@@ -1,4 +1,4 @@
-"""What surrounds every request of the service and its pages: host check, clock, fault plan, request log, error shape.
+"""What surrounds every request of the service and its pages: who may call, clock, fault plan, request log, error shape.
 
 The control interface and the inspector are not part of the service: no fault strikes them and no log keeps them.
 """
@@ -9,7 +9,7 @@ import secrets
 
 from flask import Flask, Response, g, request
 from flask.typing import ResponseReturnValue
-from werkzeug.exceptions import HTTPException, NotFound
+from werkzeug.exceptions import BadRequest, HTTPException, NotFound
 
 from flask_paycheckout.sandbox.connection import drop_connection
 from flask_paycheckout.sandbox.control import refuse_http
@@ -17,7 +17,9 @@ from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.envelope import Refusal, failure, refusal_of, unworded
 from flask_paycheckout.sandbox.faults import GARBAGE, MOST_SECONDS_OF_DELAY, Fault, take_fault
 from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.foreign_pages import check_page, is_foreign, keep_apart
 from flask_paycheckout.sandbox.guard import check_host
+from flask_paycheckout.sandbox.pages import refusal_page
 from flask_paycheckout.sandbox.request_log import log_request
 from flask_paycheckout.sandbox.settings import read_clock
 from flask_paycheckout.sandbox.world import world
@@ -25,7 +27,8 @@ from flask_paycheckout.sandbox.world import world
 #: Larger bodies are refused before they are read.
 MOST_BODY_BYTES = 1024 * 1024
 _VERSIONS = ("/v1/", "/v2/")
-_OUTSIDE = ("/_sandbox/", "/static/", "/inspector/")
+_CONTROL = "/_sandbox/"
+_OUTSIDE = (_CONTROL, "/static/", "/inspector/")
 
 
 def surround(app: Flask) -> None:
@@ -44,9 +47,14 @@ def _is_observed() -> bool:
 
 def _begin() -> ResponseReturnValue | None:
     check_host()
+    if not request.path.startswith(_CONTROL):
+        # Control calls prove more than that: no page of another origin can send their token.
+        check_page()
+    # No name holds a NUL, and PostgreSQL cannot even look for it.
     if "\0" in request.path:
-        # No name holds one, and PostgreSQL cannot even look for it.
         raise NotFound
+    if any("\0" in value for value in request.headers.values()):
+        raise BadRequest("A header holds a NUL.")
     g.nonce = secrets.token_urlsafe(16)
     if not _is_observed():
         _follow_clock()
@@ -84,7 +92,9 @@ def _strike(fault: Fault) -> ResponseReturnValue | None:
 
 
 def _end(response: Response) -> Response:
-    if not _is_observed():
+    keep_apart(response)
+    # A page of another origin must not fill the log either.
+    if not _is_observed() or is_foreign():
         return response
     if g.get("retry_after") is not None:
         response.headers["Retry-After"] = str(g.retry_after)
@@ -97,6 +107,8 @@ def _end(response: Response) -> Response:
 
 
 def _in_our_words(error: HTTPException) -> ResponseReturnValue:
-    if request.path.startswith("/_sandbox/"):
+    if request.path.startswith(_CONTROL):
         return refuse_http(error)
-    return failure(refusal_of(error)) if request.path.startswith(_VERSIONS) else error
+    if request.path.startswith(_VERSIONS):
+        return failure(refusal_of(error))
+    return refusal_page(error.code or 500, error.name, error.description or "")

@@ -21,6 +21,7 @@ KEPT = 1000
 _SWEEP_EVERY = 100
 _MOST_TEXT = 4000
 _MASK = "***"
+_TOO_DEEP = "(nested too deeply to look for secrets)"
 _SECRET_NAMES = frozenset(
     (
         *("password", "otp", "otp_code", "accessToken", "verificationToken", "clientSecret"),
@@ -28,7 +29,8 @@ _SECRET_NAMES = frozenset(
     )
 )
 _SECRET_FIELD = re.compile(
-    rf'("(?:{"|".join(sorted(_SECRET_NAMES))})"\s*:\s*)'
+    # Nobody has a reason to write the letters of a name as escapes, but to be missed here.
+    rf'("(?:{"|".join(sorted(_SECRET_NAMES))}|[^"\\]*\\u00[2-7][^"]*)"\s*:\s*)'
     # What should be a string may come as anything, and is the secret all the same.
     r'(?:"(?:[^"\\]|\\.)*"?|\[[^]]*]?|\{[^}]*}?|[^\s,}\]]+)'
 )
@@ -57,14 +59,14 @@ def log_request(response: Response | None) -> None:
     entry = LoggedRequest(
         # A request for another host was turned away before anything else was noted of it.
         at=g.get("arrived_at") or world().clock.now(),
-        method=request.method[:20],
+        method=_text(request.method.encode())[:20],
         target=_text(request.full_path.removesuffix("?").encode()),
         client_id=_text(request.headers.get("X-Client-ID", "").encode()) or None,
         request_body=masked(_text(g.get("body", b""))),
         status=None if response is None else response.status_code,
         answer_body="" if response is None else _answer_text(response),
         fault=g.get("fault_kind"),
-        signed_string=g.get("rejected_string"),
+        signed_string=_signed(g.get("rejected_string")),
     )
     with transaction() as session:
         session.add(entry)
@@ -79,16 +81,23 @@ def _answer_text(response: Response) -> str:
     return masked(_text(response.get_data()))
 
 
+def _signed(text: str | None) -> str | None:
+    # The target and the timestamp in it are as long as the caller likes.
+    return None if text is None else _text(text.encode())
+
+
 def masked(text: str) -> str:
     """The text without the values of fields that hold secrets; otherwise as it was written, where that is possible."""
     shown = _SECRET_FIELD.sub(rf'\1"{_MASK}"', text)
     try:
         read = json.loads(text)
         hidden = set(_secrets_in(read))
-    except (ValueError, RecursionError):
+        # A name with escapes, or a value with brackets in brackets, is none that the pattern finds.
+        return json.dumps(_blanked(read)) if any(secret in shown for secret in hidden) else shown
+    except ValueError:
         return shown
-    # A name with escapes, or a value with brackets in brackets, is none that the pattern finds.
-    return json.dumps(_blanked(read)) if any(secret in shown for secret in hidden) else shown
+    except RecursionError:
+        return _TOO_DEEP
 
 
 def _secrets_in(value: Any, secret: bool = False) -> Iterator[str]:

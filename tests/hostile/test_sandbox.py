@@ -32,6 +32,15 @@ STRANGERS = {
     "control-token-in-other-headers": {"Authorization": f"Bearer {CONTROL_TOKEN}", "Cookie": f"token={CONTROL_TOKEN}"},
 }
 REBOUND = ("evil.example", "evil.example:8790", "127.0.0.1.evil.example", "localhost.evil.example:8790", "0.0.0.0:8790")
+# Each has an allowed name in it for one reader or another.
+MALFORMED = (
+    "evil.example@127.0.0.1",
+    "127.0.0.1/evil",
+    "127.0.0.1:evil",
+    "evil.example#.localhost",
+    "a b.localhost",
+    "",
+)
 BODY = b'{"advanceSeconds": 900, "url": "http://127.0.0.1:9/", "operation": "POST /v1/checkout", "kind": "drop"}'
 FORM = b"amount=900&unit=seconds&operation=POST+/v1/checkout&kind=drop"
 
@@ -100,6 +109,13 @@ def test_no_preflight_is_answered_with_leave(sandbox: Flask, wanted: str) -> Non
     for path in paths:
         answer = knock(sandbox, "OPTIONS", path, asks | {"Access-Control-Request-Private-Network": "true"})
         assert [name for name in answer.headers.keys() if name.lower().startswith("access-control")] == []  # noqa: SIM118
+
+
+@pytest.mark.parametrize("host", MALFORMED)
+def test_what_is_no_host_is_none_of_ours(sandbox: Flask, host: str) -> None:
+    answer = sandbox.test_client().get("/", environ_overrides={"HTTP_HOST": host})
+    assert answer.status_code == 400
+    assert "which this sandbox does not answer to" in answer.text
 
 
 @pytest.mark.parametrize("host", REBOUND)

@@ -1,0 +1,131 @@
+"""A real browser on a page of another origin, with the sandbox listening beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+from flask import Flask
+from playwright.sync_api import Page
+from werkzeug.serving import make_server
+
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.command import QuietHandler
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+
+ATTACK = """async ([sandbox, checkout]) => {
+  const seen = [], tries = [];
+  const ask = (path, method, body, mode, type) => {
+    const headers = body === undefined ? {} : {"Content-Type": type};
+    const shown = fetch(sandbox + path, {method, body, mode, headers, credentials: "include"});
+    tries.push(shown.then(async (answer) => { if (answer.type !== "opaque") seen.push([path, await answer.text()]); },
+      () => {}));
+  };
+  const user = (name) => JSON.stringify({email: name + "@example.com", password: "long-enough-1", fullName: "Evil"});
+  for (const mode of ["cors", "no-cors"]) {
+    for (const path of ["/", "/inspector/mails", "/inspector/requests", "/_sandbox/mails", "/_sandbox/requests",
+      "/_sandbox/mails?token=levers-0123456789", "/v1/reference/currencies", "/checkout/" + checkout])
+      ask(path, "GET", undefined, mode);
+    for (const type of ["text/plain", "application/json", "application/x-www-form-urlencoded"]) {
+      ask("/v1/auth/register", "POST", user(mode + type.length), mode, type);
+      ask("/v1/auth/login", "POST", '{"email": "merchant@example.com", "password": "sandbox-password"}', mode, type);
+      ask("/v1/checkout", "POST", '{"inputCurrency": "USD", "inputAmount": 5}', mode, type);
+      ask("/checkout/" + checkout + "/method", "POST", "method=us_qr", mode, type);
+      ask("/checkout/" + checkout + "/payment", "POST", "", mode, type);
+      for (const path of ["/_sandbox/reset", "/_sandbox/clock", "/inspector/reset", "/inspector/clock"])
+        ask(path, "POST", '{"advanceSeconds": 900}', mode, type);
+    }
+  }
+  navigator.sendBeacon(sandbox + "/v1/auth/register", user("beacon"));
+  const made = (tag, settings) => tries.push(new Promise((resolve) => {
+    const element = Object.assign(document.createElement(tag), settings);
+    element.onerror = resolve;
+    element.onload = () => { try { seen.push([tag, element.contentDocument.body.innerText]); } catch {} resolve(); };
+    document.body.append(element);
+  }));
+  made("script", {src: sandbox + "/v1/reference/currencies"});
+  made("iframe", {src: sandbox + "/inspector/mails"});
+  for (const enctype of ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data"]) {
+    for (const [path, name, value] of [["/inspector/clock", "amount", "900"], ["/v1/auth/register", user("f"), ""],
+      ["/checkout/" + checkout + "/method", "method", "us_qr"]]) {
+      const target = "frame" + document.forms.length;
+      made("iframe", {name: target, src: "about:blank"});
+      const settings = {method: "post", action: sandbox + path, enctype, target};
+      const form = Object.assign(document.createElement("form"), settings);
+      form.append(Object.assign(document.createElement("input"), {name, value}));
+      document.body.append(form);
+      form.submit();
+    }
+  }
+  tries.push(new Promise((resolve) => {
+    const socket = new WebSocket(sandbox.replace("http", "ws") + "/_sandbox/clock");
+    socket.onopen = () => { seen.push(["websocket", "open"]); resolve(); };
+    socket.onerror = resolve;
+  }));
+  await Promise.all(tries);
+  return seen.filter(([, text]) => text);
+}"""
+
+
+class _Evil(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<!doctype html><title>Evil</title><body>")
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def sandbox() -> Flask:
+    return create_sandbox(control_token=CONTROL_TOKEN)
+
+
+@pytest.fixture
+def ports(sandbox: Flask) -> Iterator[tuple[int, int]]:
+    """Of the sandbox and of the evil page."""
+    servers = (
+        make_server("127.0.0.1", 0, sandbox, threaded=True, request_handler=QuietHandler),
+        ThreadingHTTPServer(("127.0.0.1", 0), _Evil),
+    )
+    threads = [Thread(target=server.serve_forever, args=(0.05,)) for server in servers]
+    for thread in threads:
+        thread.start()
+    yield servers[0].server_port, servers[1].server_port
+    for server, thread in zip(servers, threads, strict=True):
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def world_of(sandbox: Flask) -> tuple[Any, ...]:
+    tester = Tester(sandbox)
+    asked = ("clock", "mails", "requests", "faults", "webhooks")
+    return tuple(
+        body["offsetSeconds"] if isinstance(body := tester.does("GET", path), dict) else body for path in asked
+    )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"], ids=["another-port", "another-site"])
+def test_it_reads_nothing_and_moves_nothing(page: Page, sandbox: Flask, ports: tuple[int, int], host: str) -> None:
+    checkout = Merchant(sandbox).makes_checkout()
+    before = world_of(sandbox)
+    page.goto(f"http://{host}:{ports[1]}/")
+    assert page.evaluate(ATTACK, [f"http://127.0.0.1:{ports[0]}", checkout]) == []
+    assert world_of(sandbox) == before
+    assert Merchant(sandbox).reads_deposit(checkout).code == 404
+
+
+def test_its_link_opens_the_page_to_pay_on(page: Page, sandbox: Flask, ports: tuple[int, int]) -> None:
+    checkout = Merchant(sandbox).makes_checkout()
+    page.goto(f"http://localhost:{ports[1]}/")
+    with page.expect_navigation():
+        page.evaluate("address => { location = address }", f"http://127.0.0.1:{ports[0]}/checkout/{checkout}")
+    with page.expect_navigation():
+        page.evaluate("document.querySelector('[name=method]').form.requestSubmit()")
+    assert Merchant(sandbox).reads_deposit(checkout).data["status"] == "pending"

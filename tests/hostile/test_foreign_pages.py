@@ -1,0 +1,117 @@
+"""What a page of another origin has its visitor's browser send to the sandbox: nothing of it is done, kept or shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.hostile.test_sandbox import HOME, doors, knock, sandbox, world_of
+from tests.sandbox.actors import CONTROL_TOKEN, Tester
+
+__all__ = ["sandbox"]
+
+PARTS = (
+    *("auth", "checkouts", "deposits", "recipients", "fiat_disbursements", "crypto_disbursements"),
+    *("disbursements", "payments", "references", "hosted_page", "inspector"),
+)
+CROSS = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+FOREIGN = {
+    "fetch": CROSS | {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "empty", "Content-Type": "text/plain"},
+    "script": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},
+    "frame": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"},
+    "other-port": {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"},
+    "websocket": {"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "websocket", "Sec-Fetch-Dest": "websocket"},
+    "unheard-of": {"Sec-Fetch-Site": "elsewhere"},
+    "only-half-said": {"Sec-Fetch-Site": "cross-site"},
+}
+# What browsers say that know no Sec-Fetch-Site, or that hold the sandbox's host for insecure.
+OLD = {
+    "origin": {"Origin": "https://evil.example"},
+    "sandboxed": {"Origin": "null"},
+    "other-port": {"Origin": "http://127.0.0.1:5000"},
+    "broken": {"Origin": "http://[::1"},
+}
+LINK = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+REGISTERS = b'{"email": "evil@example.com", "password": "long-enough-1", "fullName": "Evil"}'
+
+
+def everything(app: Flask) -> tuple[Any, ...]:
+    return *world_of(app), Tester(app).does("GET", "mails")
+
+
+def is_refused(answer: Any) -> bool:
+    return bool(answer.status_code == 403 and answer.json["error"]["field"] in {"page", "form"})
+
+
+@pytest.mark.parametrize("headers", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_page_reaches_no_operation_and_no_page(sandbox: Flask, headers: dict[str, str]) -> None:
+    Tester(sandbox).does("POST", "faults", {"operation": "POST /v1/auth/register", "kind": "drop"})
+    before, tried = everything(sandbox), doors(sandbox, *PARTS)
+    assert [door for door in tried if not is_refused(knock(sandbox, *door, headers, body=REGISTERS))] == []
+    assert everything(sandbox) == before
+    assert len(tried) >= 40
+
+
+@pytest.mark.parametrize("headers", OLD.values(), ids=OLD)
+def test_by_its_origin_alone_nothing_is_changed(sandbox: Flask, headers: dict[str, str]) -> None:
+    before = everything(sandbox)
+    for verb, path in doors(sandbox, *PARTS):
+        if verb != "GET":
+            assert is_refused(knock(sandbox, verb, path, headers, body=REGISTERS)), path
+    assert everything(sandbox) == before
+
+
+def test_a_foreign_page_pays_no_checkout(sandbox: Flask) -> None:
+    """Its address may have come along in a link."""
+    checkout = Tester(sandbox).requests()[0]["answerBody"].split('"id":"')[1][:24]
+    for act, form in (("method", b"method=us_qr"), ("payment", b"")):
+        typed = {"Content-Type": "application/x-www-form-urlencoded"}
+        assert is_refused(knock(sandbox, "POST", f"/checkout/{checkout}/{act}", CROSS | typed, body=form))
+    assert 'name="method"' in knock(sandbox, "GET", f"/checkout/{checkout}", LINK).text
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "none"])
+def test_a_link_opens_a_page(sandbox: Flask, site: str) -> None:
+    """Shops send their customers here, and people type addresses."""
+    link = LINK | {"Sec-Fetch-Site": site}
+    for path in ("/", "/inspector/mails", "/v1/reference/currencies"):
+        assert knock(sandbox, "GET", path, link).status_code == 200
+
+
+def test_pictures_may_be_shown_anywhere(sandbox: Flask) -> None:
+    answer = knock(sandbox, "GET", "/pictures/us.svg", FOREIGN["other-port"])
+    assert answer.status_code == 200
+    assert "Cross-Origin-Resource-Policy" not in answer.headers
+
+
+def test_no_answer_can_be_run_framed_or_loaded_elsewhere(sandbox: Flask) -> None:
+    for verb, path in (*doors(sandbox, *PARTS, "control"), ("GET", "/nothing"), ("GET", "/v1/nothing")):
+        headers = knock(sandbox, verb, path, {}).headers
+        assert headers["X-Content-Type-Options"] == "nosniff", path
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"], path
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin", path
+
+
+def test_garbage_on_order_runs_no_script(sandbox: Flask) -> None:
+    said = "<script>alert(document.domain)</script>"
+    Tester(sandbox).does(
+        "POST", "faults", {"operation": "GET /v1/reference/currencies", "kind": "garbage", "message": said}
+    )
+    answer = knock(sandbox, "GET", "/v1/reference/currencies", {})
+    assert answer.text == said
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none';")
+
+
+def test_an_own_page_and_a_program_are_served(sandbox: Flask) -> None:
+    own = {"Origin": f"http://{HOME}", "Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
+    for number, headers in enumerate((own, {"Origin": f"http://{HOME}"}, {})):
+        body = REGISTERS.replace(b"evil@", f"ada{number}@".encode())
+        assert knock(sandbox, "POST", "/v1/auth/register", headers, body=body).status_code == 200
+
+
+def test_the_token_is_enough_for_the_control_interface(sandbox: Flask) -> None:
+    """No page can send it without leave, and none is given."""
+    told = CROSS | {"X-Sandbox-Control": CONTROL_TOKEN}
+    assert knock(sandbox, "GET", "/_sandbox/clock", told).status_code == 200

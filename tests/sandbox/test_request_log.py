@@ -1,0 +1,64 @@
+"""The request log under callers who want to break it, fill the memory with it, or have it show what it hides."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.inspector.developer import Developer
+
+SECRET = "hunter2-hunter2"
+HIDDEN = b'{"pass\\u0077ord": "' + SECRET.encode() + b'", "a": %s}'
+#: What one entry may hold at most, in characters: five texts and some numbers.
+MOST = 25_000
+
+
+def nested(depth: int) -> bytes:
+    return HIDDEN % (b"[" * depth + b"]" * depth)
+
+
+@pytest.mark.parametrize("depth", [1, 300, 600, 800, 940, 1900, 300_000])
+def test_a_body_of_any_depth_is_refused_and_shows_no_secret(merchant: Merchant, tester: Tester, depth: int) -> None:
+    assert merchant.asks_checkout_raw(nested(depth)).code == 400
+    assert SECRET not in json.dumps(tester.requests())
+
+
+def test_what_is_cut_off_or_broken_shows_no_secret_either(merchant: Merchant, tester: Tester) -> None:
+    for body in (HIDDEN % (b'"' + b"x" * 5000 + b'"'), (HIDDEN % b"1")[:-1]):
+        merchant.asks_checkout_raw(body)
+    assert SECRET not in json.dumps(tester.requests())
+
+
+def test_an_entry_is_bounded_whatever_is_sent(merchant: Merchant, tester: Tester, sandbox: Flask) -> None:
+    long = "y" * 60_000
+    merchant.client_id = long
+    merchant.calls_raw("POST", f"/v1/checkout?{long}", long.encode(), timestamp=long, signed_by=long)
+    (entry,) = tester.requests()
+    assert len(json.dumps(entry)) < MOST
+    assert len(Developer(sandbox).opens(f"/inspector/requests/{entry['id']}")) < 2 * MOST
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize("header", ["X-Client-ID", "X-Timestamp", "X-Signature", "Authorization"])
+def test_no_database_stumbles_over_a_header_with_nothing_in_it(sandbox: Flask, header: str) -> None:
+    """A NUL, which PostgreSQL cannot store or look for, and no HTTP header may hold."""
+    for path in ("/v1/checkout", "/v2/disbursement/fiat", "/v1/recipient"):
+        said = {"X-Client-ID": "sandbox-client", header: "a\0b"}
+        assert sandbox.test_client().post(path, json={}, headers=said).status_code == 400
+
+
+@pytest.mark.each_database
+def test_nor_over_a_method_or_a_form_with_one(sandbox: Flask, merchant: Merchant) -> None:
+    http = sandbox.test_client()
+    assert http.open("/v1/checkout", method="P\0ST").status_code == 405
+    checkout = merchant.makes_checkout()
+    assert http.post(f"/checkout/{checkout}/method", data={"method": "a\0b"}).status_code == 303
+    assert http.get("/inspector/mails?to=%00").status_code == 200
+
+
+@pytest.mark.each_database
+def test_nor_does_a_lever(tester: Tester) -> None:
+    assert tester.does("GET", "mails?to=%00") == []
