@@ -17,6 +17,7 @@ from example_shop.diary import entries
 from example_shop.fulfilment import parcel_number
 from example_shop.models import Order
 from example_shop.payments import paycheckout
+from flask_paycheckout.sandbox import sandbox_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -137,7 +138,9 @@ def make_shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[Callable
             "PAYCHECKOUT_PUBLIC_URL": "http://localhost",
             **paycheckout_sandbox.config,
         }
-        made.append(create_app(config | settings, transport=paycheckout_sandbox.transport))
+        # The shop keeps the sandbox's time, so that `advance` moves both.
+        clock = sandbox_clock(paycheckout_sandbox.app)
+        made.append(create_app(config | settings, transport=paycheckout_sandbox.transport, clock=clock))
         return made[-1]
 
     yield make
@@ -154,6 +157,37 @@ def shop(make_shop: Callable[..., Flask]) -> Flask:
 @pytest.fixture
 def shopper(shop: Flask) -> Shopper:
     return Shopper(shop)
+
+
+@pytest.fixture
+def buy(shopper: Shopper, paycheckout_sandbox: Sandbox) -> Callable[..., str]:
+    """Orders these jars, pays for them and lets the webhook arrive; gives the order's id."""
+
+    def run(**jars: int) -> str:
+        order_id = shopper.orders(**jars)
+        paycheckout_sandbox.pay(shopper.starts_to_pay(order_id))
+        paycheckout_sandbox.deliver_to(shopper.browser)
+        return order_id
+
+    return run
+
+
+@pytest.fixture
+def picks_a_method(shopper: Shopper, paycheckout_sandbox: Sandbox) -> Callable[[str], str]:
+    """Goes to the order's payment page and picks a method there; gives the checkout's id."""
+
+    def run(order_id: str) -> str:
+        checkout_id = shopper.starts_to_pay(order_id)
+        paycheckout_sandbox.pick(checkout_id)
+        return checkout_id
+
+    return run
+
+
+@pytest.fixture
+def webhooks(shop: Flask, paycheckout_sandbox: Sandbox) -> None:
+    """From now on the service's webhooks reach the shop."""
+    paycheckout_sandbox.deliver_to(shop.test_client())
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import gc
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from example_shop import create_app
 from example_shop.database import db
 from example_shop.payments import order_total, payment_status
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from flask import Flask
 
-    from flask_paycheckout.testing import Sandbox
+    from flask_paycheckout.testing import Sandbox, Signals
 
 
 def total_of(shop: Flask, order_id: str) -> Pay | Receive | None:
@@ -64,6 +66,16 @@ def test_a_payment_is_followed_from_page_to_paid(
         "The customer chose how to pay; the money is awaited.",
         "The order is paid.",
     ]
+
+
+@pytest.mark.usefixtures("webhooks")
+def test_a_customer_pays_late(
+    shopper: Shopper, picks_a_method: Callable[[str], str], paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
+) -> None:
+    checkout_id = picks_a_method(shopper.orders(first_snow=1))
+    paycheckout_sandbox.advance(minutes=16)
+    paycheckout_sandbox.pay(checkout_id)
+    assert paycheckout_signals.names == ["checkout_created", "order_paid"]
 
 
 def test_a_consigned_jar_is_paid_with_the_fee_on_top(

@@ -1,0 +1,151 @@
+"""One receipt for every paid order: on the owner's page, or posted to a mail server that may be away for a while."""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import threading
+from contextlib import closing, contextmanager
+from email import message_from_bytes, policy
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from sqlalchemy import select
+
+from example_shop.database import db
+from example_shop.payments import paycheckout
+from example_shop.receipts import Letter
+from tests.example_shop.conftest import Owner, Shopper, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from email.message import EmailMessage
+
+    from flask import Flask
+
+    from flask_paycheckout.testing import Sandbox
+
+
+class MailServer(socketserver.ThreadingTCPServer):
+    """Takes letters by SMTP; `busy` turns the next ones away."""
+
+    def __init__(self, port: int = 0) -> None:
+        self.taken: list[EmailMessage] = []
+        self.busy = 0
+        super().__init__(("127.0.0.1", port), _Conversation)
+
+
+class _Conversation(socketserver.StreamRequestHandler):
+    def handle(self) -> None:
+        server = cast("MailServer", self.server)
+        self.wfile.write(b"220 ready\r\n")
+        for line in self.rfile:
+            word = line.strip().upper()
+            if word == b"DATA":
+                self.wfile.write(b"354 go on\r\n")
+                server.taken.append(message_from_bytes(self.letter(), policy=policy.default))
+            if word.startswith(b"MAIL") and server.busy:
+                server.busy -= 1
+                self.wfile.write(b"451 later\r\n")
+            elif word == b"QUIT":
+                self.wfile.write(b"221 bye\r\n")
+                return
+            else:
+                self.wfile.write(b"250 good\r\n")
+
+    def letter(self) -> bytes:
+        return b"".join(iter(self.rfile.readline, b".\r\n"))
+
+
+@contextmanager
+def serving(port: int = 0) -> Iterator[MailServer]:
+    with MailServer(port) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def letters(shop: Flask) -> list[tuple[str, bool]]:
+    """The address of each letter, and whether it was posted."""
+    with shop.app_context():
+        return [(letter.address, letter.posted_at is not None) for letter in db.session.scalars(select(Letter))]
+
+
+def test_a_paid_order_has_one_receipt_on_the_owners_page(
+    shop: Flask,
+    shopper: Shopper,
+    owner: Owner,
+    buy: Callable[..., str],
+    reconcile: Callable[[], Any],
+    paycheckout_sandbox: Sandbox,
+) -> None:
+    order_id = buy(first_snow=2, sea_breeze=1)
+    paycheckout_sandbox.advance(minutes=30)
+    reconcile()
+    assert letters(shop) == [("ada@example.com", False)]
+    assert owner.browser.get("/owner/letters/").location == "/owner/login"
+    owner.logs_in()
+    page = owner.sees("/owner/letters/")
+    assert f"your order {order_id} is paid" in page
+    assert f"  2 x First Snow{'$48.00':>26}" in page
+    assert f"Total{'$60.35':>37}" in page
+    assert "The fee of your way to pay came on top." in page
+    assert "http://localhost/paycheckout/orders/" in page
+    assert "Your receipt goes to ada@example.com." in shopper.sees(f"/orders/{order_id}")
+
+
+def test_nobody_gets_a_receipt_for_nothing(shop: Flask, shopper: Shopper, owner: Owner) -> None:
+    shopper.starts_to_pay(shopper.orders(first_snow=1))
+    assert letters(shop) == []
+    owner.logs_in()
+    assert "No letters yet." in owner.sees("/owner/letters/")
+
+
+def test_a_mail_server_gets_the_receipt(make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox) -> None:
+    with serving() as mail:
+        shop = make_shop(MAIL_SERVER="127.0.0.1", MAIL_PORT=mail.server_address[1])
+        shopper = Shopper(shop)
+        order_id = shopper.orders(first_snow=1)
+        paycheckout_sandbox.pay(shopper.starts_to_pay(order_id))
+        paycheckout_sandbox.deliver_to(shopper.browser)
+    (letter,) = mail.taken
+    assert letter["To"] == "ada@example.com"
+    assert letter["From"] == "Fair & Foul <shop@fair-and-foul.example>"
+    assert letter["Subject"] == f"Your receipt for order {order_id}"
+    assert "thank you: your order" in letter.get_content()
+    assert letters(shop) == [("ada@example.com", True)]
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("trouble", ["away", "busy"])
+def test_a_mail_server_that_fails_gets_the_same_letter_later(
+    make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox, trouble: str
+) -> None:
+    port = free_port()
+    shop = make_shop(MAIL_SERVER="127.0.0.1", MAIL_PORT=port, MAIL_TIMEOUT=5.0)
+    shopper = Shopper(shop)
+    order_id = shopper.orders(first_snow=1)
+    checkout_id = shopper.starts_to_pay(order_id)
+    paycheckout_sandbox.pay(checkout_id)
+    if trouble == "away":
+        paycheckout_sandbox.deliver_to(shopper.browser)
+    with serving(port) as mail:
+        if trouble == "busy":
+            mail.busy = 1
+            paycheckout_sandbox.deliver_to(shopper.browser)
+        assert stored(shop, order_id)["state"] == "paid"
+        assert letters(shop) == [("ada@example.com", False)]
+        with shop.app_context():
+            paycheckout.reconcile()
+    assert len(mail.taken) == 1
+    with shop.app_context():
+        (event_id,) = db.session.scalars(select(Letter.event_id))
+    assert mail.taken[0]["Message-ID"].strip() == f"<{event_id}@receipts.fair-and-foul.example>"
+    assert letters(shop) == [("ada@example.com", True)]

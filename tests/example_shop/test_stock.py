@@ -1,0 +1,251 @@
+"""Jars are reserved, taken and released as the payment goes, and never sold twice."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import select, update
+
+from example_shop.database import db
+from example_shop.models import Order
+from example_shop.stock import OPENING, Reservation, SoldOut, Stock, follow_payment, release, reserve
+from tests.example_shop.conftest import WAREHOUSE, Owner, Shopper, newest_checkout, stored
+from tests.races.crowds import crowd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import responses
+    from flask import Flask
+
+    from flask_paycheckout.testing import Sandbox
+
+
+def shelf(shop: Flask, slug: str = "first-snow") -> tuple[int, int, int]:
+    """How many of a jar are free, reserved and taken."""
+    with shop.app_context():
+        free = db.session.scalars(select(Stock.free).where(Stock.slug == slug)).one()
+        rows = db.session.scalars(select(Reservation).where(Reservation.slug == slug)).all()
+        gone = [sum(row.quantity for row in rows if row.taken is taken) for taken in (False, True)]
+        return free, gone[0], gone[1]
+
+
+def leave_only(shop: Flask, free: int, slug: str = "first-snow") -> None:
+    with shop.app_context():
+        db.session.execute(update(Stock).where(Stock.slug == slug).values(free=free))
+        db.session.commit()
+
+
+def passes(sandbox: Sandbox, reconcile: Callable[[], Any], *minutes: int) -> None:
+    for each in minutes:
+        sandbox.advance(minutes=each)
+        reconcile()
+
+
+def test_jars_are_reserved_while_somebody_pays_and_taken_once_it_is_paid(
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+) -> None:
+    order_id = shopper.orders(first_snow=3)
+    assert shelf(shop) == (OPENING, 0, 0)
+    checkout_id = shopper.starts_to_pay(order_id)
+    assert shelf(shop) == (OPENING - 3, 3, 0)
+    paycheckout_sandbox.pick(checkout_id)
+    passes(paycheckout_sandbox, reconcile, 2)
+    assert shelf(shop) == (OPENING - 3, 3, 0)
+    paycheckout_sandbox.pay(checkout_id)
+    passes(paycheckout_sandbox, reconcile, 10)
+    assert shelf(shop) == (OPENING - 3, 0, 3)
+
+
+def test_jars_of_an_abandoned_order_are_free_again(
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+) -> None:
+    shopper.starts_to_pay(shopper.orders(first_snow=3))
+    passes(paycheckout_sandbox, reconcile, 17, 2)
+    assert shelf(shop) == (OPENING, 0, 0)
+
+
+def test_jars_of_a_payment_that_was_rejected_are_free_again(
+    shop: Flask, owner: Owner, shopper: Shopper, paycheckout_sandbox: Sandbox
+) -> None:
+    order_id = shopper.orders(first_snow=3)
+    checkout_id = shopper.starts_to_pay(order_id)
+    shopper.cancels(order_id)
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    assert shelf(shop) == (OPENING - 3, 3, 0)
+    owner.logs_in()
+    owner.decides(checkout_id, "reject", "cancelled")
+    assert shelf(shop) == (OPENING, 0, 0)
+
+
+def test_a_new_start_after_a_change_reserves_what_is_wanted_now(shop: Flask, shopper: Shopper) -> None:
+    order_id = shopper.orders(first_snow=3, north_wind=2)
+    shopper.starts_to_pay(order_id)
+    shopper.changes(order_id, first_snow=5, north_wind=0)
+    shopper.starts_to_pay(order_id)
+    assert shelf(shop) == (OPENING - 5, 5, 0)
+    assert shelf(shop, "north-wind") == (OPENING, 0, 0)
+
+
+def test_the_last_jar_is_for_who_pays_first(shop: Flask, shopper: Shopper) -> None:
+    leave_only(shop, 1)
+    first, second = shopper.orders(first_snow=1), shopper.orders(first_snow=1)
+    assert "Only 1 left." in shopper.sees("/jars/first-snow")
+    shopper.starts_to_pay(first)
+    page = shopper.sees(f"/orders/{second}")
+    assert "We do not have enough left of First Snow." in page
+    assert "Pay $" not in page
+    assert "All gone for now." in shopper.sees("/jars/first-snow")
+    assert "Pay $24.00" in shopper.sees(f"/orders/{first}")
+
+
+def test_a_late_payment_takes_jars_that_were_released_while_there_are_enough(
+    shop: Flask,
+    shopper: Shopper,
+    picks_a_method: Callable[[str], str],
+    paycheckout_sandbox: Sandbox,
+    reconcile: Callable[[], Any],
+) -> None:
+    leave_only(shop, 1)
+    order_id = shopper.orders(first_snow=1)
+    checkout_id = picks_a_method(order_id)
+    passes(paycheckout_sandbox, reconcile, 10, 25 * 60)
+    assert shelf(shop) == (1, 0, 0)
+    paycheckout_sandbox.pay(checkout_id)
+    passes(paycheckout_sandbox, reconcile, 13 * 60)
+    assert stored(shop, order_id)["state"] == "paid"
+    assert shelf(shop) == (0, 0, 1)
+
+
+@pytest.fixture
+def late_money(
+    shop: Flask,
+    shopper: Shopper,
+    picks_a_method: Callable[[str], str],
+    paycheckout_sandbox: Sandbox,
+    reconcile: Callable[[], Any],
+) -> str:
+    """An order that was paid late, when its jar was released and somebody else's."""
+    leave_only(shop, 1)
+    late, quick = shopper.orders(first_snow=1), shopper.orders(first_snow=1)
+    checkout_id = picks_a_method(late)
+    passes(paycheckout_sandbox, reconcile, 10, 25 * 60)
+    paycheckout_sandbox.pay(shopper.starts_to_pay(quick))
+    passes(paycheckout_sandbox, reconcile, 10)
+    assert stored(shop, quick)["state"] == "paid"
+    paycheckout_sandbox.pay(checkout_id)
+    passes(paycheckout_sandbox, reconcile, 13 * 60)
+    return late
+
+
+def test_late_money_for_jars_that_are_gone_is_held(shop: Flask, shopper: Shopper, late_money: str) -> None:
+    assert shopper.reads(late_money) == "We are looking at your payment"
+    assert shelf(shop) == (0, 0, 1)
+
+
+def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
+    shop: Flask,
+    owner: Owner,
+    late_money: str,
+    paycheckout_sandbox: Sandbox,
+    reconcile: Callable[[], Any],
+) -> None:
+    """Accepted without a jar on the shelf: nothing is oversold, and nothing forgotten."""
+    owner.logs_in()
+    owner.decides(newest_checkout(shop, late_money), "accept", "more is caught tomorrow")
+    assert stored(shop, late_money)["state"] == "paid"
+    assert shelf(shop) == (0, 0, 1)
+    assert "Paid, but sold out" in owner.sees("/owner/")
+    assert owner.sends("/owner/stock/", slug="first-snow", jars=4).status_code == 303
+    passes(paycheckout_sandbox, reconcile, 60)
+    assert shelf(shop) == (3, 0, 2)
+    assert "Paid, but sold out" not in owner.sees("/owner/")
+
+
+def test_the_warehouse_is_not_told_to_send_what_is_not_there(
+    make_shop: Callable[..., Flask], warehouse: responses.RequestsMock, paycheckout_sandbox: Sandbox
+) -> None:
+    shop = make_shop(WAREHOUSE_URL=WAREHOUSE)
+    shopper, owner = Shopper(shop), Owner(shop)
+    order_id = shopper.orders(first_snow=1)
+    checkout_id = shopper.starts_to_pay(order_id)
+    shopper.cancels(order_id)
+    paycheckout_sandbox.pay(checkout_id)
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    with shop.app_context():
+        release(order_id)
+        db.session.commit()
+    leave_only(shop, 0)
+    owner.logs_in()
+    owner.decides(checkout_id, "accept", "an old friend")
+    assert stored(shop, order_id)["state"] == "paid"
+    assert not warehouse.calls
+
+
+def test_a_signal_that_comes_late_reserves_nothing(
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+) -> None:
+    order_id = shopper.orders(first_snow=3)
+    shopper.starts_to_pay(order_id)
+    passes(paycheckout_sandbox, reconcile, 17, 2)
+    with shop.app_context():
+        follow_payment(shop, order_id=order_id)
+        db.session.commit()
+    assert shelf(shop) == (OPENING, 0, 0)
+
+
+def test_an_order_is_reserved_whole_or_not_at_all(shop: Flask, shopper: Shopper) -> None:
+    leave_only(shop, 1, "north-wind")
+    order_id = shopper.orders(first_snow=3, north_wind=2)
+    with shop.app_context():
+        with pytest.raises(SoldOut):
+            reserve(db.session.get_one(Order, order_id))
+        db.session.commit()
+    assert shelf(shop) == (OPENING, 0, 0)
+    assert shelf(shop, "north-wind") == (1, 0, 0)
+
+
+def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[..., Flask], each_database: str) -> None:
+    shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
+    shopper = Shopper(shop)
+    orders = [shopper.orders(first_snow=2, north_wind=1) for _ in range(8)]
+    leave_only(shop, 7)
+
+    def reserves(order_id: str) -> bool:
+        with shop.app_context():
+            try:
+                reserve(db.session.get_one(Order, order_id))
+            except SoldOut:
+                return False
+            finally:
+                db.session.commit()
+            return True
+
+    def releases(order_id: str) -> bool:
+        with shop.app_context():
+            release(order_id)
+            db.session.commit()
+            return True
+
+    with crowd(8) as people:
+        assert sum(people.does([lambda each=each: reserves(each) for each in orders])) == 3
+        assert shelf(shop) == (1, 6, 0)
+        # Told twice at the same moment, it is still given back once.
+        people.does([lambda each=each: releases(each) for each in orders[:4] * 2])
+        people.does([lambda each=each: releases(each) for each in orders])
+    assert shelf(shop) == (7, 0, 0)
+    assert shelf(shop, "north-wind") == (OPENING, 0, 0)
+
+
+def test_the_owner_shelves_new_jars(shop: Flask, owner: Owner) -> None:
+    assert owner.browser.get("/owner/stock/").location == "/owner/login"
+    assert owner.sends("/owner/stock/", slug="first-snow", jars=2).location == "/owner/login"
+    owner.logs_in()
+    owner.sends("/owner/stock/", slug="first-snow", jars=2)
+    assert shelf(shop) == (OPENING + 2, 0, 0)
+    assert f">{OPENING + 2}<" in owner.sees("/owner/stock/")
+    assert owner.sends("/owner/stock/", slug="locusts", jars=2).status_code == 404
+    assert owner.sends("/owner/stock/", csrf="guessed", slug="first-snow", jars=2).status_code == 400
+    assert shelf(shop) == (OPENING + 2, 0, 0)
