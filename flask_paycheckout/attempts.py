@@ -119,15 +119,16 @@ class Attempts:
                 return self._add_event(connection, Status.CREATED, order_id, checkout_id, 0, now, None)
         except _OrderPaid:
             return None
-        except IntegrityError:
+        except IntegrityError as error:
             if self._exists((table.c.checkout_id == checkout_id) | self._other_current(order_id, replaces)):
                 return None
             # Nobody was first: the table refuses the row for a reason of its own, which must be seen.
-            raise
+            refused = _without_row(error)
         except OperationalError as error:
             if _is_lost_race(error):
                 return None
             raise
+        raise refused
 
     def note(self, attempt: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any) -> bool:
         """Write down what was seen without moving the attempt; False when it moved meanwhile."""
@@ -268,15 +269,16 @@ class Attempts:
                         connection, to, attempt.order_id, attempt.checkout_id, attempt.revision + 1, now, reason
                     )
                 ]
-        except IntegrityError:
+        except IntegrityError as error:
             unmoved = (table.c.id == attempt.id) & (table.c.revision == attempt.revision)
             if self._exists(table.c.paid_order_id == attempt.order_id) or not self._exists(unmoved):
                 return None
-            raise
+            refused = _without_row(error)
         except OperationalError as error:
             if _is_lost_race(error):
                 return None
             raise
+        raise refused
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
         with self._engine().connect() as connection:
@@ -349,6 +351,15 @@ class Attempts:
         }
         connection.execute(self._models.events.insert(), row)
         return event_id
+
+
+def _without_row(error: IntegrityError) -> IntegrityError:
+    """The same error in the first line of the database's words; PostgreSQL adds the whole row, and so the URL.
+
+    Raised outside of the handler, so that the longer one does not come along as its context.
+    """
+    orig: Any = error.orig
+    return IntegrityError(error.statement, None, type(orig)(str(orig).partition("\n")[0]), hide_parameters=True)
 
 
 def _is_lost_race(error: OperationalError) -> bool:
