@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from decimal import Decimal
 
 from flask import Response, g, make_response, render_template
@@ -11,12 +12,14 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 def page(template: str, status: int = 200, **context: object) -> Response:
     """A rendered page under a strict Content-Security-Policy; scripts run by this answer's nonce only."""
-    response = make_response(render_template(template, nonce=g.nonce, money=money, **context), status)
+    # A request that is refused at the door has none yet.
+    nonce = g.setdefault("nonce", secrets.token_urlsafe(16))
+    response = make_response(render_template(template, nonce=nonce, money=money, **context), status)
     response.headers.update(
         {
             "Content-Security-Policy": (
                 "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none';"
-                f" frame-ancestors 'none'; script-src 'nonce-{g.nonce}'"
+                f" frame-ancestors 'none'; script-src 'nonce-{nonce}'"
             ),
             "Cache-Control": "no-store",
             "Referrer-Policy": "same-origin",
@@ -24,6 +27,11 @@ def page(template: str, status: int = 200, **context: object) -> Response:
         }
     )
     return response
+
+
+def refusal_page(status: int, heading: str, words: str) -> Response:
+    """Why there is nothing to see, or nothing was done."""
+    return page("refused.html", status, heading=heading, words=words)
 
 
 def money(amount: Decimal, currency: str) -> str:

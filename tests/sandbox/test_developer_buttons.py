@@ -33,7 +33,8 @@ class Developer:
         self.http.post(f"/checkout/{checkout}/method", data={"method": method})
 
     def token(self, checkout: str) -> str:
-        return re.findall(r'name="token" value="(\w+)"', self.opens(checkout))[0]
+        found: list[str] = re.findall(r'name="token" value="(\w+)"', self.opens(checkout))
+        return found[0]
 
     def sends(self, checkout: str, act: str, token: str, headers: dict[str, str] | None = None) -> TestResponse:
         return self.http.post(f"/checkout/{checkout}/developer", data={"act": act, "token": token}, headers=headers)
