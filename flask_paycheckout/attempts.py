@@ -6,25 +6,21 @@ nothing here ever commits what the shop has in `db.session`.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, case, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, exists, func, select
 from sqlalchemy.exc import IntegrityError, OperationalError
-from sqlalchemy.orm import Session
 
-from flask_paycheckout.history import appended, line
+from flask_paycheckout.checkout_statements import CheckoutStatements
+from flask_paycheckout.events import HeldEvent, new_event
+from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin, Models, total_columns
 from flask_paycheckout.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.totals import Total
 
 __all__ = ["Attempts"]
-
-# While one of these exists, the order is not abandoned.
-_HOPEFUL = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
-
 
 # PostgreSQL's words for a transaction that it took back because of another one, and that may simply be tried again.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
@@ -40,11 +36,17 @@ class Attempts:
     :param engine: gives the engine of the checkout table, when first needed.
     :param claim: how long a claimed read is left to its claimant before somebody else may read; longer than a read
         can take.
+    :param has_listeners: whether anybody wants to be told of the events of a name.
     """
 
-    def __init__(self, engine: Callable[[], Engine], models: Models, claim: timedelta) -> None:
+    def __init__(
+        self, engine: Callable[[], Engine], models: Models, claim: timedelta, has_listeners: Callable[[str], bool]
+    ) -> None:
         self._engine = engine
         self._models = models
+        self._statements = CheckoutStatements(models.checkouts)
+        self._insert_event = models.events.insert().inline()
+        self._has_listeners = has_listeners
         self.claim = claim
 
     @property
@@ -56,16 +58,17 @@ class Attempts:
 
     def find(self, checkout_id: str) -> CheckoutMixin | None:
         """The attempt of this checkout id, detached from any session."""
-        found = self._load(self._models.checkouts.c.checkout_id == checkout_id)
+        found = self._load(self._statements.find, {"of_checkout_id": checkout_id})
         return found[0] if found else None
 
     def of_order(self, order_id: str) -> Sequence[CheckoutMixin]:
         """Every attempt of an order, oldest first."""
-        return self._load(self._models.checkouts.c.order_id == order_id)
+        return self._load(self._statements.of_order, {"of_order_id": order_id})
 
     def has_paid(self, order_id: str) -> bool:
         """Whether an attempt of this order paid it."""
-        return self._exists(self._models.checkouts.c.paid_order_id == order_id)
+        with self._engine().connect() as connection:
+            return self._has_paid(connection, order_id)
 
     def count_due(self, now: datetime) -> int:
         """How many reads are due."""
@@ -74,23 +77,20 @@ class Attempts:
             counted = select(func.count()).select_from(table).where(table.c.next_read_at <= now)
             return connection.execute(counted).scalar_one()
 
-    def _load(self, condition: Any) -> Sequence[CheckoutMixin]:
-        model = self._models.Checkout
-        with Session(self._engine(), expire_on_commit=False) as session:
-            found = session.scalars(select(model).where(condition).order_by(model.id)).all()
-            session.expunge_all()
-        return found
+    def _load(self, statement: Any, parameters: dict[str, Any]) -> Sequence[CheckoutMixin]:
+        with self._engine().connect() as connection:
+            rows = connection.execute(statement, parameters).mappings().all()
+        return [self._models.checkout_of_row(row) for row in rows]
 
     # Writing
 
     def store(
         self, order_id: str, checkout_id: str, url: str, total: Total, now: datetime, replaces: CheckoutMixin | None
-    ) -> str | None:
+    ) -> HeldEvent | None:
         """Store a new current attempt with its event; None when another start of the order was first.
 
         The unique `current_order_id` decides between simultaneous starts, in any number of processes.
         """
-        table = self._models.checkouts
         row = {
             "checkout_id": checkout_id,
             "order_id": order_id,
@@ -111,15 +111,16 @@ class Attempts:
         try:
             with self._engine().begin() as connection:
                 if replaces is not None:
-                    connection.execute(update(table).where(table.c.id == replaces.id).values(current_order_id=None))
+                    connection.execute(self._statements.supersede, {"of_id": replaces.id})
                 if self._has_paid(connection, order_id):
                     # Paid on an older attempt while this one was being made: nobody gets a second page.
                     raise _OrderPaid
-                connection.execute(table.insert().values(row))
-                return self._add_event(connection, Status.CREATED, order_id, checkout_id, 0, now, None)
+                stored = connection.execute(self._statements.insert, row).mappings().one()
+                return self._store_event(connection, Status.CREATED, self._models.checkout_of_row(stored), now, None)
         except _OrderPaid:
             return None
         except IntegrityError as error:
+            table = self._models.checkouts
             if self._exists((table.c.checkout_id == checkout_id) | self._other_current(order_id, replaces)):
                 return None
             # Nobody was first: the table refuses the row for a reason of its own, which must be seen.
@@ -132,14 +133,11 @@ class Attempts:
 
     def note(self, attempt: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any) -> bool:
         """Write down what was seen without moving the attempt; False when it moved meanwhile."""
-        table = self._models.checkouts
-        values["next_read_at"] = self._next_read(attempt, next_read_at)
-        if entry is not None:
-            values["history"] = appended(table.c.history, entry, always=False)
-        statement = update(table).where(table.c.id == attempt.id, table.c.status == attempt.status).values(values)
+        values["next_read_at"] = next_read_at
+        statement = self._statements.note(values, told=entry is not None)
         try:
             with self._engine().begin() as connection:
-                return connection.execute(statement).rowcount == 1
+                return connection.execute(statement, _loaded(attempt) | _news(entry, values)).rowcount == 1
         except OperationalError as error:
             if _is_lost_race(error):
                 return False
@@ -156,76 +154,52 @@ class Attempts:
         :param failing: those whose last read failed, instead of all others.
         :param newest_first: those that became due last, instead of the longest overdue.
         """
-        table = self._models.checkouts
-        due = (
-            select(table.c.id)
-            .where(table.c.next_read_at <= due_by, table.c.failed_reads > 0 if failing else table.c.failed_reads == 0)
-            .order_by(table.c.next_read_at.desc() if newest_first else table.c.next_read_at)
-            .limit(limit)
-            # What somebody is writing at this moment is being looked after. SQLite has no such clause, and one writer.
-            .with_for_update(skip_locked=True)
-        )
-        return self._claim(table.c.id.in_(due.scalar_subquery()), now)
+        claim = self._statements.claim_due(failing=failing, newest_first=newest_first)
+        claimed = self._claim(claim, now, {"of_next_read_at": due_by, "limit": limit})
+        return sorted(claimed, key=lambda attempt: attempt.id)
 
     def claim_again(self, attempt: CheckoutMixin, now: datetime) -> Sequence[CheckoutMixin]:
         """Take over the read of this attempt if it is due; none when it is not, or somebody else took it."""
-        table = self._models.checkouts
-        return self._claim((table.c.id == attempt.id) & (table.c.next_read_at <= now), now)
+        return self._claim(self._statements.claim_again, now, {"of_id": attempt.id, "of_next_read_at": now})
 
-    def _claim(self, condition: ColumnElement[bool], now: datetime) -> Sequence[CheckoutMixin]:
-        model = self._models.Checkout
-        statement = update(model).where(condition).values(next_read_at=now + self.claim).returning(model)
+    def _claim(self, statement: Any, now: datetime, due: dict[str, Any]) -> Sequence[CheckoutMixin]:
         try:
-            with Session(self._engine(), expire_on_commit=False) as session:
-                claimed = session.scalars(statement.execution_options(synchronize_session=False)).all()
-                session.commit()
-                session.expunge_all()
+            with self._engine().begin() as connection:
+                claimed = connection.execute(statement, due | {"new_next_read_at": now + self.claim}).mappings().all()
         except OperationalError as error:
             if _is_lost_race(error):
                 return ()
             raise
-        return sorted(claimed, key=lambda attempt: attempt.id)
+        return [self._models.checkout_of_row(row) for row in claimed]
 
-    def claim_page_read(self, attempt: CheckoutMixin, now: datetime) -> bool:
-        """Take the next read for a status page; False when somebody read, or took it, since `attempt` was loaded."""
-        table = self._models.checkouts
-        statement = (
-            update(table)
-            .where(
-                table.c.id == attempt.id,
-                table.c.status == attempt.status,
-                table.c.next_read_at.is_not_distinct_from(attempt.next_read_at),
-                table.c.last_read_at.is_not_distinct_from(attempt.last_read_at),
-            )
-            # Marked before the answer is there: while the service is slow, visits must not pile up reads.
-            .values(next_read_at=now + self.claim, last_read_at=now)
-        )
+    def claim_page_read(self, attempt: CheckoutMixin, now: datetime) -> CheckoutMixin | None:
+        """The attempt as it is now, its next read taken for a status page.
+
+        None when somebody read it, or took its read, since `attempt` was loaded.
+        """
+        # Marked before the answer is there: while the service is slow, visits must not pile up reads.
+        mark = {"new_next_read_at": now + self.claim, "new_last_read_at": now}
         with self._engine().begin() as connection:
-            return connection.execute(statement).rowcount == 1
+            return self._changed(connection, self._statements.claim_page_read, _loaded(attempt) | mark)
 
-    def note_webhook(self, attempt: CheckoutMixin, now: datetime, cooldown: timedelta) -> bool:
-        """Store that a webhook came: the read is due. True when this one may read at once.
+    def note_webhook(self, attempt: CheckoutMixin, now: datetime, cooldown: timedelta) -> CheckoutMixin | None:
+        """Store that a webhook came: the read is due. The attempt as it is now, when this one may read at once.
 
         Within the cool-down the read stays due at its end, so no hint is lost and none costs more than its share.
         Of a decided checkout only the first webhook ever is stored; it tells that webhooks arrive.
         """
-        table = self._models.checkouts
-        free = (table.c.webhook_read_at.is_(None)) | (table.c.webhook_read_at <= now - cooldown)
-        mine = update(table).where(table.c.id == attempt.id)
-        # As it stands now, not as it was loaded: a hint must not be lost to a move made meanwhile.
-        still_open = table.c.status.in_(OPEN)
-        counted = {"webhooks": table.c.webhooks + 1}
-        told = counted | {"history": appended(table.c.history, line(now, "webhook"), always=False)}
-        due = literal(now + cooldown, table.c.next_read_at.type)
-        sooner = case((table.c.next_read_at <= due, table.c.next_read_at), else_=due)
+        statements = self._statements
+        told = {"of_id": attempt.id, "entry": line(now, "webhook")}
         with self._engine().begin() as connection:
-            reading = mine.where(still_open, free).values(webhook_read_at=now, next_read_at=now, **told)
-            if connection.execute(reading).rowcount == 1:
-                return True
-            waiting = mine.where(still_open).values(next_read_at=sooner, **counted)
-            if connection.execute(waiting).rowcount == 0:
-                connection.execute(mine.where(~still_open, table.c.webhooks == 0).values(told))
-        return False
+            # As the row stands now, not as it was loaded: a hint must not be lost to a move made meanwhile.
+            reading = {**told, "now": now, "free": now - cooldown}
+            found = self._changed(connection, statements.note_webhook_and_read, reading)
+            if found is not None:
+                return found
+            waiting = {"of_id": attempt.id, "due": now + cooldown}
+            if connection.execute(statements.note_webhook, waiting).rowcount == 0:
+                connection.execute(statements.note_first_webhook, told)
+        return None
 
     def move(
         self,
@@ -237,39 +211,31 @@ class Attempts:
         reason: str | None = None,
         beside_paid: bool = False,
         **values: Any,
-    ) -> list[str] | None:
+    ) -> list[HeldEvent] | None:
         """Move an attempt and store its event, in one transaction.
 
         :param beside_paid: a person decided that this attempt is paid although another one of the order is.
-        :returns: the ids of the stored events; None when the attempt, or its order, moved meanwhile.
+        :returns: the stored events, held by the caller, who delivers them; None when the attempt, or its order, moved
+            meanwhile.
         """
-        table = self._models.checkouts
-        statement = update(table).where(
-            table.c.id == attempt.id, table.c.status == attempt.status, table.c.revision == attempt.revision
-        )
         values |= {"status": to.value, "reason": reason, "moved_at": now, "revision": attempt.revision + 1}
-        values["history"] = appended(table.c.history, entry, always=True)
-        if to in OPEN:
-            values["next_read_at"] = self._next_read(attempt, values["next_read_at"])
+        pays = to is Status.PAID
         try:
             with self._engine().begin() as connection:
-                settled = self._lock_order(connection, attempt.order_id)
-                pays = to is Status.PAID and not settled
-                if to is Status.PAID and settled and not beside_paid:
-                    return None
+                if beside_paid or to in (Status.ABANDONED, Status.REJECTED):
+                    pays = not self._lock_order(connection, attempt.order_id) and pays
                 if pays:
                     # Unique: the database itself refuses to take a second payment for the order's.
                     values["paid_order_id"] = attempt.order_id
-                if connection.execute(statement.values(values)).rowcount != 1:
+                statement = self._statements.move(values, decided=to not in OPEN)
+                moved = self._changed(connection, statement, _loaded(attempt) | _news(entry, values))
+                if moved is None:
                     return None
                 if not self._is_news(connection, attempt, to, pays):
                     return []
-                return [
-                    self._add_event(
-                        connection, to, attempt.order_id, attempt.checkout_id, attempt.revision + 1, now, reason
-                    )
-                ]
+                return [self._store_event(connection, to, moved, now, reason)]
         except IntegrityError as error:
+            table = self._models.checkouts
             unmoved = (table.c.id == attempt.id) & (table.c.revision == attempt.revision)
             if self._exists(table.c.paid_order_id == attempt.order_id) or not self._exists(unmoved):
                 return None
@@ -290,67 +256,46 @@ class Attempts:
         current = table.c.current_order_id == order_id
         return current if than is None else current & (table.c.id != than.id)
 
-    def _next_read(self, attempt: CheckoutMixin, planned: datetime | None) -> ColumnElement[Any]:
-        """The planned time, or the earlier one that a webhook asked for since `attempt` was loaded.
-
-        What was read meanwhile may be older than the news that the webhook hinted at.
-        """
-        table = self._models.checkouts
-        hinted = table.c.webhooks != attempt.webhooks
-        if planned is not None:
-            hinted &= table.c.next_read_at < planned
-        return case((hinted, table.c.next_read_at), else_=literal(planned, table.c.next_read_at.type))
-
     def _is_news(self, connection: Connection, attempt: CheckoutMixin, to: Status, pays: bool) -> bool:
         """Whether a signal tells of this move: an accepted duplicate, or one lapsed attempt of several, is none."""
         if to is Status.PAID:
             return pays
         if to in (Status.ABANDONED, Status.REJECTED):
             # The last hope of the order is gone with this attempt, or it is not.
-            table = self._models.checkouts
-            hopeful = exists().where(table.c.order_id == attempt.order_id, table.c.status.in_(_HOPEFUL))
-            return not connection.execute(select(hopeful)).scalar_one()
+            return not connection.execute(self._statements.has_hope, {"of_order_id": attempt.order_id}).scalar_one()
         return True
 
-    def _lock_order(self, connection: Connection, order_id: str) -> bool:
-        """One writer per order; tells whether an attempt of it is paid.
+    def _changed(self, connection: Connection, statement: Any, parameters: dict[str, Any]) -> CheckoutMixin | None:
+        """The attempt whose row this statement changed, if it did."""
+        row = connection.execute(statement, parameters).mappings().one_or_none()
+        return None if row is None else self._models.checkout_of_row(row)
 
-        SQLite knows no such lock: it has one writer anyway, and the unique column decides.
+    def _lock_order(self, connection: Connection, order_id: str) -> bool:
+        """One at a time decides that an order has no hope left; tells whether an attempt of it is paid.
+
+        SQLite knows no such lock: it has one writer anyway. A payment needs none: the unique column decides.
         """
-        table = self._models.checkouts
-        attempts = select(table.c.paid_order_id).where(table.c.order_id == order_id).order_by(table.c.id)
-        return any(connection.execute(attempts.with_for_update()).scalars())
+        return any(connection.execute(self._statements.lock_order, {"of_order_id": order_id}).scalars())
 
     def _has_paid(self, connection: Connection, order_id: str) -> bool:
-        table = self._models.checkouts
-        return bool(connection.execute(select(exists().where(table.c.paid_order_id == order_id))).scalar_one())
+        return bool(connection.execute(self._statements.has_paid, {"of_paid_order_id": order_id}).scalar_one())
 
-    def _add_event(
-        self,
-        connection: Connection,
-        status: Status,
-        order_id: str,
-        checkout_id: str,
-        revision: int,
-        now: datetime,
-        reason: str | None,
-    ) -> str:
-        event_id = str(uuid.uuid4())
-        name = SIGNAL_OF[status]
-        row = {
-            "event_id": event_id,
-            "once": f"{name}:order:{order_id}" if status is Status.PAID else f"{name}:{revision}:{checkout_id}",
-            "name": name,
-            "checkout_id": checkout_id,
-            "order_id": order_id,
-            "reason": reason,
-            "occurred_at": now,
-            "attempts": 0,
-            "next_attempt_at": now,
-            "receivers_done": "[]",
-        }
-        connection.execute(self._models.events.insert(), row)
-        return event_id
+    def _store_event(
+        self, connection: Connection, status: Status, checkout: CheckoutMixin, now: datetime, reason: str | None
+    ) -> HeldEvent:
+        event = new_event(status, checkout, now, reason, told=not self._has_listeners(SIGNAL_OF[status]))
+        connection.execute(self._insert_event, event)
+        return HeldEvent.of_row(event, checkout)
+
+
+def _loaded(attempt: CheckoutMixin) -> dict[str, Any]:
+    """What a statement may ask of a row: that it still is as it was loaded."""
+    names = ("id", "status", "revision", "webhooks", "next_read_at", "last_read_at")
+    return {f"of_{name}": getattr(attempt, name) for name in names}
+
+
+def _news(entry: str | None, values: dict[str, Any]) -> dict[str, Any]:
+    return {"entry": entry} | {f"new_{name}": value for name, value in values.items()}
 
 
 def _without_row(error: IntegrityError) -> IntegrityError:

@@ -83,11 +83,12 @@ class Checkouts:
         if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
             raise TransportFailed("POST /v1/checkout", "the answer's id is none that can be stored")
         require_allowed(link.url, self._allowed_origins)
-        event_id = self._attempts.store(order_id, link.id, link.url, total, self._clock(), current)
-        if event_id is None:
+        event = self._attempts.store(order_id, link.id, link.url, total, self._clock(), current)
+        if event is None:
             return None
-        self._outbox.deliver([event_id])
-        return self._attempts.find(link.id)
+        self._outbox.deliver([event])
+        # A receiver may have written to the row.
+        return event.checkout if event.delivered else self._attempts.find(link.id)
 
 
 def _refuse_settled(order_id: str, attempts: Sequence[CheckoutMixin]) -> None:

@@ -21,7 +21,7 @@ def line(at: datetime, what: str, **facts: object) -> str:
     return json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
-def appended(column: Column[str], entry: str, *, always: bool) -> ColumnElement[str]:
+def appended(column: Column[str], entry: str | ColumnElement[str], *, always: bool) -> ColumnElement[str]:
     """The SQL for the column with this entry at its end; concurrent writers each keep theirs."""
     longer = column + entry
     return longer if always else case((func.length(column) < _MAX_CHARACTERS, longer), else_=column)

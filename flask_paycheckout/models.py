@@ -10,12 +10,13 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import BigInteger, DateTime, Index, Integer, String, Table, Text, event
-from sqlalchemy.orm import Mapped, declared_attr, mapped_column
-from sqlalchemy.orm.attributes import set_committed_value
+from sqlalchemy import BigInteger, DateTime, Index, Integer, RowMapping, String, Table, Text, event
+from sqlalchemy.orm import Mapped, class_mapper, declared_attr, make_transient_to_detached, mapped_column
+from sqlalchemy.orm.attributes import instance_state, manager_of_class, set_committed_value
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.totals import Pay, Receive, Total
@@ -179,6 +180,27 @@ class Models:
     @property
     def checkouts(self) -> Table:
         return self.Checkout.__table__  # type: ignore[attr-defined,no-any-return]  # put there by the mapping
+
+    def checkout_of_row(self, row: RowMapping) -> CheckoutMixin:
+        """The checkout that a plain statement found; belongs to no session, as if loaded and let go.
+
+        Much cheaper than loading it through a session.
+
+        :param row: every column of the table by its name.
+        """
+        loaded = {attribute: row[column] for column, attribute in self._attributes}
+        manager = manager_of_class(self.Checkout)
+        checkout: CheckoutMixin = manager.new_instance()
+        vars(checkout).update(loaded)
+        make_transient_to_detached(checkout)
+        manager.dispatch.load(instance_state(checkout), None)
+        return checkout
+
+    @cached_property
+    def _attributes(self) -> list[tuple[str, str]]:
+        """Each column of the checkout table with its attribute's name."""
+        mapper = class_mapper(self.Checkout)
+        return [(column.name, mapper.get_property_by_column(column).key) for column in self.checkouts.c]
 
     @property
     def events(self) -> Table:

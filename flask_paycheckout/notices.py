@@ -51,16 +51,17 @@ class Notices:
         attempt = self._attempts.find(checkout_id)
         if attempt is None or (attempt.status not in OPEN and attempt.webhooks):
             return
-        if not self._attempts.note_webhook(attempt, self._clock(), self._cooldown):
+        reading = self._attempts.note_webhook(attempt, self._clock(), self._cooldown)
+        if reading is None:
             return
         try:
-            (self._defer or self._read)(checkout_id)
+            if self._defer is not None:
+                self._defer(checkout_id)
+            else:
+                self._settlement.settle_attempt(reading, via="webhook")
         except Exception:
             # The read is stored as due: reconcile does it, whatever went wrong here.
             _log.warning("webhook for checkout %s: not read now, reconcile will", checkout_id, exc_info=True)
-
-    def _read(self, checkout_id: str) -> None:
-        self._settlement.settle(checkout_id, via="webhook")
 
 
 def _plausible(checkout_id: str) -> bool:

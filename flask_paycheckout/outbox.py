@@ -12,22 +12,23 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
-from sqlalchemy import Engine, select, tuple_, update
-from sqlalchemy.orm import Session, scoped_session
+from sqlalchemy import Connection, Engine, Table, bindparam, or_, select, tuple_, update
+from sqlalchemy.orm import scoped_session
 
+from flask_paycheckout.checkout_statements import CheckoutStatements
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.events import HELD_COLUMNS, LEASE, HeldEvent
 from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.signals import BY_NAME
 
 __all__ = ["Delivery", "Outbox"]
 
-_LEASE = timedelta(minutes=5)
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)
 _MAX_ERROR = 500
@@ -48,18 +49,6 @@ class Delivery:
         return Delivery(self.delivered + other.delivered, self.failed + other.failed)
 
 
-class _Claimed(NamedTuple):
-    """What a deliverer knows of the event that it holds; columns of the event table."""
-
-    event_id: str
-    name: str
-    checkout_id: str
-    order_id: str
-    reason: str | None
-    attempts: int
-    receivers_done: str
-
-
 class _LeaseLost(Exception):
     """This event is no longer as this deliverer knew it, or no longer its own; what it did is rolled back."""
 
@@ -77,18 +66,12 @@ class Outbox:
         self._clock = clock
         self._scope = scope
         self._sender = sender
+        self._statements = _EventStatements(models.events)
+        self._find_checkout = CheckoutStatements(models.checkouts).find
 
-    def deliver(self, event_ids: Iterable[str]) -> Delivery:
+    def deliver(self, events: Iterable[HeldEvent]) -> Delivery:
         """Tell the receivers of these events now. A failure is logged and left to `deliver_due`."""
-        total = Delivery()
-        for event_id in event_ids:
-            try:
-                total += self._deliver(event_id)
-            except Exception:
-                # The change is committed: whoever caused it must not be told that it failed.
-                _log.exception("event %s could not be delivered now; reconcile will try again", event_id)
-                total += Delivery(failed=1)
-        return total
+        return self._each((event.event_id, event) for event in events)
 
     def deliver_due(self, batch: int = 1000) -> Delivery:
         """Tell the receivers of every event that is due, each event once in this call, oldest first.
@@ -110,15 +93,26 @@ class Outbox:
                 rows = connection.execute(due.order_by(table.c.next_attempt_at, table.c.id).limit(batch)).all()
             if not rows:
                 return total
-            total += self.deliver(row.event_id for row in rows)
+            total += self._each((row.event_id, None) for row in rows)
             last = (rows[-1].next_attempt_at, rows[-1].id)
 
-    def _deliver(self, event_id: str) -> Delivery:
-        token = str(uuid.uuid4())
-        claimed = self._claim(event_id, token)
-        if claimed is None:
-            return Delivery()
-        event, checkout = claimed
+    def _each(self, events: Iterable[tuple[str, HeldEvent | None]]) -> Delivery:
+        """Deliver events by their ids, claiming those that are not held yet."""
+        total = Delivery()
+        for event_id, held in events:
+            try:
+                event = held or self._claim(event_id)
+                if event is not None:
+                    total += self._deliver(event)
+            except Exception:
+                # The change is committed: whoever caused it must not be told that it failed.
+                _log.exception("event %s could not be delivered now; reconcile will try again", event_id)
+                total += Delivery(failed=1)
+        return total
+
+    def _deliver(self, event: HeldEvent) -> Delivery:
+        if event.delivered:
+            return Delivery(delivered=1)
         failure: Exception | None = None
         done = _names(event.receivers_done)
         waiting = [(name, receiver) for name, receiver in self._receivers(event.name) if name not in done]
@@ -126,8 +120,8 @@ class Outbox:
             last = failure is None and number == len(waiting)
             try:
                 # Each receiver gets one of its own: the first may have changed what it was given.
-                mine = checkout if number == 1 else self._checkout(event)
-                self._run(event, mine, receiver, [*done, name], token, last)
+                checkout = event.checkout if number == 1 else self._checkout(event)
+                self._run(event, checkout, receiver, [*done, name], last)
                 done.append(name)
             except _LeaseLost:
                 return Delivery()
@@ -137,51 +131,36 @@ class Outbox:
                 # A commit whose answer was lost may be a fact: who is marked as done is asked, not assumed.
                 done = self._done(event)
         if failure is not None:
-            self._postpone(event, token, failure)
+            self._postpone(event, failure)
         elif not waiting:
-            self._mark(event, token)
+            self._mark(event)
         return Delivery(failed=1) if failure else Delivery(delivered=1)
 
-    def _claim(self, event_id: str, token: str) -> tuple[_Claimed, CheckoutMixin] | None:
-        """The event, and its checkout that belongs to no session, when this call may deliver it."""
-        table = self._models.events
-        now = self._clock()
-        free = (table.c.lease_until.is_(None)) | (table.c.lease_until <= now)
-        claim = (
-            update(table)
-            .where(table.c.event_id == event_id, table.c.delivered_at.is_(None), table.c.next_attempt_at <= now, free)
-            .values(lease_token=token, lease_until=now + _LEASE, attempts=table.c.attempts + 1)
-            .returning(*(table.c[name] for name in _Claimed._fields))
-        )
-        with self._detached() as session:
-            row = session.execute(claim).one_or_none()
-            found = None if row is None else (_Claimed(*row), session.scalars(self._checkout_of(row)).one())
-            session.commit()
-        return found
+    def _claim(self, event_id: str) -> HeldEvent | None:
+        """The event, when this call may deliver it."""
+        now, token = self._clock(), str(uuid.uuid4())
+        claim = {"of_event_id": event_id, "now": now, "new_lease_token": token, "new_lease_until": now + LEASE}
+        with self._engine().begin() as connection:
+            row = connection.execute(self._statements.claim, claim).mappings().one_or_none()
+            if row is None:
+                return None
+            return HeldEvent.of_row(row, self._load_checkout(connection, row["checkout_id"]))
 
-    def _checkout(self, event: _Claimed) -> CheckoutMixin:
+    def _checkout(self, event: HeldEvent) -> CheckoutMixin:
         """The event's checkout as it is now; belongs to no session."""
-        with self._detached() as session:
-            found: CheckoutMixin = session.scalars(self._checkout_of(event)).one()
-        return found
+        with self._engine().connect() as connection:
+            return self._load_checkout(connection, event.checkout_id)
 
-    def _done(self, event: _Claimed) -> list[str]:
+    def _load_checkout(self, connection: Connection, checkout_id: str) -> CheckoutMixin:
+        found = connection.execute(self._find_checkout, {"of_checkout_id": checkout_id})
+        return self._models.checkout_of_row(found.mappings().one())
+
+    def _done(self, event: HeldEvent) -> list[str]:
         """The receivers that are marked as having run, as it is now."""
         table = self._models.events
         with self._engine().connect() as connection:
             marks = connection.execute(select(table.c.receivers_done).where(table.c.event_id == event.event_id))
             return _names(marks.scalar_one())
-
-    def _checkout_of(self, event: Any) -> Any:
-        model = self._models.Checkout
-        return select(model).where(model.checkout_id == event.checkout_id)
-
-    @contextmanager
-    def _detached(self) -> Iterator[Session]:
-        """A session on the extension's own connection; what it loaded outlives it."""
-        with Session(self._engine(), expire_on_commit=False) as session:
-            yield session
-            session.expunge_all()
 
     def _receivers(self, signal_name: str) -> Iterator[tuple[str, Callable[..., object]]]:
         """The signal's receivers with a name each that is the same in every process of the shop."""
@@ -200,11 +179,10 @@ class Outbox:
 
     def _run(
         self,
-        event: _Claimed,
+        event: HeldEvent,
         checkout: CheckoutMixin,
         receiver: Callable[..., object],
         done: list[str],
-        token: str,
         last: bool,
     ) -> None:
         with self._scope() as session:
@@ -214,58 +192,74 @@ class Outbox:
                 extra = {} if event.reason is None else {"reason": event.reason}
                 receiver(self._sender, order_id=event.order_id, checkout=checkout, event_id=event.event_id, **extra)
                 session.flush()
-                if _changed(session.execute(self._done_statement(event, token, done[:-1], done, last))) != 1:
+                # The connection that the session writes this table with, and so the receiver's own transaction.
+                connection = session.connection(bind_arguments={"clause": self._models.events})
+                if not self._mark_done(connection, event, done[:-1], done, last):
                     raise _LeaseLost
                 session.commit()
             except BaseException:
                 session.rollback()
                 raise
 
-    def _mark(self, event: _Claimed, token: str) -> None:
+    def _mark(self, event: HeldEvent) -> None:
         done = _names(event.receivers_done)
         with self._engine().begin() as connection:
-            connection.execute(self._done_statement(event, token, done, done, last=True))
+            self._mark_done(connection, event, done, done, last=True)
 
-    def _done_statement(self, event: _Claimed, token: str, before: list[str], done: list[str], last: bool) -> Any:
-        """Marks who is done; refused where the marks are others than `before`, as after one whose commit came late."""
-        values: dict[str, object] = {"receivers_done": json.dumps(done)}
+    def _mark_done(
+        self, connection: Connection, event: HeldEvent, before: list[str], done: list[str], last: bool
+    ) -> bool:
+        """Mark who is done; False where the marks are others than `before`, as after one whose commit came late."""
+        mark = _held(event) | {"of_receivers_done": json.dumps(before), "new_receivers_done": json.dumps(done)}
         if last:
-            values |= {
-                "delivered_at": self._clock(),
-                "next_attempt_at": None,
-                "lease_token": None,
-                "lease_until": None,
-            }
-        unchanged = self._models.events.c.receivers_done == json.dumps(before)
-        return self._held(event, token).where(unchanged).values(values)
+            delivered = connection.execute(self._statements.deliver, mark | {"new_delivered_at": self._clock()})
+            return delivered.rowcount == 1
+        return connection.execute(self._statements.mark, mark).rowcount == 1
 
-    def _postpone(self, event: _Claimed, token: str, failure: Exception) -> None:
+    def _postpone(self, event: HeldEvent, failure: Exception) -> None:
         """Release the lease and try again later: at the next reconcile first, then ever more rarely."""
         pause = timedelta(0) if event.attempts == 1 else _pause(event.attempts)
-        values = {
-            "next_attempt_at": self._clock() + pause,
-            "lease_token": None,
-            "lease_until": None,
-            "last_error": f"{type(failure).__name__}: {failure}"[:_MAX_ERROR],
+        later = {
+            "new_next_attempt_at": self._clock() + pause,
+            "new_last_error": f"{type(failure).__name__}: {failure}"[:_MAX_ERROR],
         }
         with self._engine().begin() as connection:
-            connection.execute(self._held(event, token).values(values))
+            connection.execute(self._statements.postpone, _held(event) | later)
 
-    def _held(self, event: _Claimed, token: str) -> Any:
-        table = self._models.events
-        return update(table).where(
-            table.c.event_id == event.event_id, table.c.lease_token == token, table.c.delivered_at.is_(None)
+
+class _EventStatements:
+    """The statements on the event table, each built once: `new_…` is a column's new value, `of_…` its present one."""
+
+    def __init__(self, table: Table) -> None:
+        def new(*columns: str, **fixed: Any) -> dict[str, Any]:
+            return {name: bindparam(f"new_{name}", type_=table.c[name].type) for name in columns} | fixed
+
+        def has(column: str) -> Any:
+            return table.c[column] == bindparam(f"of_{column}", type_=table.c[column].type)
+
+        now = bindparam("now", type_=table.c.lease_until.type)
+        free = or_(table.c.lease_until.is_(None), table.c.lease_until <= now)
+        waiting = update(table).where(has("event_id"), table.c.delivered_at.is_(None))
+        held = waiting.where(has("lease_token"))
+        unmarked = held.where(has("receivers_done"))
+        released = {"lease_token": None, "lease_until": None}
+        self.claim = (
+            waiting.where(table.c.next_attempt_at <= now, free)
+            .values(new("lease_token", "lease_until", attempts=table.c.attempts + 1))
+            .returning(*(table.c[name] for name in HELD_COLUMNS))
         )
+        self.mark = unmarked.values(new("receivers_done"))
+        self.deliver = unmarked.values(new("receivers_done", "delivered_at", next_attempt_at=None, **released))
+        self.postpone = held.values(new("next_attempt_at", "last_error", **released))
+
+
+def _held(event: HeldEvent) -> dict[str, Any]:
+    return {"of_event_id": event.event_id, "of_lease_token": event.lease_token}
 
 
 def _names(receivers_done: str) -> list[str]:
     found: list[str] = json.loads(receivers_done)
     return found
-
-
-def _changed(result: Any) -> int:
-    """Rows that an UPDATE changed; a session's `execute` is typed as if it only ever selected."""
-    return int(result.rowcount)
 
 
 def _pause(attempts: int) -> timedelta:

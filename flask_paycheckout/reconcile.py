@@ -148,7 +148,7 @@ class Reconciler:
         except Exception:
             _log.exception("checkout %s could not be settled", attempt.checkout_id)
             return ReconcileReport(checked=1, failed=1), Settled()
-        delivery = _delivered(self._outbox.deliver(settled.event_ids))
+        delivery = _delivered(self._outbox.deliver(settled.events))
         return ReconcileReport(checked=1, changed=int(settled.moved)) + delivery, settled
 
 

@@ -28,6 +28,7 @@ from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.schedule import Schedule
 from flask_paycheckout.settlement import Settlement
+from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.standing import Standing, Standings
 from flask_paycheckout.tokens import Tokens
 from flask_paycheckout.totals import Pay, Receive, Total
@@ -149,7 +150,8 @@ def build_runtime(
 
     client = _client(settings, transport)
     # A read that takes all of its time, and as long again for what is done with its answer.
-    attempts = Attempts(engine, models, claim=max(_CLAIM, timedelta(seconds=2 * settings.timeout)))
+    claim = max(_CLAIM, timedelta(seconds=2 * settings.timeout))
+    attempts = Attempts(engine, models, claim, lambda name: BY_NAME[name].has_receivers_for(app))
     outbox = Outbox(engine, models, clock, scope, app)
     settlement = Settlement(
         attempts,

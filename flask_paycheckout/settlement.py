@@ -16,6 +16,7 @@ from flask_paycheckout.attempts import Attempts
 from flask_paycheckout.client import Deposit, NotFound, PaymentsClient, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import TransitionRefused, UnknownCheckout
+from flask_paycheckout.events import HeldEvent
 from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.outbox import Outbox
@@ -44,8 +45,8 @@ class Settled:
 
     #: The checkout changed its state.
     moved: bool = False
-    #: The events that the moves stored.
-    event_ids: tuple[str, ...] = ()
+    #: The events that the moves stored, held by whoever called.
+    events: tuple[HeldEvent, ...] = ()
     #: The next read is due at once.
     read_again: bool = False
 
@@ -95,9 +96,16 @@ class Settlement:
         attempt = self._require(checkout_id)
         if attempt.status not in OPEN:
             return attempt
-        settled = self.apply(attempt, lambda: self.read(checkout_id), via)
-        self._outbox.deliver(settled.event_ids)
+        self.settle_attempt(attempt, via)
         return self._require(checkout_id)
+
+    def settle_attempt(self, attempt: CheckoutMixin, via: str) -> None:
+        """The same for an open attempt that was just loaded.
+
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing moved.
+        """
+        settled = self.apply(attempt, lambda: self.read(attempt.checkout_id), via)
+        self._outbox.deliver(settled.events)
 
     def read(self, checkout_id: str) -> Deposit | None:
         """The deposit as the service tells it now; None when the service itself says that there is none.
@@ -143,11 +151,11 @@ class Settlement:
                 raise TransitionRefused(checkout_id, attempt.status, evidence)
             now = self._clock()
             entry = line(now, "resolved", to=target, by=by, why=why, rule=evidence)
-            event_ids = self._attempts.move(
+            events = self._attempts.move(
                 attempt, target, now, entry, reason=attempt.reason, beside_paid=True, next_read_at=None
             )
-            if event_ids is not None:
-                self._outbox.deliver(event_ids)
+            if events is not None:
+                self._outbox.deliver(events)
                 return self._require(checkout_id)
         raise TransitionRefused(checkout_id, attempt.status, evidence)
 
@@ -170,7 +178,7 @@ class Settlement:
     # The decision
 
     def _weigh(self, attempt: CheckoutMixin, deposit: Deposit | None, via: str) -> Settled:
-        event_ids: list[str] = []
+        events: list[HeldEvent] = []
         moved = refused = False
         for _ in range(_MAX_ROUNDS):
             now = self._clock()
@@ -180,12 +188,12 @@ class Settlement:
             if target is None:
                 due = self._due_after(attempt, seen, now)
                 if moved or self._note_read(attempt, deposit, via, now, seen, due):
-                    return Settled(moved, tuple(event_ids), due is not None and due <= now)
+                    return Settled(moved, tuple(events), due is not None and due <= now)
             else:
                 stored = self._move(attempt, target, ruling, deposit, via, now, seen)
                 refused = stored is None
                 if stored is not None:
-                    event_ids += stored
+                    events += stored
                     moved = True
                     if target not in OPEN:
                         break
@@ -193,7 +201,7 @@ class Settlement:
             attempt = self._require(attempt.checkout_id)
             if attempt.status not in OPEN:
                 break
-        return Settled(moved, tuple(event_ids))
+        return Settled(moved, tuple(events))
 
     def _rule(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime, refused: bool) -> _Ruling:
         """What this read of this attempt amounts to.
@@ -279,7 +287,7 @@ class Settlement:
         via: str,
         now: datetime,
         seen: dict[str, Any],
-    ) -> list[str] | None:
+    ) -> list[HeldEvent] | None:
         compared = [
             f"{fact.field}: asked {fact.asked}, found {fact.seen}{'' if fact.agrees else ' (differs)'}"
             for fact in ruling.compared

@@ -54,9 +54,10 @@ class Standings:
 
     def _read(self, attempt: CheckoutMixin, now: datetime) -> bool:
         try:
-            if not self._attempts.claim_page_read(attempt, now):
+            reading = self._attempts.claim_page_read(attempt, now)
+            if reading is None:
                 return False
-            self._settlement.settle(attempt.checkout_id, via="status page")
+            self._settlement.settle_attempt(reading, via="status page")
         except Exception:
             _log.warning("checkout %s could not be read for its page", attempt.checkout_id, exc_info=True)
         return True

@@ -13,6 +13,7 @@ from sqlalchemy.orm import mapped_column
 
 from flask_paycheckout import CheckoutMixin, EventMixin, Pay
 from flask_paycheckout.client import ServiceFault
+from flask_paycheckout.events import HeldEvent
 from flask_paycheckout.states import Status
 from tests.conftest import OpenShop
 from tests.refusals import refuses
@@ -21,7 +22,7 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.on_each_database
 
 
-def pays(shop: Shop, attempt: Any) -> list[str] | None:
+def pays(shop: Shop, attempt: Any) -> list[HeldEvent] | None:
     return shop.runtime.attempts.move(attempt, Status.PAID, shop.clock.now, "{}\n", next_read_at=None)
 
 
@@ -172,7 +173,8 @@ def test_webhooks_are_counted_and_the_cool_down_bounds_their_reads(shop: Shop) -
     cooldown = timedelta(seconds=5)
 
     def hints() -> bool:
-        return shop.runtime.attempts.note_webhook(shop.attempt(checkout_id), shop.clock.now, cooldown)
+        attempt = shop.attempt(checkout_id)
+        return shop.runtime.attempts.note_webhook(attempt, shop.clock.now, cooldown) is not None
 
     assert [hints(), hints(), hints()] == [True, False, False]
     shop.clock.advance(seconds=5)

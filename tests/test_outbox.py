@@ -281,14 +281,27 @@ def test_a_receiver_has_a_session_of_its_own(noting_shop: Shop) -> None:
     assert notes(noting_shop) == ["receiver"]
 
 
-def test_an_outbox_that_cannot_be_reached_fails_no_settlement(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    """The payment is stored; telling of it is reconcile's when the database refuses the claim."""
+def test_an_outbox_that_cannot_be_reached_fails_no_settlement(
+    shop: Shop, recorder: Recorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The payment is stored; telling of it is reconcile's, once nobody holds the event any more."""
     checkout_id = shop.starts()
     shop.service.says(checkout_id, "completed")
+    with receivers(shop, recorder.receiver("a")):
+        with refuses(shop, "UPDATE", shop.runtime.models.events.name):
+            assert shop.settles(checkout_id).status == "paid"
+            assert "could not be delivered now; reconcile will try again" in caplog.text
+        assert shop.reconciles().delivered == 0
+        shop.clock.advance(minutes=5)
+        assert shop.reconciles().delivered == 1
+    assert recorder.ran == ["a", "a"], "told twice with one event id, rather than never"
+
+
+def test_an_event_that_nobody_listens_to_is_stored_as_delivered(shop: Shop) -> None:
     with refuses(shop, "UPDATE", shop.runtime.models.events.name):
-        assert shop.settles(checkout_id).status == "paid"
-        assert "could not be delivered now; reconcile will try again" in caplog.text
-    assert shop.reconciles().delivered == 1
+        shop.has_paid()
+    assert paid_event(shop).delivered_at == shop.clock.now
+    assert shop.reconciles().delivered == 0
 
 
 @pytest.mark.parametrize("batch", [1, 2, 5, 1000])

@@ -32,18 +32,9 @@ MUTANTS = (
         (
             Edit(
                 "attempts.py",
-                """                return [
-                    self._add_event(
-                        connection, to, attempt.order_id, attempt.checkout_id, attempt.revision + 1, now, reason
-                    )
-                ]
-""",
+                "                return [self._store_event(connection, to, moved, now, reason)]\n",
                 """            with self._engine().begin() as connection:
-                return [
-                    self._add_event(
-                        connection, to, attempt.order_id, attempt.checkout_id, attempt.revision + 1, now, reason
-                    )
-                ]
+                return [self._store_event(connection, to, moved, now, reason)]
 """,
             ),
         ),
@@ -55,8 +46,8 @@ MUTANTS = (
         (
             Edit(
                 "outbox.py",
-                "        event, checkout = claimed\n",
-                "        event, checkout = claimed\n        self._mark(event, token)\n",
+                "        failure: Exception | None = None\n",
+                "        self._mark(event)\n        failure: Exception | None = None\n",
             ),
         ),
         "test_outbox.py",
@@ -131,7 +122,7 @@ MUTANTS = (
         (
             Edit(
                 "checkouts.py",
-                "        event_id = self._attempts.store(",
+                "        event = self._attempts.store(",
                 """        from threading import Thread
 
         late = Thread(target=self._attempts.store, args=(order_id, link.id, link.url, total, self._clock(), current))
@@ -145,7 +136,7 @@ MUTANTS = (
         return SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status="created")
 
     def _never(self, order_id, link, total, current):
-        event_id = self._attempts.store(""",
+        event = self._attempts.store(""",
             ),
         ),
         "test_checkouts.py",
@@ -156,8 +147,8 @@ MUTANTS = (
         (
             Edit(
                 "attempts.py",
-                "table.c.webhook_read_at <= now - cooldown)",
-                "table.c.webhook_read_at <= now)",
+                '"free": now - cooldown}',
+                '"free": now}',
             ),
         ),
         "views/test_webhook.py",

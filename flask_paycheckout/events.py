@@ -1,0 +1,75 @@
+"""Events as they are stored: in the transaction of the change that they tell of, and already held by who made it."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from flask_paycheckout.models import CheckoutMixin
+from flask_paycheckout.states import SIGNAL_OF, Status
+
+__all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "new_event"]
+
+LEASE = timedelta(minutes=5)
+"""How long an event is left to who holds it before somebody else may deliver it."""
+
+
+class HeldEvent(NamedTuple):
+    """What a deliverer knows of the event that it holds."""
+
+    event_id: str
+    name: str
+    checkout_id: str
+    order_id: str
+    reason: str | None
+    #: How often delivery was begun, this time included.
+    attempts: int
+    #: JSON list of the receivers that ran.
+    receivers_done: str
+    #: Whose it is: a mark without it is refused.
+    lease_token: str | None
+    #: As it was when the event came into this deliverer's hands; belongs to no session.
+    checkout: CheckoutMixin
+    #: Nobody listens: it was stored as delivered.
+    delivered: bool = False
+
+    @classmethod
+    def of_row(cls, row: Any, checkout: CheckoutMixin) -> HeldEvent:
+        """From the columns of the event table, as a mapping."""
+        known = {name: row[name] for name in HELD_COLUMNS}
+        return cls(**known, checkout=checkout, delivered=row.get("delivered_at") is not None)
+
+
+HELD_COLUMNS = tuple(name for name in HeldEvent._fields if name not in ("checkout", "delivered"))
+"""Those of the event table that a deliverer knows."""
+
+
+def new_event(
+    status: Status, checkout: CheckoutMixin, now: datetime, reason: str | None, *, told: bool
+) -> dict[str, Any]:
+    """The row of an event: this checkout came into this state.
+
+    It is held by who stores it, who delivers it next: nobody else has to be asked whether it is free. Should that
+    process die, the event is due when the lease ends.
+
+    :param checkout: as this move left it.
+    :param told: nobody listens to it, and so it needs no deliverer.
+    """
+    name = SIGNAL_OF[status]
+    once = f"order:{checkout.order_id}" if status is Status.PAID else f"{checkout.revision}:{checkout.checkout_id}"
+    return {
+        "event_id": str(uuid.uuid4()),
+        "once": f"{name}:{once}",
+        "name": name,
+        "checkout_id": checkout.checkout_id,
+        "order_id": checkout.order_id,
+        "reason": reason,
+        "occurred_at": now,
+        "attempts": 1,
+        "delivered_at": now if told else None,
+        "next_attempt_at": None if told else now + LEASE,
+        "lease_token": None if told else str(uuid.uuid4()),
+        "lease_until": None if told else now + LEASE,
+        "receivers_done": "[]",
+    }
