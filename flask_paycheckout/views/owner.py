@@ -5,15 +5,15 @@ Everything goes through the shop's own permission callback; without its word the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import cast
 
 from flask import Blueprint, Flask, abort, g, redirect, render_template, request, url_for
 from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.errors import ConfigurationError, TransitionRefused, UnknownCheckout
+from flask_paycheckout.errors import TransitionRefused, UnknownCheckout
 from flask_paycheckout.orders import find_order_id, page_of_orders
+from flask_paycheckout.permission import Permission, name_of, require_callable
 from flask_paycheckout.report import read_alarms
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.states import Status
@@ -24,19 +24,12 @@ from flask_paycheckout.views.headers import harden, require_same_site
 
 __all__ = ["make_owner_view"]
 
-Permission = Callable[[], str | None]
-
 _LONGEST_WORDS = 1000
 
 
 def make_owner_view(permission: Permission) -> Blueprint:
     """The blueprint `paycheckout_owner`, whose every page asks the permission first."""
-    if not callable(permission):
-        raise ConfigurationError(
-            "paycheckout.owner_view needs a function that says who may look."
-            " Write one that returns the name of the person who is logged in, or None, and pass it:"
-            " paycheckout.owner_view(owner)."
-        )
+    require_callable(permission, "paycheckout.owner_view")
     blueprint = Blueprint("paycheckout_owner", __name__, url_prefix="/paycheckout/owner")
     for rule, view, method in (
         ("", list_orders, "GET"),
@@ -102,14 +95,9 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
 
 def _admit(permission: Permission) -> None:
     """Refuse whom the shop does not name."""
-    who: object = permission()
-    if who is None or who is False or who == "":
+    who = name_of(permission)
+    if who is None:
         abort(403, "Only the shop's owner may look here. Log in to the shop first.")
-    if not isinstance(who, str):
-        raise ConfigurationError(
-            f"the permission given to paycheckout.owner_view returned {type(who).__name__}."
-            " Return the name of the person who looks, as a string: decisions are recorded with it. None refuses."
-        )
     g.paycheckout_owner = who
 
 

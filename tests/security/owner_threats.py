@@ -25,7 +25,7 @@ THREATS = (
             ),
             Removal(
                 "the refusal of who is nobody",
-                Edit("views/owner.py", 'who is None or who is False or who == ""', "who is None"),
+                Edit("views/owner.py", "    if who is None:\n", "    if False:\n"),
                 f"{_VIEW}::test_whom_the_shop_does_not_name_sees_nothing",
             ),
         ),

@@ -54,7 +54,7 @@ def decides(shop: Shop, token: str, headers: Mapping[str, str] = SAME_SITE, **fo
 
 @pytest.mark.parametrize("given", [None, "owner", True])
 def test_without_a_permission_there_is_no_view(shop: Shop, given: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"owner_view needs a function .* pass it: paycheckout\.owner_view"):
+    with pytest.raises(ConfigurationError, match=r"owner_view needs a function .* Write one"):
         shop.paycheckout.owner_view(given)
     assert shop.browser.get(ROOT).status_code == 404
 

@@ -1,0 +1,99 @@
+"""Flask-Admin beside us: checkouts and events for reading, for whom the shop names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask_admin import Admin  # type: ignore[import-untyped]
+from flask_babel import Babel  # type: ignore[import-untyped]
+from sqlalchemy import event
+
+from flask_paycheckout import ConfigurationError
+from flask_paycheckout.admin import payment_views
+from tests.scripted import Shop
+
+CHECKOUTS, EVENTS = "/admin/paycheckout_checkouts", "/admin/paycheckout_events"
+WRITES = ("/new/", "/edit/?id=1", "/delete/", "/action/", "/ajax/update/")
+
+
+def opens_admin(shop: Shop, permission: Any = lambda: "Ada") -> Shop:
+    # Flask-Admin uses Flask-Babel where that is installed, and then wants it set up.
+    Babel(shop.app)
+    Admin(shop.app, name="Shop").add_views(*payment_views(shop.db, permission))
+    return shop
+
+
+def test_checkouts_and_events_are_listed_newest_first_without_what_pays(shop: Shop) -> None:
+    opens_admin(shop).has_paid("o-1")
+    shop.has_held("o-2")
+    listed = shop.browser.get(f"{CHECKOUTS}/").text
+    assert listed.index("o-2") < listed.index("o-1")
+    assert "12.50 USD" in listed
+    assert "amount_mismatch" in listed
+    details = shop.browser.get(f"{CHECKOUTS}/details/?id=2").text
+    assert "completed" in details
+    events = shop.browser.get(f"{EVENTS}/").text
+    assert "payment_held" in events
+    assert "order_paid" in events
+    told = shop.browser.get(f"{EVENTS}/details/?id=1").text
+    assert "checkout_created" in told
+    for page in (listed, details, events, told):
+        assert "pay.example" not in page
+
+
+@pytest.mark.parametrize("view", [CHECKOUTS, EVENTS])
+def test_nothing_can_be_written(shop: Shop, view: str) -> None:
+    opens_admin(shop)
+    checkout_id = shop.has_paid()
+    for path in WRITES:
+        given = {"id": "1", "rowid": "1", "action": "delete", "list_form_pk": "1", "status": "held", "name": "x"}
+        shop.browser.post(view + path, data=given)
+    assert shop.attempt(checkout_id).status == "paid"
+    assert [event.name for event in shop.events()] == ["checkout_created", "order_paid"]
+    page = shop.browser.get(f"{view}/").text
+    for word in ("/new/", "/edit/", "/delete/"):
+        assert word not in page
+
+
+@pytest.mark.parametrize("nobody", [None, False, ""])
+def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, nobody: object) -> None:
+    opens_admin(shop, lambda: nobody).has_paid()
+    for path in (f"{CHECKOUTS}/", f"{CHECKOUTS}/details/?id=1", f"{EVENTS}/", f"{EVENTS}/details/?id=1"):
+        answer = shop.browser.get(path)
+        assert answer.status_code == 403
+        assert "o-1" not in answer.text
+    assert "Checkouts" not in shop.browser.get("/admin/").text
+
+
+def test_without_a_permission_there_are_no_views(shop: Shop) -> None:
+    with pytest.raises(ConfigurationError, match=r"flask_paycheckout\.admin needs a function"):
+        payment_views(shop.db, None)  # type: ignore[arg-type]
+
+
+def test_a_page_does_not_count_the_table(shop: Shop) -> None:
+    opens_admin(shop).has_paid()
+    said: list[str] = []
+    with shop.app.app_context():
+        engine = shop.db.engine
+    event.listen(engine, "before_cursor_execute", lambda *given: said.append(given[2]))
+    shop.browser.get(f"{CHECKOUTS}/")
+    assert said
+    assert not [statement for statement in said if "count(" in statement.lower() or "LIMIT" not in statement]
+
+
+def test_without_flask_admin_the_remedy_is_told(tmp_path: Path) -> None:
+    (tmp_path / "flask_admin.py").write_text("raise ImportError('none here')")
+    code = "import flask_paycheckout.admin"
+    root = Path(__file__).parent.parent
+    ran = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(root)!r}]; {code}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "ImportError: flask_paycheckout.admin needs Flask-Admin. Install it: pip install" in ran.stderr
