@@ -29,6 +29,14 @@ TICK = 1.0
 class QuietHandler(WSGIRequestHandler):
     """Serves without a line per request: the inspector shows them better."""
 
+    # Seconds that a caller may stay silent. Each keeps a thread until then.
+    timeout = 30.0
+
+    def log_error(self, format: str, *args: object) -> None:  # noqa: A002 - werkzeug's own name
+        # Browsers open connections ahead and never use them; that is no error of anybody's.
+        if not any(isinstance(said, TimeoutError) for said in args):
+            super().log_error(format, *args)
+
     def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002 - werkzeug's own name
         if type == "error":
             super().log(type, message, *args)

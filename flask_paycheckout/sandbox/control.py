@@ -221,7 +221,10 @@ def _answer(body: dict[str, Any] | list[dict[str, Any]], status: int = 200) -> R
 
 def refuse(refusal: Forbidden) -> Response:
     problem = {"field": refusal.field, "fault": refusal.fault, "remedy": refusal.remedy}
-    return _answer({"error": problem}, refusal.status)
+    answer = _answer({"error": problem}, refusal.status)
+    if refusal.asks_for is not None:
+        answer.headers["WWW-Authenticate"] = refusal.asks_for
+    return answer
 
 
 @control.errorhandler(FieldError)

@@ -17,6 +17,7 @@ from flask import request
 from flask_paycheckout.sandbox.world import world
 
 CONTROL_HEADER = "X-Sandbox-Control"
+_PROXIES = ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via")
 _OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
@@ -24,9 +25,11 @@ _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 class Forbidden(Exception):
     """The caller may not do this; holds what is wrong and what would help."""
 
-    def __init__(self, status: int, field: str, fault: str, remedy: str) -> None:
+    def __init__(self, status: int, field: str, fault: str, remedy: str, asks_for: str | None = None) -> None:
         super().__init__(f"{field} {fault}")
         self.status, self.field, self.fault, self.remedy = status, field, fault, remedy
+        #: What a browser is told to ask the person before it.
+        self.asks_for = asks_for
 
 
 def allowed_hosts(base_url: str, *more: str) -> frozenset[str]:
@@ -46,16 +49,24 @@ def check_host() -> None:
         )
 
 
+def is_local() -> bool:
+    """Whether the caller is on this machine, and no proxy or tunnel on it that passes on what others send."""
+    return _is_loopback(request.remote_addr or "") and not any(name in request.headers for name in _PROXIES)
+
+
 def may_pull_levers() -> bool:
-    """Whether the caller is on this machine, or other machines were allowed to pull levers too."""
-    return world().allow_remote_control or _is_loopback(request.remote_addr or "")
+    """Whether the caller is on this machine, or on another one that was allowed to, and knows the control token."""
+    return is_local() or (world().allow_remote_control and _knows_password())
 
 
 def check_loopback() -> None:
-    if may_pull_levers():
+    if world().allow_remote_control or is_local():
         return
     raise Forbidden(
-        403, "client address", "is not on this machine", "Call from this machine, or start with --allow-remote-control."
+        403,
+        "client address",
+        "is not on this machine, or hidden by a proxy",
+        "Call from this machine, or start with --allow-remote-control.",
     )
 
 
@@ -64,6 +75,19 @@ def check_control_token() -> None:
         raise Forbidden(
             401, CONTROL_HEADER, "is missing or wrong", "Send the control token that the sandbox printed at its start."
         )
+
+
+def check_password() -> None:
+    """From other machines the inspector, too, wants the control token: browsers ask for it as a password."""
+    if is_local() or _knows_password():
+        return
+    remedy = "Give the control token as the password, with any user name."
+    raise Forbidden(401, "password", "is missing or wrong", remedy, asks_for='Basic realm="Payments sandbox"')
+
+
+def _knows_password() -> bool:
+    given = request.authorization
+    return given is not None and world().is_control_token(given.password or "")
 
 
 def form_token(of: str = "inspector") -> str:

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import pytest
 from flask import Flask
 from werkzeug.serving import make_server
 
+from flask_paycheckout.sandbox.command import QuietHandler
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester, machine_seconds, signature
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 @contextmanager
 def served(app: Flask) -> Iterator[int]:
     """The app on a free port; gives the port."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=QuietHandler)
     thread = Thread(target=server.serve_forever)
     thread.start()
     try:
@@ -97,6 +99,20 @@ def started(*arguments: str) -> Iterator[dict[str, str]]:
         finally:
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize("said", [b"", b"POST /v1/checkout HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"])
+def test_a_caller_who_falls_silent_is_let_go(
+    sandbox: Flask, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], said: bytes
+) -> None:
+    """Before a word, or in the middle of a body: else each would keep a thread for ever."""
+    assert 0 < QuietHandler.timeout <= 60
+    monkeypatch.setattr(QuietHandler, "timeout", 0.2)
+    with served(sandbox) as port, socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        line.sendall(said)
+        answer = b"".join(iter(lambda: line.recv(4096), b""))
+    assert answer.startswith(b"HTTP/1.1 400 ") if said else answer == b""
+    assert capfd.readouterr().err == ""
 
 
 def test_the_process_serves_signed_calls_and_stops_cleanly() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.guard import check_form, check_loopback, form_token
+from flask_paycheckout.sandbox.guard import check_form, check_loopback, check_password, form_token
 from flask_paycheckout.sandbox.pages import page
 from flask_paycheckout.sandbox.records import iso
 from flask_paycheckout.sandbox.world import world
@@ -41,6 +41,7 @@ _MOST_NUMBER = 2**31 - 1
 @inspector.before_request
 def check_caller() -> None:
     check_loopback()
+    check_password()
     if request.method == "POST":
         check_form()
 

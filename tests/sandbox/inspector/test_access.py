@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from flask import Flask
 
+from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN
 from tests.sandbox.actors import CLIENT_SECRET, CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.inspector.developer import Developer
@@ -54,6 +55,31 @@ def test_passwords_and_tokens_are_masked_in_a_request(developer: Developer) -> N
 def test_other_machines_are_refused(sandbox: Flask, page: str) -> None:
     answer = sandbox.test_client().get(page, environ_overrides={"REMOTE_ADDR": "192.0.2.7"})
     assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "X-Real-IP", "Forwarded", "Via"])
+def test_what_a_tunnel_or_proxy_on_this_machine_passes_on_is_refused(sandbox: Flask, header: str) -> None:
+    """It comes from loopback, whoever sent it."""
+    said = {header: "127.0.0.1", "X-Sandbox-Control": CONTROL_TOKEN}
+    for path in (*PAGES, "/_sandbox/clock"):
+        assert sandbox.test_client().get(path, headers=said).status_code == 403
+
+
+@pytest.mark.parametrize("password", [None, "", "wrong", CONTROL_TOKEN])
+def test_other_machines_that_are_allowed_give_the_control_token(password: str | None) -> None:
+    allowed = create_sandbox(control_token=CONTROL_TOKEN, allow_remote_control=True)
+    checkout, http = Merchant(allowed).makes_checkout(), allowed.test_client()
+    may = password == CONTROL_TOKEN
+    for path in PAGES:
+        answer = http.get(
+            path,
+            auth=None if password is None else ("anybody", password),
+            environ_overrides={"REMOTE_ADDR": "192.0.2.7"},
+        )
+        assert answer.status_code == (200 if may else 401)
+        assert answer.headers.get("WWW-Authenticate") == (None if may else 'Basic realm="Payments sandbox"')
+    shown = http.get(f"/checkout/{checkout}", environ_overrides={"REMOTE_ADDR": "192.0.2.7"})
+    assert (shown.status_code, 'name="act"' in shown.text) == (200, False)
 
 
 @pytest.mark.parametrize("lever", LEVERS)
