@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from example_shop.serving import Demo
 from tests.optional_parts import chromium
 
 
+@contextmanager
+def opened(playwright: Playwright, path: Path) -> Iterator[Browser]:
+    """The Chromium of this path, which talks to nobody by itself."""
+    browser = playwright.chromium.launch(
+        executable_path=path,
+        args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"],
+    )
+    yield browser
+    browser.close()
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     path = chromium()
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path,
-            args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"],
-        )
+    with sync_playwright() as playwright, opened(playwright, path) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

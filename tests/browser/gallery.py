@@ -1,0 +1,212 @@
+"""Every page that there is, in each of its states: shop, status page, payment page, inspector, and what goes wrong.
+
+The worlds behind them are built once, by the actors of the other tests, and then only looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flask import Flask
+from playwright.sync_api import Page
+
+from example_shop.payments import paycheckout
+from example_shop.serving import Demo
+from tests.example_shop.conftest import Owner, Shopper
+from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.disbursements.payers import USDC, WALLET, Payer
+from tests.sandbox.payments.customers import makes
+
+#: What answers a GET and is no page for people.
+NO_PAGES = {"static", "favicon", "paycheckout.static", "paycheckout.order_status", "payout_desk.proof", "pictures.draw"}
+NO_PAGES_BELOW = ("/_sandbox/", "/v1/", "/v2/")
+#: The states that the order's own page shows in different ways, and those that its status page does.
+SHOWN_AT_SHOP = ("created", "paid", "held", "cancelled")
+SHOWN_STATUSES = ("unpaid", "created", "pending", "paid", "held", "rejected", "abandoned", "cancelled")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One page in one state. Its name is made of words with slashes, as a file's is."""
+
+    name: str
+    show: Callable[[Page], object]
+
+
+class Gallery:
+    """A running demo that has been through everything."""
+
+    def __init__(self, demo: Demo) -> None:
+        self.demo = demo
+        demo.app.register_blueprint(paycheckout.owner_view(lambda: "Ada Lovelace"))
+        self.shopper, self.owner = Shopper(demo.app), Owner(demo.app)
+        self.merchant, self.tester = Merchant(demo.sandbox), Tester(demo.sandbox, demo.control_token)
+        self.orders: dict[str, str] = {}
+        self.checkouts: dict[str, str] = {}
+        self._live()
+
+    def _live(self) -> None:
+        """Orders and payments in every state; first those for which time must pass."""
+        for state in ("abandoned", "pending"):
+            self._starts(state)
+        self.checkouts["expired"] = self.checkouts["abandoned"]
+        self.checkouts["late"] = self.checkouts["pending"]
+        self.tester.picks(self.checkouts["late"])
+        self.demo.advance(minutes=17)
+        self.demo.reconcile()
+
+        self.orders["unpaid"] = self.shopper.orders(first_snow=2, sea_breeze=1)
+        for state in ("created", "paid", "held", "rejected", "cancelled", "qr", "bank", "crypto", "closed"):
+            self._starts(state)
+        methods = {"qr": "us_qr", "bank": "us_bank_transfer", "crypto": "us_usdc_polygon", "closed": "us_qr"}
+        for state, method in methods.items():
+            self.tester.picks(self.checkouts[state], method)
+        self.merchant.forces_status(self.checkouts["closed"], "failed")
+        self.tester.pays(self.checkouts["paid"])
+        for state in ("held", "rejected"):
+            self.tester.pays(self.checkouts[state], 1)
+        self.owner.logs_in(self.demo.owner_password)
+        self.owner.decides(self.checkouts["rejected"], "reject", "Too little arrived.")
+        self.shopper.cancels(self.orders["cancelled"])
+        self.owner.sends("/owner/payouts/pay")
+        self._work()
+
+    def _starts(self, state: str) -> None:
+        self.orders[state] = self.shopper.orders(first_snow=2)
+        self.checkouts[state] = self.shopper.starts_to_pay(self.orders[state])
+
+    def _work(self) -> None:
+        """What the inspector has to show besides."""
+        payer = Payer(self.demo.sandbox)
+        self.fiat = payer.pays_one(reference="supplier-2031", note="Straw and string")
+        payer.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET}, token=USDC)
+        self.payment = makes(self.merchant, reason="A deprecated one.")
+        self.merchant.calls("POST", "/v1/checkout", b'{"inputCurrency": "USD"}', signed_by="0" * 64)
+        self.rejected_request = int(self.tester.requests()[0]["id"])
+        login = {"email": "merchant@example.com", "password": "sandbox-password"}
+        self.demo.sandbox.test_client().post("/v1/auth/login", data=json.dumps(login))
+        self.tester.orders_fault("POST /v1/checkout", "error", times=1, statusCode=503, message="Back in a minute.")
+        self.tester.orders_fault("webhook", "delay", seconds=30)
+
+    def scenes(self) -> list[Scene]:
+        """All of them, in an order that a visitor of the shop can go through with one browser."""
+        return [*self._payment_pages(), *self._inspector(), *self._shop(), *self._status_pages(), *self._desk()]
+
+    def _payment_pages(self) -> list[Scene]:
+        pages = {
+            "choose": "created",
+            "scan": "qr",
+            "transfer": "bank",
+            "chain": "crypto",
+            "completed": "paid",
+            "late": "late",
+            "expired": "expired",
+            "closed": "closed",
+        }
+        scenes = [
+            self._sandbox(f"hosted/{name}", f"/checkout/{self.checkouts[which]}") for name, which in pages.items()
+        ]
+        return [*scenes, self._sandbox("hosted/missing", "/checkout/nothing")]
+
+    def _inspector(self) -> list[Scene]:
+        names = ("requests", "mails", "webhooks", "levers", "reset", "unknowns")
+        rejected = f"requests/{self.rejected_request}"
+        details = {
+            "checkout": f"checkouts/{self.checkouts['paid']}",
+            "disbursement": f"disbursements/{self.fiat}",
+            "payment": f"payments/{self.payment}",
+            "request": "requests/1",
+            "rejected": rejected,
+            "filtered-wrongly": "requests?status=often",
+            "missing": "checkouts/nothing",
+        }
+        paths = {name: name for name in names} | details
+        scenes = [self._sandbox(f"inspector/{name}", f"/inspector/{path}") for name, path in paths.items()]
+        return [
+            self._sandbox("inspector/overview", "/"),
+            *scenes,
+            Scene("inspector/refused-fault", self._order_a_wrong_fault),
+            self._sandbox("inspector/nowhere", "/nowhere"),
+        ]
+
+    def _order_a_wrong_fault(self, page: Page) -> None:
+        page.goto(f"{self.demo.sandbox_url}/inspector/levers")
+        page.get_by_label("Operation, or one").fill("POST /v1/nothing")
+        page.get_by_role("button", name="Arm it").click()
+
+    def _shop(self) -> list[Scene]:
+        pages = {
+            "window": "/",
+            "jar": "/jars/first-snow",
+            "basket-empty": "/basket/",
+            "missing": "/jars/nothing",
+            "owner-login": "/owner/login",
+        }
+        before = [self._at_shop(name, path) for name, path in pages.items()]
+        orders = [self._at_shop(f"order-{state}", f"/orders/{self.orders[state]}") for state in SHOWN_AT_SHOP]
+        return [
+            *before,
+            Scene("shop/basket", self._fill_the_basket),
+            self._at_shop("order-form", "/orders/new"),
+            Scene("shop/order-form-refused", self._order_without_an_address),
+            *orders,
+            Scene("shop/warehouse", lambda page: page.goto(self.demo.warehouse_url)),
+        ]
+
+    def _fill_the_basket(self, page: Page) -> None:
+        page.goto(f"{self.demo.shop_url}/jars/northern-lights")
+        page.get_by_role("button", name="Put into basket").click()
+
+    def _order_without_an_address(self, page: Page) -> None:
+        page.goto(f"{self.demo.shop_url}/orders/new")
+        page.get_by_role("button", name="Place the order").click()
+
+    def _status_pages(self) -> list[Scene]:
+        with self.demo.app.app_context():
+            urls = {state: paycheckout.status_url(self.orders[state]) for state in SHOWN_STATUSES}
+        urls["missing"] = self.demo.shop_url + "/paycheckout/orders/nothing"
+        scenes = [_opens(f"status/{state}", url) for state, url in urls.items()]
+        return [*scenes, Scene("status/unavailable", lambda page: self._press_pay_in_vain(page, urls["unpaid"]))]
+
+    def _press_pay_in_vain(self, page: Page, url: str) -> None:
+        self.tester.does("DELETE", "faults")
+        self.tester.orders_fault("POST /v1/checkout", "error", times=9, statusCode=503)
+        page.goto(url)
+        page.get_by_role("button").click()
+        page.wait_for_url("**/checkout")
+        self.tester.does("DELETE", "faults")
+
+    def _desk(self) -> list[Scene]:
+        """What the shop's owner sees: the shop's own pages, and the extension's view."""
+        names = {"stock": "stock", "letters": "letters", "suppliers": "payouts"}
+        view = "/paycheckout/owner"
+        views = {"orders": view, "held": f"{view}?status=held", "not-found": f"{view}?search=nobody"}
+        stories = {f"order-{state}": f"{view}/order?id={self.orders[state]}" for state in ("paid", "held", "rejected")}
+        return [
+            Scene("shop/owner", self._open_the_desk),
+            *(self._at_shop(f"owner-{name}", f"/owner/{path}/") for name, path in names.items()),
+            *(_opens(f"owner/{name}", self.demo.shop_url + path) for name, path in (views | stories).items()),
+        ]
+
+    def _open_the_desk(self, page: Page) -> None:
+        page.goto(f"{self.demo.shop_url}/owner/login")
+        page.get_by_label("Password").fill(self.demo.owner_password)
+        page.get_by_role("button", name="Open the desk").click()
+
+    def _at_shop(self, name: str, path: str) -> Scene:
+        return _opens(f"shop/{name}", self.demo.shop_url + path)
+
+    def _sandbox(self, name: str, path: str) -> Scene:
+        return _opens(name, self.demo.sandbox_url + path)
+
+
+def _opens(name: str, url: str) -> Scene:
+    return Scene(name, lambda page: page.goto(url))
+
+
+def pages_of(app: Flask) -> set[str]:
+    """The endpoints of an app that answer a GET with a page for people."""
+    rules = (rule for rule in app.url_map.iter_rules() if "GET" in (rule.methods or ()))
+    return {rule.endpoint for rule in rules if not rule.rule.startswith(NO_PAGES_BELOW)} - NO_PAGES
