@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+from flask_paycheckout.catalogues import LANGUAGES
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.origins import is_loopback, origin_of, reaches_this_machine
@@ -58,6 +60,10 @@ class Settings:
     defer_webhooks: bool = False
     #: Reads of deposits that one reconcile process has under way at once, when the service answers.
     reconcile_readers: int = 32
+    #: Languages of the customers' pages, as codes; the first is for customers who read none of them.
+    languages: tuple[str, ...] = LANGUAGES
+    #: True: the status page shows the amount to pay to whoever has its link. Needs Babel.
+    show_total: bool = False
     #: True: a loopback BASE_URL is taken outside debug and testing too.
     allow_sandbox: bool = False
 
@@ -228,6 +234,14 @@ def _statuses(key: str, value: object) -> frozenset[str]:
     return statuses
 
 
+def _languages(key: str, value: object) -> tuple[str, ...]:
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    known = ", ".join(LANGUAGES)
+    if not isinstance(listed, (list, tuple)) or not listed or any(entry not in LANGUAGES for entry in listed):
+        raise _fault(key, f"is not a list of languages among {known}", f"Write {list(LANGUAGES[:2])!r}.")
+    return tuple(listed)
+
+
 def _switch(key: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -235,6 +249,13 @@ def _switch(key: str, value: object) -> bool:
     if str(value).lower() not in words:
         raise _fault(key, "is neither true nor false", "Write True or False.")
     return words[str(value).lower()]
+
+
+def _amounts(key: str, value: object) -> bool:
+    shown = _switch(key, value)
+    if shown and find_spec("babel") is None:
+        raise _fault(key, "needs Babel, which is not installed", "Run: pip install 'flask-paycheckout[babel]'.")
+    return shown
 
 
 def _signer(key: str, value: object) -> object:
@@ -263,5 +284,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "token_max_age": _seconds,
     "defer_webhooks": _switch,
     "reconcile_readers": _readers,
+    "languages": _languages,
+    "show_total": _amounts,
     "allow_sandbox": _switch,
 }

@@ -17,7 +17,7 @@ from flask_paycheckout.explain import Explanation
 from flask_paycheckout.host_session import watch_writes
 from flask_paycheckout.models import Models, make_models
 from flask_paycheckout.reconcile import ReconcileReport
-from flask_paycheckout.runtime import KEY, OrderTotal, build_runtime, runtime
+from flask_paycheckout.runtime import KEY, OrderTotal, OrderUrl, build_runtime, runtime
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.button import paycheckout_button
@@ -42,6 +42,7 @@ class PayCheckout:
 
     def __init__(self, app: Flask | None = None, db: SQLAlchemy | None = None) -> None:
         self._order_total: OrderTotal | None = None
+        self._order_url: OrderUrl = _no_url
         self._databases: weakref.WeakSet[SQLAlchemy] = weakref.WeakSet()
         if app is not None:
             if db is None:
@@ -71,7 +72,9 @@ class PayCheckout:
         watch_writes(db)
         self._databases.add(db)
         clock = in_utc(clock or getattr(transport, "clock", None) or utc_now)
-        app.extensions[KEY] = build_runtime(app, db, settings, clock, models, self._ask_shop, transport, _queue_of(app))
+        app.extensions[KEY] = build_runtime(
+            app, db, settings, clock, models, self._ask_shop, self._link_back, transport, _queue_of(app)
+        )
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         self._add_commands(app)
@@ -83,6 +86,19 @@ class PayCheckout:
         of its own, so that it sees what is committed.
         """
         self._order_total = callback
+        return callback
+
+    def order_url(self, callback: Callable[[str], str | None]) -> Callable[[str], str | None]:
+        """Register the function that says where the shop's own page of an order is; None: no link back.
+
+            @paycheckout.order_url
+            def order_url(order_id):
+                return url_for("show_order", order_id=order_id)
+
+        The customers' pages link there. Whoever has a status link sees the address, so the page behind it must ask
+        who is looking if not everybody may.
+        """
+        self._order_url = callback
         return callback
 
     def start(self, order_id: str) -> Any:
@@ -137,16 +153,6 @@ class PayCheckout:
         """Absolute URL to register in the service's dashboard."""
         return order_urls.webhook_url()
 
-    @property
-    def client(self) -> PaymentsClient:
-        """The current app's client of the whole service."""
-        return runtime().client
-
-    @property
-    def Checkout(self) -> Any:  # noqa: N802 - a class
-        """The mapped class of `paycheckout_checkout` on the shop's database."""
-        return self._models().Checkout
-
     def owner_view(self, permission: Callable[[], str | None]) -> Blueprint:
         """Pages for the shop's owner: orders with their attempts, their stories, and held payments to decide.
 
@@ -164,6 +170,16 @@ class PayCheckout:
         from flask_paycheckout.views.owner import make_owner_view
 
         return make_owner_view(permission)
+
+    @property
+    def client(self) -> PaymentsClient:
+        """The current app's client of the whole service."""
+        return runtime().client
+
+    @property
+    def Checkout(self) -> Any:  # noqa: N802 - a class
+        """The mapped class of `paycheckout_checkout` on the shop's database."""
+        return self._models().Checkout
 
     @property
     def Event(self) -> Any:  # noqa: N802 - a class
@@ -188,10 +204,17 @@ class PayCheckout:
             )
         return self._order_total(order_id)
 
+    def _link_back(self, order_id: str) -> str | None:
+        return self._order_url(order_id)
+
     def _add_commands(self, app: Flask) -> None:
         from flask_paycheckout.cli import paycheckout
 
         app.cli.add_command(paycheckout)
+
+
+def _no_url(order_id: str) -> None:
+    return None
 
 
 def _require_keys(app: Flask) -> None:

@@ -40,6 +40,7 @@ KEY = "paycheckout"
 _CLAIM = timedelta(seconds=60)
 
 OrderTotal = Callable[[str], Total | None]
+OrderUrl = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Runtime:
     engine: Callable[[], Engine]
     attempts: Attempts
     ask_total: OrderTotal
+    order_url: OrderUrl
     checkouts: Checkouts
     settlement: Settlement
     notices: Notices
@@ -117,6 +119,7 @@ def build_runtime(
     clock: Clock,
     models: Models,
     order_total: OrderTotal,
+    order_url: OrderUrl,
     transport: Any,
     queue: Callable[[str], None],
 ) -> Runtime:
@@ -173,6 +176,7 @@ def build_runtime(
         engine=engine,
         attempts=attempts,
         ask_total=ask_total,
+        order_url=order_url,
         checkouts=Checkouts(attempts, outbox, client, clock, ask_total, settings.checkout_origins),
         settlement=settlement,
         notices=Notices(

@@ -16,7 +16,10 @@ __all__ = ["Standing", "Standings"]
 
 # A customer who waits may cause a read this often, whatever the schedule says.
 _PAGE_COOLDOWN = timedelta(seconds=5)
-_EAGER, _PATIENT = 3, 20
+# An attempt that seems to be over is hardly ever paid, however long its customer looks.
+_ABANDONED_COOLDOWN = timedelta(seconds=20)
+# A payment that a webhook told of is on the customer's screen within three seconds: waiting, asking, showing.
+_EAGER, _PATIENT = 2, 20
 
 _log = logging.getLogger("flask_paycheckout")
 
@@ -71,10 +74,11 @@ def _due(attempt: CheckoutMixin, now: datetime) -> bool:
         return True
     if attempt.current_order_id is None or attempt.failed_reads:
         return False
-    return attempt.last_read_at is None or attempt.last_read_at <= now - _PAGE_COOLDOWN
+    cooldown = _ABANDONED_COOLDOWN if attempt.status == Status.ABANDONED else _PAGE_COOLDOWN
+    return attempt.last_read_at is None or attempt.last_read_at <= now - cooldown
 
 
 def _standing(status: str) -> Standing:
     final = status == Status.PAID
-    eager = status in (Status.CREATED, Status.PENDING)
-    return Standing(status, final, 0 if final else _EAGER if eager else _PATIENT)
+    # A person decides on what is held; everything else may be paid at any moment, on another device too.
+    return Standing(status, final, 0 if final else _PATIENT if status == Status.HELD else _EAGER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields
 from datetime import timedelta
 from typing import Any
@@ -66,6 +67,9 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         ("DEFER_WEBHOOKS", "OFF", False),
         ("DEFER_WEBHOOKS", 1, True),
         ("ALLOW_SANDBOX", True, True),
+        ("LANGUAGES", "ja, en", ("ja", "en")),
+        ("LANGUAGES", ["de"], ("de",)),
+        ("SHOW_TOTAL", "on", True),
         ("ACCESS_TOKEN", "token", "token"),
         ("WEBHOOK_SECRET", "", None),
         ("TIMEOUT", "", 15.0),
@@ -129,6 +133,12 @@ WRONG = [
     ("CLOSED_DEPOSIT_STATUSES", ["failed", 7], "list", "failed"),
     ("CLOSED_DEPOSIT_STATUSES", ["failed", "Completed"], "paid", "Take it out"),
     ("DEFER_WEBHOOKS", "maybe", "neither", "True or False"),
+    ("LANGUAGES", ["de", "xx"], "is not a list of languages among en, de", r"Write \['en', 'de'\]"),
+    ("LANGUAGES", [], "is not a list", r"Write \['en', 'de'\]"),
+    ("LANGUAGES", 7, "is not a list", r"Write \['en', 'de'\]"),
+    ("LANGUAGES", "de-CH", "is not a list", r"Write \['en', 'de'\]"),
+    ("LANGUAGES", [["de"]], "is not a list", r"Write \['en', 'de'\]"),
+    ("SHOW_TOTAL", "perhaps", "neither true nor false", "True or False"),
     ("RECONCILE_READERS", 0, "1 to 100", "such as 32"),
     ("RECONCILE_READERS", "many", "1 to 100", "such as 32"),
     ("RECONCILE_READERS", True, "1 to 100", "such as 32"),
@@ -219,3 +229,10 @@ def test_no_repr_shows_a_secret() -> None:
     )
     assert CANARY not in repr(settings)
     assert CANARY not in str(settings)
+
+
+def test_amounts_are_not_shown_without_what_writes_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "babel", None)
+    assert not load(PAYCHECKOUT_SHOW_TOTAL=False).show_total
+    with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_SHOW_TOTAL needs Babel.*flask-paycheckout\[babel\]"):
+        load(PAYCHECKOUT_SHOW_TOTAL=True)

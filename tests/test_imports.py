@@ -14,7 +14,7 @@ PACKAGE = Path(flask_paycheckout.__file__).parent
 
 # From the lowest layer to the highest; a module may import from lower layers, and from its own.
 LAYERS = (
-    ("errors", "clock", "signals", "totals", "origins", "checks", "telling", "permission"),
+    ("errors", "clock", "signals", "totals", "origins", "checks", "telling", "permission", "catalogues"),
     ("states", "verdict", "config", "client", "tokens", "schedule", "read_window", "history", "host_session"),
     ("models",),
     ("attempts", "outbox"),
@@ -175,7 +175,7 @@ def test_the_database_is_known_where_rows_are_kept_and_nowhere_in_the_rules() ->
 
 
 def test_optional_parts_are_loaded_when_used() -> None:
-    optional = {"celery", "segno", "reportlab", "fpdf", "psycopg", "requests"}
+    optional = {"babel", "flask_babel", "celery", "segno", "reportlab", "fpdf", "psycopg", "requests", "flask_admin"}
     for file in files():
         if part_of(name_of(file)) != "sandbox" and file.stem not in ("tasks", "admin"):
             assert not third_party(imports(file, lazy=False, typing_only=False)) & optional, name_of(file)

@@ -89,7 +89,7 @@ def test_the_documentation_says_when_each_signal_is_sent(signal: str) -> None:
     assert meaning in " ".join(pydoc.plain(pydoc.render_doc(flask_paycheckout)).split())
 
 
-HEAVY = ("flask", "flask_sqlalchemy", "sqlalchemy", "celery", "segno", "reportlab", "fpdf", "requests")
+HEAVY = ("babel", "flask", "flask_sqlalchemy", "sqlalchemy", "celery", "segno", "reportlab", "fpdf", "requests")
 OURS = ("flask_paycheckout.sandbox", "flask_paycheckout.extension", "flask_paycheckout.models")
 
 
@@ -113,8 +113,8 @@ def test_nothing_is_loaded_before_it_is_used(statement: str) -> None:
 
 def test_the_extension_loads_neither_sandbox_nor_optional_parts() -> None:
     code = (
-        "import sys; from flask_paycheckout import PayCheckout;"
-        " print(*[name for name in ('celery', 'segno', 'psycopg', 'flask_paycheckout.sandbox') if name in sys.modules])"
+        "import sys; from flask_paycheckout import PayCheckout; optional = ('babel', 'celery', 'segno', 'psycopg');"
+        " print(*[name for name in (*optional, 'flask_paycheckout.sandbox') if name in sys.modules])"
     )
     root = Path(flask_paycheckout.__file__).parent.parent
     ran = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=root, capture_output=True, text=True)

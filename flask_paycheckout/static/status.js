@@ -1,25 +1,47 @@
-// Asks how the order stands and shows the page anew when that changed. Without this script the page reloads itself.
+// Asks how the order stands while somebody looks, and shows what is new. Without this script the page reloads itself.
 (() => {
   const order = document.getElementById("paycheckout-order");
   if (!order) return;
-  let timer;
+  const parts = [".paycheckout-status", ".paycheckout-actions"];
+  let timer, asked;
   const later = (seconds) => {
     clearTimeout(timer);
-    if (seconds > 0) timer = setTimeout(ask, seconds * 1000);
+    if (seconds > 0 && document.visibilityState === "visible") timer = setTimeout(ask, seconds * 1000);
   };
-  const ask = async () => {
-    try {
-      const answer = await fetch(order.dataset.statusUrl, { cache: "no-store" });
-      if (!answer.ok) return later(30);
-      const standing = await answer.json();
-      if (standing.status !== order.dataset.status) return location.reload();
-      later(standing.pollAfter);
-    } catch {
-      later(15);
+  const show = async (signal) => {
+    const answer = await fetch(location.href, { cache: "no-store", signal });
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = page.getElementById("paycheckout-order");
+    if (!answer.ok || !parts.every((part) => order.querySelector(part) && fresh?.querySelector(part))) return location.reload();
+    const focused = order.contains(document.activeElement);
+    document.title = page.title;
+    order.className = fresh.className;
+    order.dataset.status = fresh.dataset.status;
+    // The elements stay and their content changes: that is what a screen reader tells.
+    for (const part of parts) order.querySelector(part).replaceChildren(...fresh.querySelector(part).childNodes);
+    if (focused && !order.contains(document.activeElement)) {
+      // The button that had the focus is gone; the keyboard goes on from here, not from the top of the page.
+      order.tabIndex = -1;
+      order.focus();
     }
   };
-  // Coming back by the back button, or to this tab, is the moment when a customer wants to know.
+  const ask = async () => {
+    clearTimeout(timer);
+    asked?.abort();
+    const { signal } = (asked = new AbortController());
+    try {
+      const answer = await fetch(order.dataset.statusUrl, { cache: "no-store", signal });
+      if (!answer.ok) return later(5);
+      const standing = await answer.json();
+      if (standing.status !== order.dataset.status) await show(signal);
+      later(standing.pollAfter);
+    } catch {
+      if (!signal.aborted) later(5);
+    }
+  };
+  // Coming back by the back button, to this tab, or to the network, is the moment when a customer wants to know.
   addEventListener("pageshow", (event) => event.persisted && ask());
+  addEventListener("online", ask);
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && ask());
   later(Number(order.dataset.pollAfter));
 })();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from flask import Response, abort, make_response, redirect, render_template
+from flask import Response, abort, redirect
 from sqlalchemy.exc import OperationalError
 from werkzeug.wrappers import Response as BaseResponse
 
@@ -12,8 +12,11 @@ from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import OrderNotPayable, OrderSettled, StartContended, UnsafeCheckoutUrl
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.tokens import PAY
-from flask_paycheckout.views.headers import nonce, require_same_site
+from flask_paycheckout.views import language
+from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order_urls import pay_path, status_path
+from flask_paycheckout.views.pages import page
+from flask_paycheckout.views.words import retry_words
 
 __all__ = ["create_checkout"]
 
@@ -45,8 +48,8 @@ def create_checkout(token: str) -> BaseResponse:
 
 
 def _unavailable(order_id: str, error: Exception) -> Response:
-    page = render_template("paycheckout/unavailable.html", action=pay_path(order_id), nonce=nonce())
-    response = make_response(page, 503)
-    wait = getattr(error, "retry_after", None) or _RETRY_AFTER
-    response.headers["Retry-After"] = str(min(max(int(wait), 1), 3600))
+    wait = min(max(int(getattr(error, "retry_after", None) or _RETRY_AFTER), 1), 3600)
+    words = retry_words(wait, language.of_page())
+    response = page("unavailable.html", order_id, words, 503, action=pay_path(order_id))
+    response.headers["Retry-After"] = str(wait)
     return response

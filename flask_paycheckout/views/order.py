@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from flask import Response, abort, jsonify, render_template, url_for
+from flask import Response, abort, jsonify, url_for
 
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.states import Status
 from flask_paycheckout.tokens import STATUS
-from flask_paycheckout.views.headers import nonce
+from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import pay_path
+from flask_paycheckout.views.pages import page
+from flask_paycheckout.views.words import order_words
 
 __all__ = ["order_page", "order_status"]
 
 
-def order_page(token: str) -> str:
+def order_page(token: str) -> Response:
     """Show how the order stands, with a way to pay while the shop wants a payment."""
     order_id = _order_of(token)
     standing = runtime().standing(order_id)
     settled = standing.status in (Status.PAID, Status.HELD)
-    payable = not settled and runtime().ask_total(order_id) is not None
-    return render_template(
-        "paycheckout/order.html",
+    total = None if settled else runtime().ask_total(order_id)
+    shown = total if runtime().settings.show_total else None
+    return page(
+        "order.html",
+        order_id,
+        order_words(standing.status, total is not None, shown, language.of_page()),
         standing=standing,
-        action=pay_path(order_id) if payable else None,
+        action=None if total is None else pay_path(order_id),
         status_path=url_for("paycheckout.order_status", token=token),
-        nonce=nonce(),
     )
 
 

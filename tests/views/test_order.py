@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from werkzeug.test import TestResponse
+from flask import url_for
 
 from flask_paycheckout import Pay
 from flask_paycheckout.tokens import PAY, STATUS
 from tests.scripted import Shop
-
-
-def opens(shop: Shop, order_id: str = "o-1", suffix: str = "") -> TestResponse:
-    return shop.browser.get(f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, order_id)}{suffix}")
+from tests.views.pages import STATUSES, opens, reach
 
 
 def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
@@ -23,33 +20,15 @@ def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
     return read
 
 
-def reach(shop: Shop, status: str) -> None:
-    """Brings the order "o-1" to this status."""
-    if status == "paid":
-        shop.has_paid()
-    elif status == "held":
-        shop.has_held()
-    elif status != "unpaid":
-        checkout_id = shop.starts()
-        if status == "pending":
-            shop.service.says(checkout_id, "pending")
-        if status == "abandoned":
-            shop.service.says(checkout_id, "failed")
-        shop.settles(checkout_id)
-
-
-STATUSES = ["unpaid", "created", "pending", "paid", "held", "abandoned"]
-
-
 @pytest.mark.parametrize(
     ("status", "final", "poll_after"),
     [
-        ("unpaid", False, 20),
-        ("created", False, 3),
-        ("pending", False, 3),
+        ("unpaid", False, 2),
+        ("created", False, 2),
+        ("pending", False, 2),
         ("paid", True, 0),
         ("held", False, 20),
-        ("abandoned", False, 20),
+        ("abandoned", False, 2),
     ],
 )
 def test_the_json_has_three_fields_and_no_more(shop: Shop, status: str, final: bool, poll_after: int) -> None:
@@ -82,9 +61,37 @@ def test_neither_page_nor_json_names_an_amount_or_an_id(shop: Shop, status: str)
         assert "pay.example" not in answer.text
 
 
-def test_an_order_that_cannot_be_paid_shows_no_button(shop: Shop) -> None:
+@pytest.mark.parametrize(
+    ("status", "heading"),
+    [
+        ("unpaid", "Nothing to pay here"),
+        ("created", "Nothing to pay here"),
+        ("pending", "Your payment is on its way"),
+        ("abandoned", "Nothing to pay here"),
+    ],
+)
+def test_an_order_that_is_not_to_be_paid_shows_no_button_and_asks_for_nothing(
+    shop: Shop, status: str, heading: str
+) -> None:
+    reach(shop, status)
     shop.totals["o-1"] = None
-    assert "<form" not in opens(shop).text
+    page = opens(shop).text
+    assert "<form" not in page
+    assert f"<h1>{heading}</h1>" in page
+    assert ("paycheckout-closed" in page) is (status != "pending")
+
+
+def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> None:
+    assert "Back to your order" not in opens(shop).text
+    shop.paycheckout.order_url(lambda order_id: f'/own/{order_id}?a=1&b="' if order_id == "o-1" else None)
+    assert '<a href="/own/o-1?a=1&amp;b=&#34;">Back to your order</a>' in opens(shop).text
+    assert "Back to your order" not in opens(shop, "o-2").text
+
+
+def test_the_link_back_is_built_as_on_any_page_of_the_shop(shop: Shop) -> None:
+    shop.app.add_url_rule("/mine/<order_id>", "show_order", lambda order_id: order_id)
+    shop.paycheckout.order_url(lambda order_id: url_for("show_order", order_id=order_id))
+    assert 'href="/mine/o-1"' in opens(shop).text
 
 
 def test_a_visit_finds_the_payment_when_no_webhook_came(shop: Shop) -> None:
@@ -101,6 +108,16 @@ def test_visits_share_one_read_in_five_seconds(shop: Shop) -> None:
     assert len(shop.service.reads) == 1
     shop.clock.advance(seconds=5)
     asks(shop)
+    assert len(shop.service.reads) == 2
+
+
+def test_visits_of_an_abandoned_order_share_one_read_in_twenty_seconds(shop: Shop) -> None:
+    reach(shop, "abandoned")
+    shop.clock.advance(minutes=1)
+    shop.service.reads.clear()
+    for _ in range(25):
+        asks(shop)
+        shop.clock.advance(seconds=1)
     assert len(shop.service.reads) == 2
 
 

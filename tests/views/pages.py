@@ -1,0 +1,58 @@
+"""The customers' pages as a browser gets them, and a way to bring an order to each of its statuses."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from werkzeug.test import TestResponse
+
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.scripted import SAME_SITE, Shop, refusal
+
+STATUSES = ["unpaid", "created", "pending", "paid", "held", "abandoned"]
+
+
+def reach(shop: Shop, status: str) -> None:
+    """Brings the order "o-1" to this status."""
+    if status == "paid":
+        shop.has_paid()
+    elif status == "held":
+        shop.has_held()
+    elif status != "unpaid":
+        checkout_id = shop.starts()
+        if status == "pending":
+            shop.service.says(checkout_id, "pending")
+        if status == "abandoned":
+            shop.service.says(checkout_id, "failed")
+        shop.settles(checkout_id)
+
+
+def opens(shop: Shop, order_id: str = "o-1", suffix: str = "", language: str | None = None) -> TestResponse:
+    """The answer to a visit of the status page, or of what is below it."""
+    path = f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, order_id)}{suffix}"
+    return shop.browser.get(path, headers=_headers(language))
+
+
+def presses_pay(shop: Shop, language: str | None = None) -> TestResponse:
+    """The answer to the pay button of the order "o-1"."""
+    path = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout"
+    return shop.browser.post(path, headers={**SAME_SITE, **_headers(language)})
+
+
+def fails_to_pay(shop: Shop, language: str | None = None, **headers: str) -> TestResponse:
+    """The same while the service is down."""
+    answer = refusal(503)
+    answer.headers.update(headers)
+    shop.service.instead_of_created = [answer]
+    return presses_pay(shop, language)
+
+
+def heading(page: str) -> str:
+    """What a page says first."""
+    (found,) = re.findall("<h1>(.*?)</h1>", page)
+    return unescape(found)
+
+
+def _headers(language: str | None) -> dict[str, str]:
+    return {} if language is None else {"Accept-Language": language}

@@ -1,0 +1,127 @@
+"""What a customer is spoken to in: the shop's choice where it uses Flask-Babel, else the browser's, else English."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from flask import render_template_string
+from flask_babel import Babel  # type: ignore[import-untyped]  # it has no types
+
+from flask_paycheckout.catalogues import LANGUAGES, Tongue
+from flask_paycheckout.views.words import retry_words
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+from tests.views.pages import STATUSES, fails_to_pay, heading, opens, presses_pay, reach
+
+HEADINGS = {
+    "en": "Not paid yet",
+    "de": "Noch nicht bezahlt",
+    "es": "Pendiente de pago",
+    "id": "Belum dibayar",
+    "ja": "お支払いがまだ済んでいません",
+}
+
+
+@pytest.mark.parametrize(
+    ("asked", "language"),
+    [
+        ("de", "de"),
+        ("de-CH,fr;q=0.9,en;q=0.8", "de"),
+        ("fr-FR,ja;q=0.5,en;q=0.4", "ja"),
+        ("en-US,en;q=0.9,de;q=0.8", "en"),
+        ("de;q=0, es", "es"),
+        ("de;q=0", "en"),
+        ("en;q=0.1,id;q=0.2", "id"),
+        ("in-ID", "id"),
+        ("fr, zh", "en"),
+        ("*", "en"),
+        ("", "en"),
+        (None, "en"),
+        ("de;q=abc, es;q=2", "en"),
+        (",,;;q=,=", "en"),
+        ("../../de, <b>de</b>", "en"),
+        (", ".join(["xx"] * 3000), "en"),
+    ],
+)
+def test_the_page_is_in_the_browsers_language(shop: Shop, asked: str | None, language: str) -> None:
+    answer = opens(shop, language=asked)
+    assert (answer.status_code, heading(answer.text)) == (200, HEADINGS[language])
+    assert f'<html lang="{language}"' in answer.text
+    assert answer.headers["Content-Language"] == language
+    assert answer.vary.as_set() >= {"accept-language"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("status", STATUSES)
+def test_every_status_is_told_in_every_language(shop: Shop, status: str, language: str) -> None:
+    reach(shop, status)
+    english, told = opens(shop, language="en").text, opens(shop, language=language).text
+    assert (heading(told) == heading(english)) is (language == "en")
+    assert f"<title>{heading(told)}</title>" in told
+
+
+def test_the_retry_page_is_in_the_browsers_language(shop: Shop) -> None:
+    answer = fails_to_pay(shop, language="de", **{"Retry-After": "120"})
+    assert (answer.status_code, heading(answer.text)) == (503, "Bezahlen ist gerade nicht möglich")
+    assert "in etwa 2 Minuten" in answer.text
+    assert "Erneut versuchen" in answer.text
+    assert answer.headers["Content-Language"] == "de"
+    assert answer.vary.as_set() >= {"accept-language"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [(1, "in a moment."), (31, "in about 1 minute."), (61, "in about 2 minutes."), (3600, "in about 60 minutes.")],
+)
+def test_the_retry_page_says_when_another_try_is_worthwhile(seconds: int, told: str) -> None:
+    assert retry_words(seconds, Tongue("en", "en")).when == f"Please try again {told}"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_answers_without_words_have_no_language(shop: Shop, language: str) -> None:
+    """And nothing is looked up for them: the JSON and the redirect are what customers wait for."""
+    assert opens(shop, suffix="/status", language=language).content_language.as_set() == set()
+    answer = presses_pay(shop, language=language)
+    assert (answer.status_code, answer.content_language.as_set()) == (303, set())
+
+
+def test_a_shop_may_offer_some_languages_only_and_its_first_is_for_all_others(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_LANGUAGES=["ja", "de"])
+    told = [opens(shop, language=asked).headers["Content-Language"] for asked in ("de", "en", "es", "")]
+    assert told == ["de", "ja", "ja", "ja"]
+
+
+def button(shop: Shop, language: str, template: str = "{{ paycheckout_button('o-1') }}") -> str:
+    with shop.app.test_request_context(headers={"Accept-Language": language}):
+        return render_template_string(template)
+
+
+def test_the_button_speaks_the_shops_language_and_not_the_browsers(open_shop: OpenShop) -> None:
+    """It stands in the middle of the shop's own words."""
+    assert "Pay now" in button(open_shop("english"), "de")
+    assert "Jetzt bezahlen" in button(open_shop("german", PAYCHECKOUT_LANGUAGES=["de", "en"]), "en")
+
+
+def test_a_label_of_the_shops_own_stays_as_it_is(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_LANGUAGES=["de"])
+    for label in ("Pay now", "Zahlen", ""):
+        assert f">{label}</button>" in button(shop, "en", f"{{{{ paycheckout_button('o-1', label='{label}') }}}}")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "language"), [("de", "de"), ("de_AT", "de"), ("ja_JP", "ja"), ("fr", "en"), (None, "es")]
+)
+def test_flask_babel_decides_where_the_shop_uses_it(shop: Shop, chosen: str | None, language: str) -> None:
+    Babel(shop.app, default_locale="es", locale_selector=lambda: chosen)
+    answer = opens(shop, language="id")
+    assert (heading(answer.text), answer.headers["Content-Language"]) == (HEADINGS[language], language)
+    assert fails_to_pay(shop, language="id").headers["Content-Language"] == language
+    labels = {"de": "Jetzt bezahlen", "ja": "今すぐ支払う", "en": "Pay now", "es": "Pagar ahora"}
+    assert labels[language] in button(shop, "id")
+
+
+def test_what_only_calls_itself_babel_decides_nothing(shop: Shop) -> None:
+    assert "flask_babel" in sys.modules
+    shop.app.extensions["babel"] = {"locale": "de"}
+    assert heading(opens(shop, language="id").text) == HEADINGS["id"]

@@ -1,0 +1,84 @@
+"""Amounts on the pages: shown only where the shop says so, exactly, and as the customer writes them."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal, localcontext
+
+import pytest
+from babel.numbers import get_decimal_symbol
+
+from flask_paycheckout import Pay, Receive
+from flask_paycheckout.views.money import written
+from tests.chance import seed_of, stream
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+from tests.views.pages import STATUSES, opens, reach
+
+NBSP = "\N{NO-BREAK SPACE}"
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "tag", "text"),
+    [
+        ("1234.50", "USD", "en", "$1,234.50"),
+        ("1234.50", "USD", "en-GB", "US$1,234.50"),
+        ("1234.50", "EUR", "de", f"1.234,50{NBSP}€"),
+        ("1234.50", "CHF", "de-CH", f"CHF{NBSP}1’234.50"),
+        ("12.50", "EUR", "es", f"12,50{NBSP}€"),
+        ("1234", "JPY", "ja", "￥1,234"),
+        # Fewer decimals in Babel's tables than in the standard: never rounded away.
+        ("1.234", "IQD", "de", f"1,234{NBSP}IQD"),
+        ("10.50", "AFN", "de", f"10,50{NBSP}AFN"),
+        ("0.000000000000000001", "eth-ethereum", "de", f"0,000000000000000001{NBSP}eth-ethereum"),
+        ("12.5", "EUR", "de-ZZ", f"12,50{NBSP}€"),
+        ("12.5", "EUR", "de-Qaaa-999", f"12,50{NBSP}€"),
+    ],
+)
+def test_an_amount_is_written_as_the_customer_writes_it(amount: str, currency: str, tag: str, text: str) -> None:
+    assert written(Pay(amount, currency).amount, currency, tag) == text
+
+
+def test_no_digit_is_lost_however_long_the_amount(pytestconfig: pytest.Config) -> None:
+    chance = stream(seed_of(pytestconfig), "amounts on pages")
+    for _ in range(300):
+        currency, places = chance.choice([("USD", 2), ("JPY", 0), ("BHD", 3), ("CLF", 4), ("usdc-polygon", 18)])
+        amount = Decimal(f"{chance.randrange(1, 10 ** chance.randrange(1, 36))}E-{places}")
+        tag = chance.choice(["en", "de", "es", "id", "ja", "de-CH", "en-IN"])
+        with localcontext(prec=6):
+            text = written(Pay(amount, currency).amount, currency, tag)
+        point = get_decimal_symbol(tag.replace("-", "_"))
+        digits = re.sub(rf"[^0-9{re.escape(point)}]", "", text.removesuffix(currency)).strip(point)
+        assert Decimal(digits.replace(point, ".")) == amount, (amount, currency, tag, text)
+
+
+def shows(open_shop: OpenShop, total: Pay | Receive) -> Shop:
+    shop = open_shop(PAYCHECKOUT_SHOW_TOTAL=True)
+    shop.totals["o-1"] = total
+    return shop
+
+
+def test_the_total_is_shown_in_the_customers_way_of_writing(open_shop: OpenShop) -> None:
+    shop = shows(open_shop, Pay("1234.50", "EUR"))
+    assert "To pay: €1,234.50<" in opens(shop, language="en-US").text
+    assert f"Zu zahlen: 1.234,50{NBSP}€<" in opens(shop, language="de-DE").text
+    assert "お支払い金額：€1,234.50<" in opens(shop, language="ja").text
+
+
+def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(open_shop: OpenShop) -> None:
+    shop = shows(open_shop, Receive("12.50", "USD", pay_in="USD"))
+    assert "To pay: $12.50, and the fee of your payment method<" in opens(shop).text
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_the_total_is_shown_while_something_is_to_be_paid(open_shop: OpenShop, status: str) -> None:
+    shop = shows(open_shop, Pay("12.50", "USD"))
+    reach(shop, status)
+    assert ("12.50" in opens(shop).text) is (status not in ("paid", "held"))
+    assert "12.50" not in opens(shop, suffix="/status").text
+
+
+def test_without_the_setting_no_amount_is_shown_in_any_language(shop: Shop) -> None:
+    shop.totals["o-1"] = Pay("4711.12", "USD")
+    for language in ("en", "de", "ja"):
+        assert not re.search("4.?711", opens(shop, language=language).text)

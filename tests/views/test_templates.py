@@ -1,0 +1,101 @@
+"""What a shop changes of the pages: a block, a whole template, the layout around them, the colours."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from jinja2 import DictLoader
+
+from flask_paycheckout import catalogues
+from tests.scripted import Shop
+from tests.views.pages import STATUSES, fails_to_pay, opens, reach
+
+STYLE = Path(catalogues.__file__).parent / "static" / "paycheckout.css"
+
+
+def writes(shop: Shop, **templates: str) -> None:
+    """The shop's own templates, by the name behind `paycheckout/`."""
+    shop.app.jinja_loader = DictLoader(
+        {f"paycheckout/{name}.html" if name != "layout" else "layout.html": text for name, text in templates.items()}
+    )
+
+
+def test_a_block_of_the_status_page_is_the_shops_and_the_rest_stays(shop: Shop) -> None:
+    writes(
+        shop,
+        order="{% extends 'paycheckout/default/order.html' %}"
+        "{% block actions %}{{ super() }}<p>Call Ada</p>{% endblock %}",
+    )
+    page = opens(shop).text
+    assert "<p>Call Ada</p>" in page
+    assert "<h1>Not paid yet</h1>" in page
+    assert "<form" in page
+    assert "status.js" in page
+
+
+def test_a_whole_template_is_the_shops(shop: Shop) -> None:
+    writes(shop, order="{{ standing.status }}: {{ words.sentence }}", unavailable="later, {{ words.when }}")
+    assert opens(shop).text == "unpaid: This order is waiting for your payment."
+    assert fails_to_pay(shop).text.startswith("later, Please try again")
+
+
+LAYOUT = """<!doctype html><html lang="{{ words.language }}"><head><title>{% block title %}{% endblock %} - Shop</title>
+{% block head %}<link rel="stylesheet" href="/shop.css">{% endblock %}</head>
+<body><nav>Shop</nav>{% block content %}{% endblock %}</body></html>"""
+AROUND = "{% extends 'layout.html' %}{% block content %}{% block main %}{% endblock %}{% endblock %}"
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_the_pages_stand_in_the_shops_layout(shop: Shop, status: str) -> None:
+    writes(shop, layout=LAYOUT, base=AROUND)
+    reach(shop, status)
+    page = opens(shop).text
+    assert "<nav>Shop</nav>" in page
+    assert re.search(r"<title>.+ - Shop</title>", page)
+    assert '<link rel="stylesheet" href="/shop.css">' in page, "what the layout has in its head stays"
+    assert ('http-equiv="refresh"' in page) is (status != "paid")
+    assert ("status.js" in page) is (status != "paid")
+    assert page.count("<h1>") == 1
+    assert "pico" not in page
+
+
+def test_a_layout_without_a_place_in_its_head_still_gets_a_page_that_follows_the_payment(shop: Shop) -> None:
+    writes(shop, layout=re.sub("{% block head %}.*?{% endblock %}", "", LAYOUT), base=AROUND)
+    page = opens(shop).text
+    assert "status.js" in page
+    assert '<noscript><p><a href="">Check again</a></p></noscript>' in page
+
+
+def test_the_retry_page_stands_in_the_shops_layout_too(shop: Shop) -> None:
+    writes(shop, layout=LAYOUT, base=AROUND)
+    page = fails_to_pay(shop).text
+    assert "<title>Payment is not available right now - Shop</title>" in page
+    assert "<form" in page
+
+
+def test_a_theme_comes_behind_our_own_styles(shop: Shop) -> None:
+    theme = '<style nonce="{{ nonce }}">:root { --paycheckout-accent: #b00 }</style>'
+    writes(shop, base=f"{{% extends 'paycheckout/default/base.html' %}}{{% block theme %}}{theme}{{% endblock %}}")
+    answer = opens(shop)
+    (nonce,) = re.findall(r'<style nonce="([\w-]+)">', answer.text)
+    assert f"'nonce-{nonce}'" in answer.headers["Content-Security-Policy"]
+    assert answer.text.index("paycheckout.css") < answer.text.index("--paycheckout-accent")
+
+
+def test_every_colour_of_the_pages_is_a_variable() -> None:
+    rules = re.sub(r"/\*.*?\*/|:root \{[^}]*\}", "", STYLE.read_text(), flags=re.DOTALL)
+    assert not re.search(r"#[0-9a-f]{3}|(rgb|hsl)a?\(|: *(white|black)", rules)
+    declared, used = (
+        set(re.findall(pattern, STYLE.read_text()))
+        for pattern in (r"(--paycheckout-[\w-]+):", r"var\((--paycheckout-[\w-]+)")
+    )
+    assert declared == used
+
+
+def test_the_shops_own_gettext_is_left_alone(shop: Shop) -> None:
+    """Our words come as values: a layout that calls `_` gets what the shop put there."""
+    shop.app.jinja_env.globals["_"] = lambda text: f"shop's {text}"
+    writes(shop, layout=LAYOUT.replace("Shop</nav>", "{{ _('menu') }}</nav>"), base=AROUND)
+    assert "<nav>shop&#39;s menu</nav>" in opens(shop, language="de").text
