@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import DateTime, Numeric, String, Text, inspect
+from sqlalchemy import event as sa_event
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import mapped_column
 from sqlalchemy.orm.attributes import instance_state
 
-from flask_paycheckout import CheckoutMixin, EventMixin, Pay, Receive
+from flask_paycheckout import CheckoutMixin, EventMixin, Pay, Receive, order_paid
 from flask_paycheckout.models import make_models
 from tests.conftest import OpenShop
 from tests.scripted import Shop, make_app
@@ -82,7 +83,7 @@ def test_the_database_itself_refuses_a_second_current_or_paid_attempt(shop: Shop
     table = shop.runtime.models.checkouts
     with shop.app.app_context(), shop.db.engine.begin() as connection:
         row = dict(connection.execute(table.select()).mappings().one())
-        free = {"checkout_id": "chk-9", "current_order_id": None, "paid_order_id": None}
+        free = {"checkout_id": "chk-9", "current_order_id": None, "paid_order_id": None, "url": "https://pay.example/9"}
         row |= free | {"id": 9, column: row[column]}
         with pytest.raises(IntegrityError, match=column):
             connection.execute(table.insert().values(row))
@@ -121,6 +122,30 @@ def test_own_columns_come_through_the_mixins(open_shop: OpenShop) -> None:
     assert shop.attempt(checkout_id).note == "none yet"
     assert len(shop.events()) == 2
     assert shop.attempt(checkout_id).created_at.tzinfo is UTC
+
+
+def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them(open_shop: OpenShop) -> None:
+    """The checkout that it is given was found by a plain statement, and is as good as one that a session loaded."""
+    loads: list[str] = []
+
+    def own(db: SQLAlchemy) -> None:
+        note = {"note": mapped_column("shop_note", String(20), default="as created", deferred=True)}
+        model = type("Payment", (CheckoutMixin, db.Model), note)
+        sa_event.listen(model, "load", lambda instance, context: loads.append(instance.checkout_id))
+
+    shop = open_shop(prepare=own)
+    seen: list[Any] = []
+
+    def write(app: object, *, checkout: Any, **facts: object) -> None:
+        seen.append((checkout.note, instance_state(checkout).modified, checkout in shop.db.session))
+        checkout.note = "packed"
+
+    with order_paid.connected_to(write, sender=shop.app):
+        checkout_id = shop.has_paid()
+    stored: Any = shop.attempt(checkout_id)
+    assert seen == [("as created", False, True)]
+    assert (stored.note, stored.status) == ("packed", "paid")
+    assert set(loads) == {checkout_id}
 
 
 def test_a_total_is_read_from_its_columns() -> None:
