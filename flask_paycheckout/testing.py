@@ -2,16 +2,25 @@
 
 Loaded by pytest as a plugin; a shop's test of a late payment needs no more than this:
 
-    def test_a_late_payment_is_accepted(app, paycheckout_sandbox, paycheckout_signals):
+    def test_a_customer_who_pays_late(app, paycheckout_sandbox, paycheckout_signals):
         checkout = paycheckout.start("order-1")
-        paycheckout_sandbox.pick(checkout.checkout_id)
-        paycheckout_sandbox.advance(minutes=16)
-        paycheckout_sandbox.pay(checkout.checkout_id)
+        paycheckout_sandbox.pay(checkout.checkout_id, after_minutes=16)
         paycheckout.reconcile()
-        assert paycheckout_signals.names[-1] == "order_paid"
+        assert paycheckout_signals.names == ["checkout_created", "order_paid"]
 
-The app is set up with `paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)` and
-`paycheckout_sandbox.config`. No socket is opened, and time moves by `advance` only as far as the test says.
+`app` is the shop's own fixture. It makes the shop with the sandbox's settings and transport, and leaves an application
+context open for the test:
+
+    @pytest.fixture
+    def app(paycheckout_sandbox):
+        config = paycheckout_sandbox.config | {"TESTING": True, "SQLALCHEMY_DATABASE_URI": "sqlite://"}
+        # The shop hands the transport on: paycheckout.init_app(app, db, transport=transport)
+        app = create_app(config, transport=paycheckout_sandbox.transport)
+        with app.app_context():
+            db.create_all()
+            yield app
+
+No socket is opened. Time runs as on every clock, and `advance` moves it on, for the sandbox and the shop together.
 """
 
 # Pytest imports this module in every test run of every project that has the package installed: it stays cheap.
@@ -30,6 +39,7 @@ if TYPE_CHECKING:
     import httpx
     from flask import Flask
     from flask.testing import FlaskClient
+    from werkzeug.test import TestResponse
 
 __all__ = ["Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckout_signals"]
 
@@ -83,13 +93,21 @@ class Sandbox:
         """
         return self._deposit(checkout_id, "pick", paymentMethod=payment_method)
 
-    def pay(self, checkout_id: str, amount: Decimal | int | str | float | None = None) -> dict[str, Any]:
+    def pay(
+        self, checkout_id: str, amount: Decimal | int | str | float | None = None, *, after_minutes: float = 0
+    ) -> dict[str, Any]:
         """The customer pays, exactly what was asked when no amount is named; picks a method first if need be.
 
         :param amount: in the currency that the customer pays in.
+        :param after_minutes: how long the money takes once a method is picked; time moves on for sandbox and shop.
+            The page closes after 15 minutes, so 16 is a late payment.
         :returns: `paymentMethod`, its code, and `deposit`, as the service shows it.
         :raises AssertionError: the sandbox refused it; the text says why.
         """
+        if after_minutes:
+            # Picked already, or not to be picked any more: paying says what is wrong.
+            self._ask("POST", f"checkouts/{checkout_id}/pick", {})
+            self.advance(after_minutes)
         exact = None if amount is None else Decimal(str(amount))
         return self._deposit(checkout_id, "pay", amount=exact)
 
@@ -131,10 +149,16 @@ class Sandbox:
 
         :raises AssertionError: the sandbox refused it; the text says why.
         """
+        given = {_camel(name): value for name, value in body.items() if value is not None}
+        answer = self._ask(method, path, given)
+        if answer.status_code != 200:
+            raise AssertionError(f"{method} /_sandbox/{path}: {answer.status_code} {answer.text}")
+        return answer.get_json()
+
+    def _ask(self, method: str, path: str, given: dict[str, Any]) -> TestResponse:
         import msgspec
 
-        given = {_camel(name): value for name, value in body.items() if value is not None}
-        answer = self._control.open(
+        return self._control.open(
             f"{self.base_url}/_sandbox/{path}",
             method=method,
             headers={"X-Sandbox-Control": _TOKEN},
@@ -142,9 +166,6 @@ class Sandbox:
             data=msgspec.json.Encoder(decimal_format="number").encode(given) if method != "GET" else None,
             content_type="application/json",
         )
-        if answer.status_code != 200:
-            raise AssertionError(f"{method} /_sandbox/{path}: {answer.status_code} {answer.text}")
-        return answer.get_json()
 
     def _deposit(self, checkout_id: str, act: str, **body: Any) -> dict[str, Any]:
         answer: dict[str, Any] = self.control("POST", f"checkouts/{checkout_id}/{act}", **body)

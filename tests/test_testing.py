@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout import Pay, PayCheckout
+from flask_paycheckout import Pay, PayCheckout, testing
 from flask_paycheckout.client import NotFound, PaymentsClient, RequestRefused
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.scripted import make_app
@@ -46,16 +47,36 @@ def client(sandbox: Sandbox) -> PaymentsClient:
     )
 
 
-def test_a_late_payment_is_accepted(
+def test_a_customer_who_pays_late(
     paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
 ) -> None:
-    """The example that the module's own docstring gives."""
+    """The example that the module's own docstring gives, word for word."""
+    lines = [line.strip() for line in inspect.getsource(test_a_customer_who_pays_late).splitlines()]
+    assert testing.__doc__ is not None
+    shown = testing.__doc__.split("paycheckout_signals):\n")[1].split("\n\n")[0].replace("order-1", "o-1")
+    assert lines[-4:] == [line.strip() for line in shown.splitlines()]
+
     checkout = paycheckout.start("o-1")
-    paycheckout_sandbox.pick(checkout.checkout_id)
-    paycheckout_sandbox.advance(minutes=16)
-    paycheckout_sandbox.pay(checkout.checkout_id)
+    paycheckout_sandbox.pay(checkout.checkout_id, after_minutes=16)
     paycheckout.reconcile()
-    assert paycheckout_signals.names[-1] == "order_paid"
+    assert paycheckout_signals.names == ["checkout_created", "order_paid"]
+
+
+def test_money_that_takes_its_time_comes_though_a_method_was_picked_before(paycheckout_sandbox: Sandbox) -> None:
+    checkout_id = client(paycheckout_sandbox).checkouts.create(Pay("12.50", "USD")).id
+    picked = paycheckout_sandbox.pick(checkout_id, "us_qr")
+    before = paycheckout_sandbox.advance(minutes=0)
+    paid = paycheckout_sandbox.pay(checkout_id, after_minutes=20)
+    assert (picked["paymentMethod"], paid["paymentMethod"]) == ("us_qr", "us_qr")
+    assert paid["deposit"]["status"] == "completed"
+    assert (paycheckout_sandbox.advance(minutes=0) - before).total_seconds() == pytest.approx(1200, abs=30)
+
+
+def test_whoever_waits_too_long_to_pick_cannot_pay(paycheckout_sandbox: Sandbox) -> None:
+    checkout_id = client(paycheckout_sandbox).checkouts.create(Pay("12.50", "USD")).id
+    paycheckout_sandbox.advance(minutes=16)
+    with pytest.raises(AssertionError, match=f"/_sandbox/checkouts/{checkout_id}/pay: 4"):
+        paycheckout_sandbox.pay(checkout_id, after_minutes=1)
 
 
 def test_a_deposit_exists_once_a_method_was_picked(paycheckout_sandbox: Sandbox) -> None:
