@@ -11,6 +11,7 @@ from sqlalchemy import select, update
 from example_shop import payouts
 from example_shop.clock import now
 from example_shop.database import db
+from example_shop.hooks import hooks
 from example_shop.payments import paycheckout
 from example_shop.payouts import Earning, Payout
 from flask_paycheckout.testing import Sandbox
@@ -165,7 +166,7 @@ def test_who_dies_while_paying_leaves_nothing_unpaid_or_paid_twice(
         pay_out()
     with shop.app_context():
         # What a process that was killed leaves behind: it had said that it sends, and nothing since.
-        for rail in payouts.hooks().rails:
+        for rail in hooks().rails:
             payouts.gather(rail)
         db.session.execute(update(Payout).values(state="sending", disbursement_id=None, sent_at=now()))
         db.session.commit()
@@ -256,7 +257,7 @@ def test_rounds_at_the_same_moment_bind_every_earning_once(
     def pays() -> list[str]:
         with shop.app_context():
             mine = []
-            for rail in payouts.hooks().rails:
+            for rail in hooks().rails:
                 payouts.gather(rail)
                 mine += [bill.reference for bills in payouts.claim(rail).values() for bill in bills]
             return mine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -230,11 +231,11 @@ def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[...,
             return True
 
     with crowd(8) as people:
-        assert sum(people.does([lambda each=each: reserves(each) for each in orders])) == 3
+        assert sum(people.does([partial(reserves, each) for each in orders])) == 3
         assert shelf(shop) == (1, 6, 0)
         # Told twice at the same moment, it is still given back once.
-        people.does([lambda each=each: releases(each) for each in orders[:4] * 2])
-        people.does([lambda each=each: releases(each) for each in orders])
+        people.does([partial(releases, each) for each in orders[:4] * 2])
+        people.does([partial(releases, each) for each in orders])
     assert shelf(shop) == (7, 0, 0)
     assert shelf(shop, "north-wind") == (OPENING, 0, 0)
 

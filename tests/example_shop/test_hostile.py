@@ -1,0 +1,176 @@
+"""Whatever comes from outside: forms and addresses of strangers, pages of other sites, a warehouse that went mad."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import responses
+
+from example_shop.fulfilment import BadAnswer, number_in
+from example_shop.warehouse import create_warehouse
+from tests.example_shop.conftest import WAREHOUSE, Owner, Shopper, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flask import Flask
+
+    from flask_paycheckout.testing import Sandbox
+
+NAMES = {
+    "end-of-line": "Ada\r\n\r\nYour order is void. Pay at https://evil.example",
+    "line-separator": "Ada\u2028Void",
+    "turned-around": "Ada\u202eelpmaxe.live",
+    "nul": "Ada\0",
+}
+ADDRESSES = {
+    "coded-word": "a@=?utf-8?b?DQpCY2M6IHhAeS56?=.example",
+    "coded-mailbox": "=?utf-8?q?a=0d=0aBcc:x@y.example?=@b.example",
+    "two": "a,b@example.com",
+    "brackets": "Ada<b@example.com",
+    "nul": "a\0@example.com",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "email"),
+    [*((name, "ada@example.com") for name in NAMES.values()), *(("Ada", email) for email in ADDRESSES.values())],
+    ids=[*NAMES, *(f"address-{name}" for name in ADDRESSES)],
+)
+def test_what_would_be_other_words_in_a_letter_is_refused(shop: Flask, shopper: Shopper, name: str, email: str) -> None:
+    shopper.takes(first_snow=1)
+    assert shopper.sends("/orders/", name=name, email=email).status_code in {400, 422}
+
+
+@pytest.mark.parametrize("name", ["Zoë O'Brien-Ng", "نازنین\u200cزهرا", "李小龍", "Ada <Countess>"])
+def test_people_are_called_as_they_like(shopper: Shopper, name: str) -> None:
+    shopper.takes(first_snow=1)
+    placed = shopper.sends("/orders/", name=name, email="ada+jars@example.co.uk")
+    assert placed.status_code == 303
+    assert name in shopper.sees(placed.location)
+
+
+@pytest.mark.parametrize("path", ["/orders/K7QM%00", "/jars/a%00b", "/?x=%00", "/owner/held/%00"])
+def test_nothing_is_looked_up_by_a_nul(shopper: Shopper, path: str) -> None:
+    """PostgreSQL would break at it."""
+    assert shopper.browser.get(path).status_code == 400
+
+
+def test_no_form_is_longer_than_the_shop_has_fields_for(shopper: Shopper) -> None:
+    assert shopper.sends("/basket/add", slug="x" * 70_000).status_code == 413
+
+
+def test_no_page_is_framed_sniffed_or_kept_and_no_address_told(owner: Owner, shopper: Shopper) -> None:
+    order_id = shopper.orders(first_snow=1)
+    paths = ("/", "/basket/", "/jars/first-snow", "/orders/new", f"/orders/{order_id}", "/owner/", "/nothing")
+    for answer in (visitor.browser.get(path) for path in paths for visitor in (owner, shopper)):
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'self'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Referrer-Policy"] == "same-origin"
+        assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_the_payment_pages_keep_their_own_headers(shop: Flask, shopper: Shopper) -> None:
+    found = shopper.sees(f"/orders/{shopper.orders(first_snow=1)}").partition('href="http://localhost/paycheckout')[2]
+    page = shopper.browser.get("/paycheckout" + found.partition('"')[0])
+    assert page.status_code == 200
+    assert "'nonce-" in page.headers["Content-Security-Policy"]
+    assert page.headers["Referrer-Policy"] == "no-referrer"
+
+
+# The warehouse's answers
+
+ANSWERS = {
+    "no-json": b"<h1>P-1</h1>",
+    "no-object": b'["P-1"]',
+    "no-number": b'{"parcel": 7}',
+    "nothing": b"",
+    "null": b"null",
+    "without": b"{}",
+    "empty": b'{"parcel": ""}',
+    "long": b'{"parcel": "' + b"9" * 41 + b'"}',
+    "markup": b'{"parcel": "<script>alert(1)</script>"}',
+    "nul": b'{"parcel": "P\\u0000"}',
+    "half-a-character": b'{"parcel": "\\ud800"}',
+    "no-utf-8": b'{"parcel": "\xff"}',
+    "deep": b"[" * 60_000,
+    "deep-object": b'{"parcel":' * 6000,
+    "digits": b'{"parcel": ' + b"9" * 5000 + b"}",
+}
+
+
+@pytest.mark.parametrize("body", ANSWERS.values(), ids=ANSWERS)
+def test_what_is_no_parcel_is_none(body: bytes) -> None:
+    with pytest.raises(BadAnswer):
+        number_in(body)
+
+
+@pytest.fixture
+def pay(make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox) -> Callable[[], Shopper]:
+    """Pays an order of a shop that has a warehouse, and lets the webhook arrive."""
+
+    def run() -> Shopper:
+        shopper = Shopper(make_shop(WAREHOUSE_URL=WAREHOUSE))
+        checkout_id = shopper.starts_to_pay(shopper.orders(first_snow=1))
+        paycheckout_sandbox.pick(checkout_id)
+        paycheckout_sandbox.pay(checkout_id)
+        paycheckout_sandbox.deliver_to(shopper.browser)
+        return shopper
+
+    return run
+
+
+def test_a_redirect_of_the_warehouse_leads_nowhere(
+    warehouse: responses.RequestsMock, pay: Callable[[], Shopper]
+) -> None:
+    """It would carry a customer's name to whoever it names, or knock at another door of this machine."""
+    warehouse.post(f"{WAREHOUSE}/parcels", status=307, headers={"Location": "http://127.0.0.1:9/parcels"})
+    shopper = pay()
+    assert [call.request.url for call in warehouse.calls] == [f"{WAREHOUSE}/parcels"]
+    assert "Paid" in shopper.sees(f"/orders/{stored_order(shopper)}")
+
+
+def test_an_answer_without_end_is_read_to_its_bound(
+    warehouse: responses.RequestsMock, pay: Callable[[], Shopper]
+) -> None:
+    warehouse.post(f"{WAREHOUSE}/parcels", body=b'{"parcel": "P-1"}' + b" " * 100_000, status=201)
+    shopper = pay()
+    warehouse.replace(
+        "POST", f"{WAREHOUSE}/parcels", body=b"\x1f\x8b" + b"x" * 100, headers={"Content-Encoding": "gzip"}
+    )
+    assert warehouse.calls[0].request.headers["Accept-Encoding"] == "identity"
+    assert "Paid" in shopper.sees(f"/orders/{stored_order(shopper)}")
+
+
+def stored_order(shopper: Shopper) -> str:
+    return str(stored(shopper.shop).id)
+
+
+# The warehouse itself, which the demo starts beside the shop
+
+SLIPS = ["[]", "7", '"x"', "null", "{}", '{"order": 1, "name": 2}', '{"order": "a", "name": "b", "jars": 5}']
+SLIPS += ['{"order": "a", "name": "b", "jars": [5]}', '{"order": "a", "name": "b", "jars": [{"name": "c"}]}']
+SLIPS += ['{"order": "a", "name": "b", "jars": [{"name": "c", "quantity": 1e999}]}', "[" * 50_000]
+
+
+@pytest.mark.parametrize("slip", SLIPS, ids=range(len(SLIPS)))
+def test_no_slip_breaks_the_warehouses_page(slip: str) -> None:
+    http = create_warehouse().test_client()
+    told = http.post("/parcels", data=slip, content_type="application/json", headers={"Idempotency-Key": "a"})
+    assert told.status_code == 400
+    assert http.get("/").status_code == 200
+
+
+def test_another_sites_page_does_not_shut_the_hatch() -> None:
+    http = create_warehouse().test_client()
+    for site in ("cross-site", "same-site"):
+        assert http.post("/hatch", data={"shut": "yes"}, headers={"Sec-Fetch-Site": site}).status_code == 403
+    assert http.post("/hatch", data={"shut": "yes"}, headers={"Host": "evil.example"}).status_code == 400
+    assert http.get("/", headers={"Host": "evil.example"}).status_code == 400
+    page = http.get("/")
+    assert "The hatch is open" in page.text
+    assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
