@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from flask_paycheckout.telling import visible
+
 __all__ = ["Check", "Level", "failure", "ok", "warning"]
 
 
@@ -29,8 +31,8 @@ class Check:
     remedy: str | None = None
 
     def __str__(self) -> str:
-        told = f"{self.level:8} {self.about}: {self.found}"
-        return told if self.remedy is None else f"{told}\n{'':9}-> {self.remedy}"
+        told = visible(f"{self.level:8} {self.about}: {self.found}")
+        return told if self.remedy is None else f"{told}\n{'':9}-> {visible(self.remedy)}"
 
 
 def ok(about: str, found: str) -> Check:

@@ -15,11 +15,13 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import Hidden
+from flask_paycheckout.client.signing import header_value
 from flask_paycheckout.doctor import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.report import report as make_report
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.telling import visible
 
 __all__ = ["paycheckout"]
 
@@ -87,12 +89,12 @@ def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: 
     try:
         checkout = runtime().resolve(checkout_id, decision == "accept", by, why)
     except (PayCheckoutError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(visible(str(error))) from None
     if as_json:
         facts = ("checkout_id", "order_id", "status", "reason")
         click.echo(json.dumps({name: getattr(checkout, name) for name in facts}))
     else:
-        click.echo(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}")
+        click.echo(visible(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"))
 
 
 @paycheckout.command(short_help="Tell how payments stand, and what needs a person.")
@@ -142,6 +144,7 @@ def login(email: str, never_expires: bool) -> None:
         verification = auth.login(email, click.prompt("Password", hide_input=True, err=True))
         otp = Hidden(click.prompt(f"One-time password sent to {email}", hide_input=True, err=True).strip())
         token = auth.verify_login(verification, otp, disable_expire=never_expires).access_token
+        header_value("the service's access token", token)
     except (PaymentsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     click.echo(token)

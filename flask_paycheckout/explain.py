@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -14,9 +15,9 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.history import lines
 from flask_paycheckout.models import CheckoutMixin, EventMixin, Models
 from flask_paycheckout.states import best_of
-from flask_paycheckout.telling import moment_text, plain
+from flask_paycheckout.telling import moment_text, plain, visible
 
-__all__ = ["AttemptStory", "EventStory", "Explanation", "Happening", "explain"]
+__all__ = ["AttemptStory", "EventStory", "Explanation", "Happening", "explain", "total_text"]
 
 _STATUS_WORDS = {
     "unpaid": "Nobody has started to pay this order.",
@@ -113,7 +114,7 @@ class Explanation:
             text += ["", *_attempt_lines(number, attempt)]
         if self.events:
             text += ["", "Told to the shop:", *(_event_line(event) for event in self.events)]
-        return "\n".join(text)
+        return "\n".join(map(visible, text))
 
 
 def explain(engine: Engine, models: Models, attempts: Attempts, order_id: str) -> Explanation:
@@ -133,15 +134,23 @@ def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
         attempt.checkout_id,
         attempt.status,
         attempt.reason,
-        str(attempt.total),
+        total_text(attempt),
         attempt.created_at,
         attempt.deposit_status,
         attempt.next_read_at,
         attempt.webhooks,
         attempt.reads,
         attempt.found_by,
-        tuple(_happening(entry) for entry in lines(attempt.history)),
+        tuple(_happening(entry, attempt.created_at) for entry in lines(attempt.history)),
     )
+
+
+def total_text(attempt: CheckoutMixin) -> str:
+    """What was asked for; where another program wrote what no total can be, that, so that it hides nothing else."""
+    try:
+        return str(attempt.total)
+    except (ValueError, TypeError, ArithmeticError):
+        return f"{attempt.total_amount} {attempt.total_currency} (no total)"
 
 
 def _event_story(event: EventMixin) -> EventStory:
@@ -156,9 +165,21 @@ def _event_story(event: EventMixin) -> EventStory:
     )
 
 
-def _happening(entry: dict[str, Any]) -> Happening:
+def _happening(entry: dict[str, Any], otherwise: datetime) -> Happening:
+    """One line of the story, also when a newer version, or another program, wrote it.
+
+    :param otherwise: its time when it has none.
+    """
     facts = {name: value for name, value in entry.items() if name not in ("at", "what")}
-    return Happening(as_utc(datetime.fromisoformat(entry["at"])), entry["what"], facts, _TELL[entry["what"]](facts))
+    if not isinstance(facts.get("compared", []), list):
+        facts["compared"] = [facts["compared"]]
+    what = str(entry["what"])
+    try:
+        told = _TELL[what](facts)
+    except KeyError:
+        told = f"{what}: {json.dumps(facts)}"
+    at = as_utc(datetime.fromisoformat(entry["at"])) if "at" in entry else otherwise
+    return Happening(at, what, facts, told)
 
 
 def _tell_created(facts: dict[str, Any]) -> str:

@@ -12,6 +12,8 @@ __all__ = ["appended", "line", "lines"]
 
 # Reads and webhooks stop being written down here; moves never do. A year of reads fits.
 _MAX_CHARACTERS = 40_000
+# Characters of a line that another program wrote.
+_SHOWN = 200
 
 
 def line(at: datetime, what: str, **facts: object) -> str:
@@ -28,5 +30,14 @@ def appended(column: Column[str], entry: str | ColumnElement[str], *, always: bo
 
 
 def lines(history: str) -> list[dict[str, Any]]:
-    """The entries, oldest first."""
-    return [json.loads(entry) for entry in history.splitlines()]
+    """The entries, oldest first; what is none, and so was written by another program, is an entry `unreadable`."""
+    return [_read(entry) for entry in history.splitlines()]
+
+
+def _read(entry: str) -> dict[str, Any]:
+    try:
+        read = json.loads(entry)
+        datetime.fromisoformat(read["at"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {"what": "unreadable", "line": entry[:_SHOWN]}
+    return {"what": "unreadable"} | dict(read)

@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Engine, Select, exists, select, tuple_
 from sqlalchemy.orm import Session, load_only
 
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.explain import total_text
 from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.states import Status, best_of
 
@@ -152,7 +153,7 @@ def _listed(attempt: CheckoutMixin) -> ListedAttempt:
         attempt.checkout_id,
         attempt.status,
         attempt.reason,
-        str(attempt.total),
+        total_text(attempt),
         attempt.created_at,
         attempt.moved_at,
     )

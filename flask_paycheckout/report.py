@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, func, select
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.models import Models
 from flask_paycheckout.states import Status
-from flask_paycheckout.telling import moment_text, plain
+from flask_paycheckout.telling import moment_text, plain, visible
 
 __all__ = [
     "Alarms",
@@ -131,7 +131,7 @@ class Report:
 
     def __str__(self) -> str:
         sections = (_count_lines, _held_lines, _undelivered_lines, _webhook_lines, _backlog_lines)
-        return "\n".join(line for section in sections for line in section(self))
+        return "\n".join(visible(line) for section in sections for line in section(self))
 
 
 def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> Report:

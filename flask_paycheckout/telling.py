@@ -8,12 +8,22 @@ from typing import Any
 
 from flask_paycheckout.clock import as_utc
 
-__all__ = ["moment_text", "plain"]
+__all__ = ["moment_text", "plain", "visible"]
 
 
 def moment_text(moment: datetime) -> str:
     """A moment for people: UTC, to the second."""
     return as_utc(moment).strftime("%Y-%m-%d %H:%M:%S") + "Z"
+
+
+def visible(line: str) -> str:
+    """A line for a terminal, with every sign spelled out that is not printed but obeyed.
+
+    Statuses and errors hold what strangers wrote: an escape that clears the screen, a line break that forges a line.
+    """
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape", "surrogatepass").decode() for sign in line
+    )
 
 
 def plain(value: Any) -> Any:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import Any
+
+import pytest
+from sqlalchemy import update
 
 from flask_paycheckout import Explanation, Pay, order_paid
 from tests.scripted import Shop, number
@@ -110,3 +114,33 @@ def test_the_story_holds_no_payment_url_and_reads_nothing(shop: Shop) -> None:
     story = explains(shop)
     assert "pay.example" not in str(story) + repr(story)
     assert shop.service.reads == []
+
+
+AT = '{"at": "2026-01-01T12:00:00+00:00"'
+STRANGE: dict[str, tuple[dict[str, Any], str]] = {
+    "no JSON": ({"history": "no JSON\n"}, 'unreadable: {"line": "no JSON"}'),
+    "a newer word": ({"history": f'{AT}, "what": "refunded", "sum": 5}}\n'}, 'refunded: {"sum": 5}'),
+    "a newer state": ({"history": f'{AT}, "what": "moved", "to": "refunded"}}\n'}, 'moved: {"to": "refunded"}'),
+    "no word": ({"history": f"{AT}}}\n"}, "unreadable: {}"),
+    "facts left out": ({"history": f'{AT}, "what": "read"}}\n'}, "read: {}"),
+    "one comparison": ({"history": f'{AT}, "what": "webhook", "compared": 5}}\n'}, "- 5"),
+    "a list as the word": ({"history": f'{AT}, "what": []}}\n'}, "[]: {}"),
+    "no amount": ({"total_amount": "12,5"}, "12,5 USD (no total)"),
+    "NaN": ({"total_amount": "NaN"}, "NaN USD (no total)"),
+    "no currency": ({"total_currency": "?"}, "12.50 ? (no total)"),
+    "no kind": ({"total_kind": "gift"}, "12.50 USD (no total)"),
+    "a status of tomorrow": ({"status": "refunded"}, ": refunded"),
+    "a reason of tomorrow": ({"status": "held", "reason": "asleep"}, "held (asleep)"),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: str) -> None:
+    values, told = STRANGE[name]
+    shop.starts("o-1")
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        connection.execute(update(shop.runtime.models.checkouts).values(values))
+    story = explains(shop)
+    assert told in str(story)
+    assert "checkout_created of chk-1: delivered" in str(story)
+    assert json.loads(json.dumps(story.as_dict()))["attempts"][0]["checkout_id"] == "chk-1"

@@ -30,6 +30,17 @@ def test_whatever_a_fact_holds_it_stays_one_line(fact: str) -> None:
     assert [entry["why"] for entry in lines(text * 2)] == [fact, fact]
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["no JSON", "[1]", "7", "null", "{}", '{"at": 5, "what": "read"}', '{"at": "noon", "what": "read"}', "[" * 100_000],
+    ids=lambda written: written[:20],
+)
+def test_a_line_that_is_none_hides_no_other(written: str) -> None:
+    entries = lines(f"{line(NOW, 'created')}{written}\n{line(NOW, 'webhook')}")
+    assert [entry["what"] for entry in entries] == ["created", "unreadable", "webhook"]
+    assert entries[1] == {"what": "unreadable", "line": written[:200]}
+
+
 @pytest.mark.parametrize(("always", "grows"), [(False, False), (True, True)], ids=["reads", "moves"])
 def test_a_full_story_takes_moves_but_no_more_reads(always: bool, grows: bool) -> None:
     table = Table("story", MetaData(), Column("history", String))

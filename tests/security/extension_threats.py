@@ -17,6 +17,8 @@ _URLS = "tests/security/test_payment_urls.py"
 _HOSTS = "tests/security/test_hosts.py"
 _MARKUP = "tests/security/test_markup.py"
 _EVERY = "tests/security/test_every_answer.py"
+_TERMINALS = "tests/security/test_terminals.py"
+_EXPLAIN = "tests/test_explain.py"
 
 THREATS = (
     Threat(
@@ -297,6 +299,35 @@ THREATS = (
                 "the headers of errors that no route answers",
                 Edit("views/__init__.py", "    blueprint.after_app_request(harden_unrouted)\n", ""),
                 f"{_EVERY}::test_every_kind_of_answer_is_hardened[405]",
+            ),
+        ),
+    ),
+    Threat(
+        "words of strangers that steer a terminal, or keep the owner from seeing a payment",
+        "What a terminal would obey is spelled out; a row that another program wrote is told as it stands.",
+        (
+            f"{_TERMINALS}::test_no_command_prints_what_a_terminal_would_obey",
+            f"{_TERMINALS}::test_an_order_that_is_asked_for_and_a_payment_that_is_decided_are_names_only",
+            f"{_TERMINALS}::test_an_access_token_that_no_header_takes_is_not_printed",
+            f"{_EXPLAIN}::test_what_another_program_wrote_is_told_and_hides_nothing",
+            "tests/test_history.py::test_a_line_that_is_none_hides_no_other",
+            "tests/views/test_owner.py::test_a_row_that_another_program_wrote_hides_no_order",
+        ),
+        (
+            Removal(
+                "the spelling of what is not printed",
+                Edit("telling.py", "sign if sign.isprintable() else", "sign if True else"),
+                f"{_TERMINALS}::test_no_command_prints_what_a_terminal_would_obey[show o-1]",
+            ),
+            Removal(
+                "the look at an access token before it is printed",
+                Edit("cli.py", """        header_value("the service's access token", token)\n""", ""),
+                f"{_TERMINALS}::test_an_access_token_that_no_header_takes_is_not_printed",
+            ),
+            Removal(
+                "the patience with a total that is none",
+                Edit("explain.py", "except (ValueError, TypeError, ArithmeticError):", "except ZeroDivisionError:"),
+                f"{_EXPLAIN}::test_what_another_program_wrote_is_told_and_hides_nothing[no amount]",
             ),
         ),
     ),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from flask import abort, redirect
+from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import ConfigurationError, order_paid
@@ -321,3 +322,15 @@ def test_every_answer_is_hardened_and_runs_no_script(desk: Shop, ask: Ask) -> No
     assert answer.headers["Referrer-Policy"] == "no-referrer"
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
     assert "<script" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "written", [{"total_amount": "12,5"}, {"history": "no JSON"}, {"status": "refunded"}, {"reason": "asleep"}], ids=str
+)
+def test_a_row_that_another_program_wrote_hides_no_order(desk: Shop, written: dict[str, Any]) -> None:
+    desk.starts("o-1")
+    with desk.app.app_context(), desk.db.engine.begin() as connection:
+        connection.execute(update(desk.runtime.models.checkouts).values(written))
+    desk.starts("o-2")
+    assert listed(desk.browser.get(ROOT)) == ["o-2", "o-1"]
+    assert desk.browser.get(f"{ROOT}/order?id=o-1").status_code == 200

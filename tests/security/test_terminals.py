@@ -1,0 +1,87 @@
+"""What strangers wrote is shown by commands, and steers no terminal: no escapes, no forged lines, no turned text."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout import order_pending
+from flask_paycheckout.telling import visible
+from tests.conftest import OpenShop
+from tests.scripted import Service, Shop, refusal
+
+# Clears the screen, names the window, goes back to the line's start, turns the text around, and forges a line.
+HOSTILE = "a\x1b[2J\x1b]0;b\x07\r\u202ec\u2066\x9b31m\x00\x7f\nOrder o-1: paid."
+COMMANDS = ("show o-1", "show o-1 --json", "report", "report --json", "doctor", "doctor --json", "reconcile")
+
+
+def prints(shop: Shop, *arguments: str, typed: str | None = None) -> str:
+    return shop.app.test_cli_runner().invoke(args=["paycheckout", *arguments], input=typed).output
+
+
+def obeyed(text: str) -> list[str]:
+    """The signs in a text that a terminal does not print, line breaks aside."""
+    return [sign for sign in text if not sign.isprintable() and sign != "\n"]
+
+
+@pytest.fixture
+def hostile(shop: Shop) -> Shop:
+    """A shop that heard the text from the service, a receiver, and the person who decided."""
+
+    def fails(app: Flask, **told: object) -> None:
+        raise ValueError(HOSTILE)
+
+    with order_pending.connected_to(fails):
+        for order_id in ("o-1", "o-2"):
+            checkout_id = shop.starts(order_id)
+            shop.service.says(checkout_id, HOSTILE.replace("\0", ""))
+            shop.settles(checkout_id)
+            shop.service.says(checkout_id, "completed", inputCurrency=HOSTILE.replace("\0", ""))
+            shop.settles(checkout_id)
+    shop.resolves(shop.attempts("o-1")[0].checkout_id, accept=False, by=HOSTILE, why=HOSTILE)
+    shop.starts("o-1")
+    shop.service.fails(shop.attempts("o-1")[1].checkout_id, refusal(400, HOSTILE))
+    return shop
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_prints_what_a_terminal_would_obey(hostile: Shop, command: str) -> None:
+    text = prints(hostile, *command.split())
+    assert text
+    assert obeyed(text) == []
+    assert "\nOrder o-1: paid." not in text
+
+
+def test_what_was_written_is_still_told(hostile: Shop) -> None:
+    text = prints(hostile, "show", "o-1")
+    assert r"a\x1b[2J\x1b]0;b\x07\r\u202ec\u2066\x9b31m\x7f\nOrder o-1: paid." in text
+    assert "rejected the held payment" in text
+    assert r"\x1b[2J" in prints(hostile, "report")
+
+
+def test_an_order_that_is_asked_for_and_a_payment_that_is_decided_are_names_only(shop: Shop) -> None:
+    shop.totals[HOSTILE.replace("\0", "")] = shop.totals["o-1"]
+    checkout_id = shop.has_held(HOSTILE.replace("\0", ""))
+    decision = ("resolve", checkout_id, "--reject", "--by", "Ada", "--why", "wrong")
+    for text in (prints(shop, "show", HOSTILE.replace("\0", "")), prints(shop, *decision), prints(shop, *decision)):
+        assert text
+        assert obeyed(text) == []
+
+
+def test_an_access_token_that_no_header_takes_is_not_printed(open_shop: OpenShop, service: Service) -> None:
+    service.instead_of_created = [
+        b'{"status": 200, "data": {"verificationToken": "v"}}',
+        b'{"status": 200, "data": {"accessToken": "quiet\\u001b[2J"}}',
+    ]
+    text = prints(open_shop(), "login", "--email", "a@b.c", typed="p\n1\n")
+    assert "access token may hold printable ASCII only" in text
+    assert "quiet" not in text
+
+
+@pytest.mark.parametrize("plain", ["", "Zoë Quist, 12.50 €", "訂單", "😀", "a\u0301"])
+def test_what_any_language_prints_stays_as_it_is(plain: str) -> None:
+    assert visible(plain) == plain
+
+
+def test_half_a_surrogate_pair_does_not_stop_the_story() -> None:
+    assert visible("a\ud800") == r"a\ud800"
