@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, redirect, render_template, url_for
 
-from example_shop import basket, catalogue, csrf, database, hooks, money, orders, owner, payments
+from example_shop import basket, catalogue, csrf, database, door, hooks, money, orders, owner, payments
 from example_shop.clock import remember_clock, utc_now
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def create_app(
     configure(app, config or {})
     remember_clock(app, clock or utc_now)
     hooks.init_app(app)
+    door.init_app(app)
     database.init_app(app)
     money.init_app(app)
     csrf.init_app(app)

@@ -6,6 +6,8 @@ this receiver again later, with the same `event_id`, and the warehouse knows by 
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import requests
@@ -22,8 +24,17 @@ if TYPE_CHECKING:
     from flask import Flask
 
 
+# More than that is no answer of a warehouse.
+_MOST_ANSWER = 64 * 1024
+_NUMBER = re.compile(r"[A-Za-z0-9._/-]{1,40}")
+
+
 class NotReady(Exception):
     """A paid order cannot be sent yet."""
+
+
+class BadAnswer(Exception):
+    """What the warehouse said is not what was agreed."""
 
 
 class Parcel(Model):
@@ -51,14 +62,38 @@ def order_parcel(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> N
     slip = packing_slip(order)
     # The database must not wait for the warehouse: what was read is let go, nothing was written yet.
     db.session.rollback()
-    answer = requests.post(
-        f"{app.config['WAREHOUSE_URL']}/parcels",
-        json=slip,
-        headers={"Idempotency-Key": event_id},
-        timeout=app.config["WAREHOUSE_TIMEOUT"],
-    )
-    answer.raise_for_status()
-    db.session.add(Parcel(order_id=order_id, event_id=event_id, number=answer.json()["parcel"]))
+    db.session.add(Parcel(order_id=order_id, event_id=event_id, number=told(app, event_id, slip)))
+
+
+def told(app: Flask, event_id: str, slip: dict[str, Any]) -> str:
+    """Tell the warehouse, and only it: no redirect is followed, no proxy of the environment used. The parcel's number.
+
+    :raises requests.RequestException: it was not reached, or refused.
+    :raises BadAnswer: it did not answer with a parcel's number; another try may bring one.
+    """
+    headers = {"Idempotency-Key": event_id, "Accept-Encoding": "identity"}
+    with requests.Session() as line:
+        line.trust_env = False
+        answer = line.post(
+            f"{app.config['WAREHOUSE_URL']}/parcels",
+            json=slip,
+            headers=headers,
+            timeout=app.config["WAREHOUSE_TIMEOUT"],
+            allow_redirects=False,
+            stream=True,
+        )
+        answer.raise_for_status()
+        return number_in(answer.raw.read(_MOST_ANSWER, decode_content=False))
+
+
+def number_in(body: bytes) -> str:
+    try:
+        number = json.loads(body)["parcel"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise BadAnswer("The warehouse's answer holds no parcel.") from None
+    if not isinstance(number, str) or not _NUMBER.fullmatch(number):
+        raise BadAnswer("The warehouse's parcel has no proper number.")
+    return number
 
 
 def parcel_number(order: Order) -> str | None:

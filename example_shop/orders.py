@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("orders", __name__, url_prefix="/orders")
 
-_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+# Mailboxes have wilder names than that, but none that a letter's headers could mistake for something else: `=?` begins
+# a coded word, in which anything may stand, the end of a line too.
+_EMAIL = re.compile(r"""(?!.*=\?)[^@\s,;:<>"()\[\]\\]+@[^@\s,;:<>"()\[\]\\]+\.[^@\s,;:<>"()\[\]\\]+""")
+# The ends of lines, and marks that turn a text around: in a letter they would be somebody else's words.
+_NOT_IN_A_NAME = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]")
 
 #: What the order page says, by the order's standing: a headline and a sentence.
 STANDINGS = {
@@ -72,7 +76,7 @@ def find_open_order(order_id: str) -> Order:
 def faults_of(name: str, email: str) -> dict[str, str]:
     """What is wrong with an order form, by field."""
     faults = {}
-    if not 0 < len(name) <= 100:
+    if not 0 < len(name) <= 100 or _NOT_IN_A_NAME.search(name):
         faults["name"] = "Please tell us your name, in at most 100 letters."
     if not _EMAIL.fullmatch(email) or len(email) > 200:
         faults["email"] = "Please give an e-mail address, such as ada@example.com."

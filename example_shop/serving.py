@@ -163,6 +163,8 @@ class Demo:
         return {
             "SECRET_KEY": secrets.token_hex(32),
             "SQLALCHEMY_DATABASE_URI": database,
+            # Another site's page could have its own name point at this machine.
+            "TRUSTED_HOSTS": [HOST, "localhost"],
             "OWNER_PASSWORD": self.owner_password,
             "WAREHOUSE_URL": self.warehouse_url,
             # Browsers keep one jar of cookies for all ports of a host, and the sandbox is a neighbour.

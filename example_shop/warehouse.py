@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from flask import Flask, redirect, render_template, request, url_for
+from flask import Flask, abort, redirect, render_template, request, url_for
+
+from example_shop.door import HEADERS
 
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response
@@ -44,9 +46,31 @@ class Hatch:
             return parcel, True
 
 
+def read_slip() -> dict[str, Any]:
+    """What is to be packed, as its page shows it; 400 when it is something else."""
+    try:
+        slip = request.get_json()
+        jars = [{"name": str(jar["name"]), "quantity": int(jar["quantity"])} for jar in slip["jars"]]
+        return {"order": str(slip["order"]), "name": str(slip["name"]), "jars": jars}
+    except (LookupError, TypeError, ValueError, OverflowError, RecursionError):
+        abort(400, "A slip has an order, a name and jars.")
+
+
 def create_warehouse() -> Flask:
     app = Flask(__name__)
+    # A page that has its own name point at this machine would be this site's own page to a browser.
+    app.config.update(TRUSTED_HOSTS=["127.0.0.1", "localhost"], MAX_CONTENT_LENGTH=64 * 1024)
     hatch = Hatch()
+
+    @app.before_request
+    def check_page() -> None:
+        if request.method == "POST" and request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+            abort(403, "Another site's page sent this.")
+
+    @app.after_request
+    def harden(response: Response) -> Response:
+        response.headers.update(HEADERS)
+        return response
 
     @app.get("/")
     def shelves() -> str:
@@ -60,7 +84,7 @@ def create_warehouse() -> Flask:
         if hatch.shut:
             hatch.turned_away += 1
             return {"error": "the hatch is shut"}, 503
-        parcel, new = hatch.take(key, request.get_json())
+        parcel, new = hatch.take(key, read_slip())
         return {"parcel": parcel.number}, 201 if new else 200
 
     @app.post("/hatch")

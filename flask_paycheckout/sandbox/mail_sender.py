@@ -66,6 +66,9 @@ def _hand_over(line: socket.socket, expired: Event, message: EmailMessage, to: s
 
 
 def _message(to: str, subject: str, text: str) -> EmailMessage:
+    if "=?" in to:
+        # A coded word. Whatever stands in it would be written out, the end of the header too.
+        raise ValueError("coded words are no part of an address")
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = SENDER, to, subject
     message.set_content(text)

@@ -287,3 +287,12 @@ def test_the_command_refuses_a_wrong_server(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_failed_mail_rests_longer_than_one_attempt_takes() -> None:
     assert timedelta(seconds=TIME_BUDGET) < LEASE
+
+
+# In base64: a line's end, and `Bcc: x@y.z`. Without a look, it is written out as a header.
+@pytest.mark.parametrize("to", ["a@=?utf-8?b?DQpCY2M6IHhAeS56?=", "=?utf-8?q?a=0d=0aBcc:x@y.z?=@b.example"])
+def test_no_address_becomes_another_header(to: str) -> None:
+    with post_office() as office:
+        with pytest.raises(ConnectionError, match="ValueError"):
+            make_mail_sender(office.address)(to, "Your code", "123456")
+        assert office.taken == []
