@@ -33,48 +33,99 @@ Every call ends within the client's `timeout`, retries included, with a record o
 
 from __future__ import annotations
 
-from flask_paycheckout.client.client import PaymentsClient
-from flask_paycheckout.client.errors import (
-    Invalid,
-    NotFound,
-    OutcomeUnknown,
-    PaymentsError,
-    RateLimited,
-    RequestRefused,
-    ServiceFault,
-    TransportFailed,
-    Unauthorized,
-)
-from flask_paycheckout.client.paging import Page
-from flask_paycheckout.client.probing import Probe
-from flask_paycheckout.client.records.activities import Activity
-from flask_paycheckout.client.records.auth import Login, Organization, User
-from flask_paycheckout.client.records.checkouts import CheckoutLink
-from flask_paycheckout.client.records.crypto_disbursements import (
-    CryptoBatch,
-    CryptoDisbursement,
-    CryptoReceiver,
-    FeeConfig,
-    FeeEstimate,
-)
-from flask_paycheckout.client.records.deposits import Deposit, ExchangeInfo, Fee, PaymentFiat
-from flask_paycheckout.client.records.fiat_disbursements import (
-    CurrencySum,
-    FiatBank,
-    FiatBatch,
-    FiatBatchV1,
-    FiatDisbursement,
-    FiatItem,
-    FiatItemV1,
-    FiatPaymentMethod,
-    FiatRecipient,
-    NewRecipient,
-    PayoutBank,
-)
-from flask_paycheckout.client.records.payments import Payment, PaymentActivity, PaymentReceiver, PaymentSender, Quote
-from flask_paycheckout.client.records.recipients import BankDetails, Recipient, RecipientBank
-from flask_paycheckout.client.records.references import Bank, Crypto, Currency, PaymentMethod
-from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flask_paycheckout.client.client import PaymentsClient
+    from flask_paycheckout.client.errors import (
+        Invalid,
+        NotFound,
+        OutcomeUnknown,
+        PaymentsError,
+        RateLimited,
+        RequestRefused,
+        ServiceFault,
+        TransportFailed,
+        Unauthorized,
+    )
+    from flask_paycheckout.client.paging import Page
+    from flask_paycheckout.client.probing import Probe
+    from flask_paycheckout.client.records.activities import Activity
+    from flask_paycheckout.client.records.auth import Login, Organization, User
+    from flask_paycheckout.client.records.checkouts import CheckoutLink
+    from flask_paycheckout.client.records.crypto_disbursements import (
+        CryptoBatch,
+        CryptoDisbursement,
+        CryptoReceiver,
+        FeeConfig,
+        FeeEstimate,
+    )
+    from flask_paycheckout.client.records.deposits import Deposit, ExchangeInfo, Fee, PaymentFiat
+    from flask_paycheckout.client.records.fiat_disbursements import (
+        CurrencySum,
+        FiatBank,
+        FiatBatch,
+        FiatBatchV1,
+        FiatDisbursement,
+        FiatItem,
+        FiatItemV1,
+        FiatPaymentMethod,
+        FiatRecipient,
+        NewRecipient,
+        PayoutBank,
+    )
+    from flask_paycheckout.client.records.payments import (
+        Payment,
+        PaymentActivity,
+        PaymentReceiver,
+        PaymentSender,
+        Quote,
+    )
+    from flask_paycheckout.client.records.recipients import BankDetails, Recipient, RecipientBank
+    from flask_paycheckout.client.records.references import Bank, Crypto, Currency, PaymentMethod
+    from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
+
+# Imported when first used: a shop that only takes payments needs few of these.
+_HOMES = {
+    "client": ("PaymentsClient",),
+    "errors": (
+        "Invalid",
+        "NotFound",
+        "OutcomeUnknown",
+        "PaymentsError",
+        "RateLimited",
+        "RequestRefused",
+        "ServiceFault",
+        "TransportFailed",
+        "Unauthorized",
+    ),
+    "paging": ("Page",),
+    "probing": ("Probe",),
+    "records.activities": ("Activity",),
+    "records.auth": ("Login", "Organization", "User"),
+    "records.checkouts": ("CheckoutLink",),
+    "records.crypto_disbursements": ("CryptoBatch", "CryptoDisbursement", "CryptoReceiver", "FeeConfig", "FeeEstimate"),
+    "records.deposits": ("Deposit", "ExchangeInfo", "Fee", "PaymentFiat"),
+    "records.fiat_disbursements": (
+        "CurrencySum",
+        "FiatBank",
+        "FiatBatch",
+        "FiatBatchV1",
+        "FiatDisbursement",
+        "FiatItem",
+        "FiatItemV1",
+        "FiatPaymentMethod",
+        "FiatRecipient",
+        "NewRecipient",
+        "PayoutBank",
+    ),
+    "records.payments": ("Payment", "PaymentActivity", "PaymentReceiver", "PaymentSender", "Quote"),
+    "records.recipients": ("BankDetails", "Recipient", "RecipientBank"),
+    "records.references": ("Bank", "Crypto", "Currency", "PaymentMethod"),
+    "signing": ("BearerToken", "HmacSigner", "Signer"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Activity",
@@ -130,3 +181,15 @@ __all__ = [
     "Unauthorized",
     "User",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access
 from flask_paycheckout.client.probing import Probe, probe
-from flask_paycheckout.client.resources.auth import Auth
 from flask_paycheckout.client.resources.checkouts import Checkouts
-from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
 from flask_paycheckout.client.resources.deposits import Deposits
-from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
-from flask_paycheckout.client.resources.payments import Payments
-from flask_paycheckout.client.resources.recipients import Recipients
-from flask_paycheckout.client.resources.references import References
 from flask_paycheckout.client.retries import Pace, Retries
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
 from flask_paycheckout.client.transport import Transport
@@ -25,6 +20,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     import httpx
+
+    from flask_paycheckout.client.resources.auth import Auth
+    from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
+    from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
+    from flask_paycheckout.client.resources.payments import Payments
+    from flask_paycheckout.client.resources.recipients import Recipients
+    from flask_paycheckout.client.resources.references import References
 
 __all__ = ["PaymentsClient"]
 
@@ -47,14 +49,8 @@ class PaymentsClient:
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
 
-    :ivar auth: registering, and logging in with a one-time password.
     :ivar checkouts: hosted payment pages.
     :ivar deposits: the payments behind them.
-    :ivar fiat_disbursements: bank transfers, in batches.
-    :ivar crypto_disbursements: token transfers, in batches.
-    :ivar recipients: who is paid by bank transfer.
-    :ivar payments: deprecated by the service; every method warns.
-    :ivar references: deprecated by the service; every method warns.
     """
 
     def __init__(
@@ -73,14 +69,52 @@ class PaymentsClient:
         signers = _signers(client_id, client_secret, access_token, signer)
         self._transport = Transport(base_url, signers, transport)
         self._caller = caller = Caller(self._transport, Retries(_count(retries), _seconds(timeout), Pace()))
-        self.auth = Auth(caller)
         self.checkouts = Checkouts(caller)
         self.deposits = Deposits(caller)
-        self.fiat_disbursements = FiatDisbursements(caller)
-        self.crypto_disbursements = CryptoDisbursements(caller)
-        self.recipients = Recipients(caller)
-        self.payments = Payments(caller)
-        self.references = References(caller)
+
+    # The parts of the service that a shop need not use are loaded when they are.
+
+    @cached_property
+    def auth(self) -> Auth:
+        """Registering, and logging in with a one-time password."""
+        from flask_paycheckout.client.resources.auth import Auth
+
+        return Auth(self._caller)
+
+    @cached_property
+    def fiat_disbursements(self) -> FiatDisbursements:
+        """Bank transfers, in batches."""
+        from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
+
+        return FiatDisbursements(self._caller)
+
+    @cached_property
+    def crypto_disbursements(self) -> CryptoDisbursements:
+        """Token transfers, in batches."""
+        from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
+
+        return CryptoDisbursements(self._caller)
+
+    @cached_property
+    def recipients(self) -> Recipients:
+        """Who is paid by bank transfer."""
+        from flask_paycheckout.client.resources.recipients import Recipients
+
+        return Recipients(self._caller)
+
+    @cached_property
+    def payments(self) -> Payments:
+        """Deprecated by the service; every method warns."""
+        from flask_paycheckout.client.resources.payments import Payments
+
+        return Payments(self._caller)
+
+    @cached_property
+    def references(self) -> References:
+        """Deprecated by the service; every method warns."""
+        from flask_paycheckout.client.resources.references import References
+
+        return References(self._caller)
 
     def probe(self) -> Probe:
         """Reads a deposit that cannot exist, once: tells whether the credentials are taken and the clocks agree.

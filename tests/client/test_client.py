@@ -37,12 +37,24 @@ def test_the_public_names() -> None:
 
 def test_the_client_loads_no_flask_and_nothing_of_ours_but_totals() -> None:
     script = (
-        "import sys, flask_paycheckout.client\n"
+        "import sys\nfrom flask_paycheckout.client import *\n"
         "names = [n for n in sys.modules if n.split('.')[0] in ('flask', 'sqlalchemy', 'flask_paycheckout')]\n"
         "print([n for n in names if not n.startswith('flask_paycheckout.client')])"
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "['flask_paycheckout', 'flask_paycheckout.totals']"
+
+
+def test_parts_that_a_shop_may_never_use_are_loaded_with_their_first_use() -> None:
+    script = (
+        "import sys\nfrom flask_paycheckout.client import PaymentsClient\n"
+        "client = PaymentsClient('http://127.0.0.1:9')\n"
+        "loaded = lambda: [n for n in ('flask_paycheckout.client.pool', 'httpcore', 'h11') if n in sys.modules] + "
+        "sorted(n.rpartition('.')[2] for n in sys.modules if n.startswith('flask_paycheckout.client.resources.'))\n"
+        "print(loaded())\nclient.recipients\nprint(loaded())"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines() == ["['checkouts', 'deposits']", "['checkouts', 'deposits', 'recipients']"]
 
 
 @pytest.mark.parametrize(

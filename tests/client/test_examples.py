@@ -17,7 +17,9 @@ from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.sandbox import create_sandbox
 
 WRITTEN = "http://127.0.0.1:8790"
-PARTS = {name: type(part) for name, part in vars(PaymentsClient(WRITTEN)).items() if not name.startswith("_")}
+RESOURCES = "flask_paycheckout.client.resources."
+_EVERYTHING = [(name, getattr(PaymentsClient(WRITTEN), name)) for name in dir(PaymentsClient(WRITTEN))]
+PARTS = {name: type(part) for name, part in _EVERYTHING if type(part).__module__.startswith(RESOURCES)}
 
 
 class _Quiet(WSGIRequestHandler):

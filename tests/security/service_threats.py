@@ -30,7 +30,7 @@ THREATS = (
         (
             Removal(
                 "the refusal of redirects",
-                Edit("client/transport.py", "if 300 <= response.status_code < 400:", "if response.status_code < 0:"),
+                Edit("client/transport.py", "if 300 <= received.status < 400:", "if received.status < 0:"),
                 f"{_ANSWERS}::test_a_redirect_reaches_nobody",
             ),
             Removal(
@@ -40,7 +40,7 @@ THREATS = (
             ),
             Removal(
                 "the end of a connection that holds more than its answer",
-                Edit("client/transport.py", "if _holds_more(self._stream):", "if False:"),
+                Edit("client/pool.py", "if _holds_more(answer.stream):", "if False:"),
                 f"{_ANSWERS}::test_what_follows_an_answer_is_never_the_answer_to_the_next_call",
             ),
             Removal(
@@ -77,7 +77,7 @@ THREATS = (
             Removal(
                 "the one deadline of all reads",
                 Edit(
-                    "client/transport.py",
+                    "client/pool.py",
                     "self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))",
                     "self._stream.read(max_bytes, 5.0)",
                 ),
