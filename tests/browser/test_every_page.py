@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ from flask import Flask, request, request_finished
 from playwright.sync_api import Page
 
 from example_shop.serving import Demo
-from tests.browser.gallery import Gallery, pages_of
-from tests.browser.looking import faults
+from tests.browser.gallery import Gallery, Scene, pages_of
+from tests.browser.looking import THEMES, WIDTHS, faults
+from tests.browser.screenshots import take
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -66,3 +68,9 @@ def test_a_planted_fault_is_found(page: Page, name: str) -> None:
     assert rule in "\n".join(found)
     page.set_content(BARE.format(""))
     assert faults(page) == []
+
+
+def test_a_picture_is_taken_of_each_width_and_theme(page: Page, tmp_path: Path) -> None:
+    take(page, Scene("some/page", lambda page: page.set_content(BARE.format(""))), tmp_path)
+    sizes = {path.name: int.from_bytes(path.read_bytes()[16:20]) for path in tmp_path.iterdir()}
+    assert sizes == {f"some-page-{width}-{theme}.png": width for width in WIDTHS for theme in THEMES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from threading import Thread
 
 import pytest
@@ -84,3 +85,16 @@ def test_its_levers_work_without_javascript(world: Flask, address: str, new_page
     page.get_by_role("button", name="Yes, forget everything").click()
     expect(page.get_by_role("status")).to_contain_text("back to the start state")
     assert Tester(world).does("GET", "clock")["offsetSeconds"] == 0
+
+
+def test_the_payment_pages_buttons_for_developers_work_by_keyboard_and_without_javascript(
+    world: Flask, address: str, new_page: NewPage
+) -> None:
+    checkout = Merchant(world).makes_checkout()
+    Tester(world).picks(checkout)
+    page = new_page(java_script_enabled=False)
+    page.goto(f"{address}/checkout/{checkout}")
+    page.get_by_role("button", name="Pay less").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Payment received")).to_be_visible()
+    assert Merchant(world).reads_deposit(checkout).data["inputAmount"] == Decimal("6.25")
