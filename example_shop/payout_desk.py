@@ -42,9 +42,9 @@ _PAGE = """{% extends "base.html" %}
 <form class="actions" action="{{ url_for('payout_desk.pay') }}" method="post">
   {{ csrf_field() }}
   <button>Pay what is owed</button>
-  <span class="hint">From {{ least|money }} on. Pressed twice, or after a lost answer, it pays nobody twice; what is on
-    its way is looked up again.</span>
 </form>
+<p class="hint">From {{ least|money }} on. Pressed twice, or after a lost answer, it pays nobody twice; what is on
+  its way is looked up again.</p>
 
 <h2>Transfers</h2>
 {% if payouts %}
@@ -71,7 +71,7 @@ _PAGE = """{% extends "base.html" %}
       {% if payout.state == "unknown" %}
       <form class="actions" action="{{ url_for('payout_desk.settle', reference=payout.reference) }}" method="post">
         {{ csrf_field() }}
-        <span>The answer was lost. Look at the chain or the service's dashboard: did it leave?</span>
+        <span class="question">The answer was lost. Look at the chain or the service's dashboard: did it leave?</span>
         <button class="quiet" name="sent" value="yes">It was sent</button>
         <button class="quiet" name="sent" value="no">It was not: send it</button>
       </form>

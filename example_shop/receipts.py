@@ -47,7 +47,8 @@ class Letter(Model):
 
 
 def receipt_text(order: Order, status_url: str) -> str:
-    lines = [f"{line.quantity:>3} x {line.name:<24}{show_money(line.total):>12}" for line in order.lines]
+    # As wide as a phone shows without turning it.
+    lines = [f"{line.quantity:>2} x {line.name:<22}{show_money(line.total):>10}" for line in order.lines]
     return "\n".join(
         [
             f"Dear {order.name},",
@@ -55,10 +56,11 @@ def receipt_text(order: Order, status_url: str) -> str:
             f"thank you: your order {order.id} is paid.",
             "",
             *lines,
-            f"{'Total':<30}{show_money(order.total):>12}",
+            f"{'Total':<27}{show_money(order.total):>10}",
             *(["", "The fee of your way to pay came on top."] if order.consigned else []),
             "",
-            f"See how it stands: {status_url}",
+            "See how it stands:",
+            status_url,
             "",
             "Fair & Foul, weather by the jar",
         ]
@@ -107,7 +109,7 @@ _PAGE = """{% extends "base.html" %}
   <p class="hint">To {{ letter.address }}, <time datetime="{{ letter.written_at.isoformat() }}">
     {{- letter.written_at.strftime("%d %b, %H:%M") }}</time>.
     {% if letter.posted_at %}Posted.{% elif config.MAIL_SERVER %}Not posted yet.{% endif %}</p>
-  <pre tabindex="0">{{ letter.text }}</pre>
+  <pre>{{ letter.text }}</pre>
 </article>
 {% else %}
 <div class="empty"><p>No letters yet. One is written for every order that is paid.</p></div>

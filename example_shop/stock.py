@@ -187,7 +187,7 @@ _PAGE = """{% extends "base.html" %}
 <table class="orders">
   <thead><tr><th scope="col">Jar</th><th scope="col" class="number">Free</th>
     <th scope="col" class="number">Reserved</th>
-    <th scope="col" class="number">Sold</th><th scope="col">Caught more</th></tr></thead>
+    <th scope="col" class="number">Sold</th><th scope="col" class="number">Caught more</th></tr></thead>
   <tbody>
     {% for product, free, reserved, sold in rows %}
     <tr>

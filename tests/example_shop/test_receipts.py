@@ -89,8 +89,8 @@ def test_a_paid_order_has_one_receipt_on_the_owners_page(
     owner.logs_in()
     page = owner.sees("/owner/letters/")
     assert f"your order {order_id} is paid" in page
-    assert f"  2 x First Snow{'$48.00':>26}" in page
-    assert f"Total{'$60.35':>37}" in page
+    assert f" 2 x First Snow{'$48.00':>22}" in page
+    assert f"Total{'$60.35':>32}" in page
     assert "The fee of your way to pay came on top." in page
     assert "http://localhost/paycheckout/orders/" in page
     assert "Your receipt goes to ada@example.com." in shopper.sees(f"/orders/{order_id}")
