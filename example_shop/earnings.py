@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from example_shop.clock import now
 from example_shop.database import db
+from example_shop.ledger import Earning
 from example_shop.models import Order
-from example_shop.payouts import Earning
 from example_shop.suppliers import SUPPLIERS
 from flask_paycheckout import order_paid
 

@@ -14,7 +14,8 @@ from flask.cli import AppGroup
 from sqlalchemy import select
 
 from example_shop.database import db
-from example_shop.payouts import Payout, pay_out
+from example_shop.ledger import Payout
+from example_shop.payouts import pay_out
 
 if TYPE_CHECKING:
     from flask import Flask

@@ -10,7 +10,8 @@ from sqlalchemy import select
 from example_shop import owner
 from example_shop.database import db
 from example_shop.hooks import hooks
-from example_shop.payouts import LEAST, Payout, ReadableRail, decide, owed, pay_out
+from example_shop.ledger import Payout, owed
+from example_shop.payouts import LEAST, ReadableRail, decide, pay_out
 from example_shop.suppliers import BY_SLUG, SUPPLIERS
 from flask_paycheckout.client import PaymentsError
 

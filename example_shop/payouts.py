@@ -4,16 +4,7 @@ A payout gets its reference and its amount, and takes its earnings, in one commi
 says so first, in a commit that only one can make. When the answer is lost, the payout is looked up by its reference;
 where the service cannot show it, a person decides. The service itself takes a reference only once.
 
-How the money travels is a rail's business: see `bank_payouts` and `token_payouts`.
-
-| State | Means |
-|---|---|
-| `open` | recorded, not sent, or refused: `trouble` says why; the next round sends it |
-| `sending` | on its way to the service, or its answer was lost and it was not found yet |
-| `unknown` | its answer was lost and the service does not show it: somebody has to look, and `decide` |
-| `pending` | the service has it |
-| `sent` | the service has it, and will not tell more |
-| `completed`, `failed` | final; what failed is owed again, under another reference |
+How the money travels is a rail's business: see `bank_payouts` and `token_payouts`. The states are told in `ledger`.
 """
 
 from __future__ import annotations
@@ -21,16 +12,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Protocol, runtime_checkable
 
-from sqlalchemy import ForeignKey, String, UniqueConstraint, select, update
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import select, update
 
 from example_shop.clock import now
-from example_shop.database import Model, Moment, Money, changed, db
+from example_shop.database import changed, db
 from example_shop.hooks import hooks
+from example_shop.ledger import Earning, Payout, owed
 from example_shop.suppliers import BY_SLUG, SUPPLIERS, Supplier
 from flask_paycheckout.client import Invalid, OutcomeUnknown, PaymentsError, ServiceFault
 
@@ -38,36 +29,6 @@ from flask_paycheckout.client import Invalid, OutcomeUnknown, PaymentsError, Ser
 LEAST = Decimal("5.00")
 #: After so long without an answer nobody is still sending it.
 PATIENCE = timedelta(minutes=2)
-
-
-class Payout(Model):
-    """One transfer to a supplier."""
-
-    __tablename__ = "payouts"
-
-    reference: Mapped[str] = mapped_column(String(60), primary_key=True)
-    supplier: Mapped[str] = mapped_column(String(40), index=True)
-    amount: Mapped[Decimal] = mapped_column(Money)
-    currency: Mapped[str] = mapped_column(String(40))
-    state: Mapped[str] = mapped_column(String(10), default="open", index=True)
-    disbursement_id: Mapped[str | None] = mapped_column(String(100))
-    trouble: Mapped[str | None] = mapped_column(String(300))
-    made_at: Mapped[datetime] = mapped_column(Moment)
-    sent_at: Mapped[datetime | None] = mapped_column(Moment)
-
-
-class Earning(Model):
-    """What one order earned one supplier; owed until it is in a payout."""
-
-    __tablename__ = "earnings"
-    __table_args__ = (UniqueConstraint("order_id", "supplier"),)
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"))
-    supplier: Mapped[str] = mapped_column(String(40), index=True)
-    amount: Mapped[Decimal] = mapped_column(Money)
-    earned_at: Mapped[datetime] = mapped_column(Moment)
-    payout: Mapped[str | None] = mapped_column(ForeignKey("payouts.reference"), index=True)
 
 
 @dataclass(frozen=True)
@@ -111,14 +72,6 @@ def pay_out() -> None:
         for currency, bills in claim(rail).items():
             send(rail, currency, bills)
         follow(rail)
-
-
-def owed() -> dict[str, Decimal]:
-    """What each supplier has earned and no payout holds yet."""
-    sums = dict.fromkeys((supplier.slug for supplier in SUPPLIERS), Decimal(0))
-    for slug, amount in db.session.execute(select(Earning.supplier, Earning.amount).where(Earning.payout.is_(None))):
-        sums[slug] += amount
-    return sums
 
 
 def gather(rail: Rail) -> None:

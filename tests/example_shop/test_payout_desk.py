@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pypdf
 import pytest
 
-from example_shop.payouts import Payout
+from example_shop.ledger import Payout
+from example_shop.payouts import decide
 from tests.example_shop.conftest import Owner
 from tests.example_shop.test_payouts import (
     CRYPTO,
@@ -124,8 +125,6 @@ def test_the_command_pays_tells_and_exits(
     assert '"state": "unknown"' in second.output
     assert second.output.count('"state": "completed"') == 2
     with shop.app_context():
-        from example_shop.payouts import decide
-
         decide(reference_of(shop, "puddle"), was_sent=False)
     assert terminal.invoke(args=["shop", "payout"]).exit_code == 0
     last = terminal.invoke(args=["shop", "payout"])

@@ -12,8 +12,9 @@ from example_shop import payouts
 from example_shop.clock import now
 from example_shop.database import db
 from example_shop.hooks import hooks
+from example_shop.ledger import Earning, Payout
+from example_shop.ledger import owed as all_owed
 from example_shop.payments import paycheckout
-from example_shop.payouts import Earning, Payout
 from flask_paycheckout.testing import Sandbox
 from tests.example_shop.conftest import Shopper
 from tests.races.crowds import crowd
@@ -65,7 +66,7 @@ def recorded(shop: Flask) -> list[Payout]:
 
 def owed(shop: Flask) -> dict[str, Decimal]:
     with shop.app_context():
-        return payouts.owed()
+        return all_owed()
 
 
 def transfers(shop: Flask) -> list[tuple[str | None, Decimal | None]]:
