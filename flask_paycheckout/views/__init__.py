@@ -7,7 +7,7 @@ from pathlib import Path
 from flask import Blueprint, Flask
 
 from flask_paycheckout.config import Settings
-from flask_paycheckout.views import checkout, order, webhook
+from flask_paycheckout.views import checkout, order, static_files, webhook
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.headers import harden, harden_unrouted
 
@@ -28,8 +28,6 @@ def _make_blueprint(settings: Settings) -> Blueprint:
         "flask_paycheckout",
         root_path=str(_PACKAGE),
         template_folder="templates",
-        static_folder="static",
-        static_url_path="/static",
     )
     path = "/webhook/<secret>" if settings.webhook_secret else "/webhook"
     for rule, view, method in (
@@ -37,6 +35,7 @@ def _make_blueprint(settings: Settings) -> Blueprint:
         ("/orders/<token>", order.order_page, "GET"),
         ("/orders/<token>/status", order.order_status, "GET"),
         (path, webhook.webhook, "POST"),
+        ("/static/<path:filename>", static_files.static, "GET"),
     ):
         # Merged slashes would be a redirect to whatever host the request named.
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)

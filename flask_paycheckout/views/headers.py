@@ -12,6 +12,11 @@ from flask_paycheckout.runtime import runtime
 
 __all__ = ["harden", "harden_unrouted", "nonce", "require_same_site"]
 
+# A form on a page that may send no referrer is sent with `Origin: null`, and older browsers, or any over plain http,
+# say nothing else of where it comes from. Told is the shop's origin, never the page's address, which holds the token;
+# where that policy is not known, nothing.
+_PAGE_REFERRER = "no-referrer, strict-origin"
+
 
 def nonce() -> str:
     """This answer's nonce for scripts and styles."""
@@ -26,13 +31,18 @@ def harden(response: Response) -> Response:
     if request.endpoint == "paycheckout.static":
         return response
     headers["Cache-Control"] = "no-store"
-    headers["Referrer-Policy"] = "no-referrer"
+    headers["Referrer-Policy"] = _PAGE_REFERRER if _is_page(response) else "no-referrer"
     headers["X-Frame-Options"] = "DENY"
     headers["Content-Security-Policy"] = (
         f"default-src 'none'; script-src 'nonce-{nonce()}'; style-src 'self' 'nonce-{nonce()}'; img-src 'self' data:;"
         f" connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self' {_payment_pages()}"
     )
     return response
+
+
+def _is_page(response: Response) -> bool:
+    """Whether this answer is shown; a redirect to the payment page is not, and tells it nothing."""
+    return response.mimetype == "text/html" and not response.location
 
 
 def harden_unrouted(response: Response) -> Response:

@@ -19,7 +19,14 @@ def opened(playwright: Playwright, path: Path) -> Iterator[Browser]:
     """The Chromium of this path, which talks to nobody by itself."""
     browser = playwright.chromium.launch(
         executable_path=path,
-        args=["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"],
+        args=[
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--disable-background-networking",
+            # Names for hosts that a browser does not take for this machine.
+            "--host-resolver-rules=MAP *.test 127.0.0.1",
+        ],
     )
     yield browser
     browser.close()

@@ -10,6 +10,7 @@ from werkzeug.test import TestResponse
 from flask_paycheckout.tokens import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, refusal
+from tests.views.test_headers import policy_of_referrers
 from tests.views.test_webhook import DatabaseDown
 
 PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
@@ -76,7 +77,7 @@ def test_every_kind_of_answer_is_hardened(open_shop: OpenShop, kind: str) -> Non
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["X-Frame-Options"] == "DENY"
     assert headers["Cache-Control"] == "no-store"
-    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Referrer-Policy"] == policy_of_referrers(answer)
     policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
     assert re.fullmatch(r"'nonce-[\w-]{22}'", policy.pop("script-src"))
     assert re.fullmatch(r"'self' 'nonce-[\w-]{22}'", policy.pop("style-src"))

@@ -92,6 +92,10 @@ PATHS = (
     ("GET", "/paycheckout/orders/{pay}/checkout"),
     ("POST", "/paycheckout//webhook"),
     ("POST", "/paycheckout/webhook"),
+    ("GET", "/paycheckout/static//status.js"),
+    ("GET", "/paycheckout//static/status.js"),
+    ("GET", "/paycheckout/static"),
+    ("GET", "/paycheckout/static/../config.py"),
 )
 
 

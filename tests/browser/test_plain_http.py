@@ -1,0 +1,77 @@
+"""A browser that says no `Sec-Fetch-Site`, as over plain http and as older ones do, pays from our own pages.
+
+All that it says of a form's page then is `Origin`, and a page that may send no referrer may not say that either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Thread
+
+import pytest
+from flask import Flask, request
+from playwright.sync_api import Page
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from flask_paycheckout.tokens import STATUS
+from tests.conftest import OpenShop
+from tests.scripted import Shop, garbage
+
+Heard = list[tuple[str, str, str | None, str | None]]
+
+
+@pytest.fixture
+def heard() -> Heard:
+    """What each request's browser said: method, host, origin, referer."""
+    return []
+
+
+@pytest.fixture
+def address(open_shop: OpenShop, heard: Heard) -> Iterator[tuple[Shop, str]]:
+    """A shop in production at http://shop.test, whose customers pay at http://pay.test; both are one server here."""
+    app = Flask("front")
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Quiet)
+    port = server.server_port
+    shop = open_shop(
+        TESTING=False,
+        PAYCHECKOUT_PUBLIC_URL=f"http://shop.test:{port}",
+        PAYCHECKOUT_CHECKOUT_ORIGINS=[f"http://pay.test:{port}"],
+    )
+    shop.service.page = f"http://pay.test:{port}/pay"
+
+    @shop.app.before_request
+    def note() -> None:
+        assert request.headers.get("Sec-Fetch-Site") is None
+        if not request.path.endswith((".css", ".js", ".ico")):
+            said = request.headers.get("Origin"), request.headers.get("Referer")
+            heard.append((request.method, request.host.partition(":")[0], *said))
+
+    shop.app.add_url_rule("/pay", view_func=lambda: "the payment page")
+    app.wsgi_app = shop.app.wsgi_app  # type: ignore[method-assign]
+    thread = Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield shop, f"http://shop.test:{port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Nobody reads it."""
+
+
+def test_our_own_form_is_taken_and_no_page_hears_of_its_link(
+    address: tuple[Shop, str], heard: Heard, page: Page
+) -> None:
+    shop, url = address
+    shop.service.instead_of_created = [garbage()]
+    page.goto(f"{url}/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, 'o-1')}")
+    page.get_by_role("button", name="Pay now").click()
+    # The service fails once: the page that says so has a form too.
+    page.get_by_role("button", name="Try again").click()
+    page.get_by_text("the payment page").wait_for()
+    assert [told for told in heard if told[0] == "POST"] == [("POST", "shop.test", url, f"{url}/")] * 2
+    # Referers name the shop at most, never the page, whose address holds the token; the payment page hears nothing.
+    assert {referer for *_, referer in heard} == {None, f"{url}/"}
+    assert heard[-1] == ("GET", "pay.test", None, None)
