@@ -12,8 +12,8 @@ Loaded by pytest as a plugin; a shop's test of a late payment needs no more than
 context open for the test:
 
     @pytest.fixture
-    def app(paycheckout_sandbox):
-        config = paycheckout_sandbox.config | {"TESTING": True, "SQLALCHEMY_DATABASE_URI": "sqlite://"}
+    def app(paycheckout_sandbox, tmp_path):
+        config = paycheckout_sandbox.config | {"TESTING": True, "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path}/shop.db"}
         # The shop hands the transport on: paycheckout.init_app(app, db, transport=transport)
         app = create_app(config, transport=paycheckout_sandbox.transport)
         with app.app_context():

@@ -81,64 +81,6 @@ def run(folder: Path, *arguments: str, base_url: str = "", code: int = 0) -> str
     return done.stdout
 
 
-def test_the_shop_of_at_most_thirty_lines_takes_a_payment(tmp_path: Path, sandbox: str) -> None:
-    source = snippet("shop.py")
-    assert len(source.splitlines()) <= 30
-    (tmp_path / "shop.py").write_text(source)
-    make_order = next(line for line in commands() if line.startswith("python -c ")).split('"')[1]
-    run(tmp_path, sys.executable, "-c", make_order, base_url=sandbox)
-
-    port = free_port()
-    env = os.environ | {
-        "FLASK_PAYCHECKOUT_BASE_URL": sandbox,
-        "FLASK_PAYCHECKOUT_CLIENT_ID": "sandbox-client",
-        "FLASK_PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
-        "FLASK_DEBUG": "1",
-    }
-    shop = subprocess.Popen(
-        [BIN / "flask", "--app", "shop", "run", "--no-reload", "--port", str(port)],
-        cwd=tmp_path,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        assert shop.stdout is not None
-        assert any("Running on" in line for line in shop.stdout), "the shop did not start"
-        order = f"http://127.0.0.1:{port}/orders/1"
-        requests.put(
-            f"{sandbox}/_sandbox/webhook-endpoint",
-            json={"url": f"http://127.0.0.1:{port}/paycheckout/webhook"},
-            headers={"X-Sandbox-Control": TOKEN},
-            timeout=10,
-        ).raise_for_status()
-        action = re.search(r'action="([^"]+)"', requests.get(order, timeout=10).text)
-        assert action is not None
-        answer = requests.post(
-            f"http://127.0.0.1:{port}{action[1]}",
-            headers={"Origin": f"http://127.0.0.1:{port}"},
-            allow_redirects=False,
-            timeout=10,
-        )
-        assert answer.status_code == 303
-        checkout_id = answer.headers["Location"].rsplit("/", 1)[1]
-        requests.post(
-            f"{sandbox}/_sandbox/checkouts/{checkout_id}/pay",
-            json={},
-            headers={"X-Sandbox-Control": TOKEN},
-            timeout=20,
-        ).raise_for_status()
-        assert requests.get(order, timeout=10).text == "Paid"
-    finally:
-        shop.terminate()
-        shop.communicate(timeout=20)
-
-    told = run(tmp_path, str(BIN / "flask"), "--app", "shop", "paycheckout", "show", "1", base_url=sandbox)
-    assert "Order 1: paid" in told
-    run(tmp_path, str(BIN / "flask"), "--app", "shop", "paycheckout", "reconcile", base_url=sandbox)
-
-
 def test_the_shops_own_test_passes(tmp_path: Path) -> None:
     (tmp_path / "test_shop.py").write_text(snippet("test_shop.py"))
     assert "1 passed" in run(tmp_path, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shop.py")
@@ -209,20 +151,29 @@ def test_every_command_shown_is_one_that_a_test_runs() -> None:
     run_elsewhere = {
         "python3 -m venv .venv && .venv/bin/pip install -e '.[demo]' && .venv/bin/python -m example_shop",
         "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest",
-        "flask paycheckout sandbox --webhook-url http://127.0.0.1:5000/paycheckout/webhook",
-        "flask --app shop paycheckout reconcile --watch",
+        "python3 -m venv .venv && . .venv/bin/activate && pip install '../flask_paycheckout[sandbox]'",
+        "pip install '../flask_paycheckout[postgres]' gunicorn",
         "celery -A shop:celery_app worker --beat",
         "flask --app shop db init",
         'flask --app shop db migrate -m "Tables of flask_paycheckout"',
         "flask --app shop db upgrade",
         "python -m tests.soak --orders 10000 --kills 500 --minutes 30 --database postgresql",
     }
-    run_here = {
+    quick_start = {
+        "flask paycheckout sandbox --webhook-url http://127.0.0.1:5000/paycheckout/webhook",
         "flask --app shop run",
+        "flask --app shop paycheckout reconcile --watch",
         "flask --app shop paycheckout show 1",
+        "flask --app shop paycheckout doctor",
+    }
+    production = {
+        "set -a; . ./shop.env; set +a",
+        "gunicorn --workers 4 --threads 4 --bind 127.0.0.1:8000 shop:app",
+    }
+    run_here = {
         "python -m flask_paycheckout.sandbox --list-unknowns",
         "python -m flask_paycheckout.sandbox --control-token control",
         "python payout.py",
     }
     shown = {line for line in commands() if not line.startswith(("export ", "python -c "))}
-    assert shown == run_elsewhere | run_here
+    assert shown == run_elsewhere | quick_start | production | run_here
