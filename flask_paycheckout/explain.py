@@ -102,6 +102,8 @@ class Explanation:
     @property
     def meaning(self) -> str:
         """What the status means, in a sentence."""
+        if self.status == "unpaid" and self.attempts:
+            return "The order is not paid: each payment of it was rejected."
         return _STATUS_WORDS[self.status]
 
     def as_dict(self) -> dict[str, Any]:

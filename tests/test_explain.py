@@ -55,6 +55,12 @@ def test_a_held_payment_says_why_and_how_to_decide(shop: Shop) -> None:
     assert "flask paycheckout resolve chk-1 --accept (or --reject) --by YOU --why REASON" in text
 
 
+def test_an_order_whose_only_payment_was_rejected(shop: Shop) -> None:
+    shop.resolves(shop.has_held(), accept=False)
+    assert explains(shop).status == "unpaid"
+    assert explains(shop).meaning == "The order is not paid: each payment of it was rejected."
+
+
 def test_a_decision_says_who_and_why(shop: Shop) -> None:
     shop.resolves(shop.has_held("o-1"), accept=True, by="Ada", why="close enough")
     shop.resolves(shop.has_held("o-2"), accept=False, by="Bob", why="too little")
