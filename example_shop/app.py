@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 #: Each is one file that nothing else knows of: take the file and its line away, and the shop goes on without it.
 FEATURES = (
-    "diary",  # what was heard of each payment, for the owner
+    "payment_view",  # the extension's pages for the owner
     "stock",  # jars are reserved while they are being paid, and never oversold
     "receipts",  # a letter for every paid order, by SMTP or on the owner's page
     "fulfilment",  # the warehouse is told of every paid order
+    "diary",  # what was heard of each payment, for the owner
     "earnings",  # what a paid order earns the suppliers
     "bank_payouts",  # suppliers are paid by bank transfer
     "token_payouts",  # suppliers are paid in tokens

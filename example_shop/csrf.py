@@ -23,8 +23,8 @@ def field() -> Markup:
 
 
 def check() -> None:
-    # The payment routes have their own defence, and the service's webhook knows no session.
-    if request.method != "POST" or request.blueprint == "paycheckout":
+    # The extension's routes have their own defence, and the service's webhook knows no session.
+    if request.method != "POST" or request.blueprint in ("paycheckout", "paycheckout_owner"):
         return
     given, expected = request.form.get("csrf", ""), session.get("csrf", "")
     if not expected or not hmac.compare_digest(given.encode(), expected.encode()):

@@ -25,6 +25,8 @@ NO_PAGES_BELOW = ("/_sandbox/", "/v1/", "/v2/")
 #: The states that the order's own page shows in different ways, and those that its status page does.
 SHOWN_AT_SHOP = ("created", "paid", "held", "cancelled")
 SHOWN_STATUSES = ("unpaid", "created", "pending", "paid", "held", "rejected", "abandoned", "cancelled")
+#: What the extension's own pages speak besides English.
+TONGUES = ("de", "es", "id", "ja")
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,6 @@ class Gallery:
 
     def __init__(self, demo: Demo) -> None:
         self.demo = demo
-        demo.app.register_blueprint(paycheckout.owner_view(lambda: "Ada Lovelace"))
         self.shopper, self.owner = Shopper(demo.app), Owner(demo.app)
         self.merchant, self.tester = Merchant(demo.sandbox), Tester(demo.sandbox, demo.control_token)
         self.orders: dict[str, str] = {}
@@ -168,6 +169,8 @@ class Gallery:
             urls = {state: paycheckout.status_url(self.orders[state]) for state in SHOWN_STATUSES}
         urls["missing"] = self.demo.shop_url + "/paycheckout/orders/nothing"
         scenes = [_opens(f"status/{state}", url) for state, url in urls.items()]
+        # The state with the most words, in every language.
+        scenes += [_opens(f"status/abandoned-{tongue}", urls["abandoned"], tongue) for tongue in TONGUES]
         return [*scenes, Scene("status/unavailable", lambda page: self._press_pay_in_vain(page, urls["unpaid"]))]
 
     def _press_pay_in_vain(self, page: Page, url: str) -> None:
@@ -181,7 +184,7 @@ class Gallery:
     def _desk(self) -> list[Scene]:
         """What the shop's owner sees: the shop's own pages, and the extension's view."""
         names = {"stock": "stock", "letters": "letters", "suppliers": "payouts"}
-        view = "/paycheckout/owner"
+        view = "/owner/payments"
         views = {"orders": view, "held": f"{view}?status=held", "not-found": f"{view}?search=nobody"}
         stories = {f"order-{state}": f"{view}/order?id={self.orders[state]}" for state in ("paid", "held", "rejected")}
         return [
@@ -202,8 +205,12 @@ class Gallery:
         return _opens(name, self.demo.sandbox_url + path)
 
 
-def _opens(name: str, url: str) -> Scene:
-    return Scene(name, lambda page: page.goto(url))
+def _opens(name: str, url: str, tongue: str = "en") -> Scene:
+    def show(page: Page) -> None:
+        page.set_extra_http_headers({"Accept-Language": tongue})
+        page.goto(url)
+
+    return Scene(name, show)
 
 
 def pages_of(app: Flask) -> set[str]:

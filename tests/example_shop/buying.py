@@ -89,7 +89,7 @@ def buy(database: str) -> None:
 
     send("/owner/login", password="a fair wind")
     for rule in sorted(rule.rule for rule in shop.url_map.iter_rules() if not rule.arguments):
-        if rule.startswith("/owner/") and rule.endswith("/"):
+        if rule.startswith("/owner/") and rule.endswith(("/", "/payments")):
             see(rule)
     for act in ("/owner/payouts/pay", "/owner/payouts/pay"):
         if any(rule.rule == act for rule in shop.url_map.iter_rules()):

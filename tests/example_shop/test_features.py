@@ -122,6 +122,7 @@ def test_without_any_one_feature_the_shop_goes_on(tmp_path: Path) -> None:
     seen = {folder: set(pages) for folder, *pages in map(str.split, told.stdout.splitlines())}
     left = {name: seen[str(whole)] - seen[str(copy)] for name, copy in copies.items()}
     assert set(seen) == {str(whole), *map(str, copies.values())}
+    assert left["payment_view"] == {"/owner/payments"}
     assert left["stock"] == {"/owner/stock/"}
     assert left["receipts"] == {"/owner/letters/"}
     assert left["payout_desk"] == {"/owner/payouts/", "/owner/payouts/pay"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -86,6 +87,24 @@ def test_the_owner_rejects_held_money_and_the_order_may_be_paid_anew(
     assert stored(shop, held_order)["state"] == "open"
     assert shopper.reads(held_order) == "Waiting for your payment"
     assert shopper.starts_to_pay(held_order) != checkout_id
+
+
+def test_the_extensions_own_view_is_behind_the_same_password(
+    shop: Flask, owner: Owner, shopper: Shopper, held_order: str
+) -> None:
+    assert owner.browser.get("/owner/payments").location == "/owner/login"
+    owner.logs_in()
+    assert held_order in owner.sees("/owner/payments?status=held")
+    story = owner.sees(f"/owner/payments/order?id={held_order}")
+    form = re.search(r'action="(/owner/payments/held/[^"]+)"', story)
+    assert form
+    decision = {"decision": "accept", "why": "an old friend"}
+    other_site = {"Origin": "http://elsewhere.example", "Sec-Fetch-Site": "cross-site"}
+    assert owner.browser.post(form[1], data=decision, headers=other_site).status_code == 403
+    own_page = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+    assert owner.browser.post(form[1], data=decision, headers=own_page).status_code == 303
+    assert shopper.reads(held_order) == "Paid, thank you!"
+    assert "the owner" in owner.sees(f"/owner/payments/order?id={held_order}")
 
 
 def test_a_decision_needs_a_reason(shop: Flask, owner: Owner, held_order: str) -> None:
