@@ -144,3 +144,11 @@ def test_a_feature_that_others_need_would_be_seen(tmp_path: Path) -> None:
     )
     assert told.returncode == 1
     assert "example_shop.payouts" in told.stderr
+
+
+def test_readme_tells_what_each_feature_shows() -> None:
+    section = (SHOP.parent / "README.md").read_text().split("## The example shop")[1].split("\n## ")[0]
+    marked = set(re.findall(r"`(\w+)\.py` †", section))
+    assert marked == set(FEATURES)
+    named = set(re.findall(r"`(\w+)\.py`", section))
+    assert named <= {file.stem for file in FILES}
