@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
 from example_shop.payments import paycheckout
 from example_shop.serving import Demo
@@ -21,7 +21,7 @@ from tests.browser.gallery import Gallery
 from tests.optional_parts import chromium
 
 _PICTURE = Path(__file__).parents[2] / ".pictures" / "path.png"
-_PHONE = {"width": 400, "height": 960}
+_PHONE: ViewportSize = {"width": 400, "height": 960}
 _FRAME = """<!doctype html><body style="display: flex; gap: 24px; margin: 0; padding: 24px; background: #d5dde7">
 {}</body>"""
 # Enough for flat pages, and the file is much smaller.
