@@ -1,0 +1,146 @@
+"""Markup in every field that reaches a page: a real browser sees the same elements and attributes as without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from flask import Flask
+from playwright.sync_api import Page
+
+from example_shop.warehouse import create_warehouse
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN
+from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
+from tests.example_shop.conftest import Owner, Shopper, make_shop
+from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.inspector.developer import Developer
+from tests.sandbox.payments.customers import makes
+from tests.security.test_markup import pages as pages_of_the_extension
+
+__all__ = ["make_shop"]
+
+PLAIN = "plain"
+# One for each place in a page that words can break out of; short enough for every field.
+PAYLOADS = (
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' autofocus onfocus='alert(1)",
+    "</title></pre><svg/onload=alert(1)>",
+    "<!--",
+    "javascript:alert(1)//{{ 7 * 191 }}",
+)
+SKELETONS = """pages => Object.fromEntries(Object.entries(pages).map(([name, html]) => {
+  const page = new DOMParser().parseFromString(html, "text/html"), found = [];
+  const walk = document.createTreeWalker(page, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_COMMENT);
+  while (walk.nextNode()) {
+    const node = walk.currentNode, attributes = [...(node.attributes || [])];
+    const leads = attributes.filter((one) => /^(href|src|action|formaction|content|.*:href)$/.test(one.name));
+    const runs = leads.filter((one) => /^\\s*(javascript|data:text)/i.test(one.value)).map((one) => one.name);
+    const names = attributes.map((one) => one.name).sort();
+    found.push([node.nodeName, ...names, ...runs.map((one) => one + " runs")].join(" "));
+  }
+  return [name, found];
+}))"""
+
+
+def pages_of_the_sandbox(said: str) -> dict[str, str]:
+    receiver = Receiver()
+    receiver.answers = [OSError(said)] * 3
+    sandbox = create_sandbox(control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=receiver)
+    merchant, tester, developer = Merchant(sandbox), Tester(sandbox), Developer(sandbox)
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout, reference=said)
+    merchant.forces_status(checkout, said)
+    payment = makes(merchant, senderName=said, reason=said, description=said)
+    bank = {"bankName": said, "accountName": said, "accountNumber": "12345678", "bankCode": "us_first_sandbox"}
+    item = {"amount": 25, "reference": said, "note": said, "recipient": {"name": said, "bank": bank}}
+    made = developer.http.post(
+        "/v2/disbursement/fiat",
+        json={"currency": "USD", "disburseData": [item]},
+        headers={"Authorization": f"Bearer {ACCESS_TOKEN}"},
+    ).json
+    assert made is not None
+    user = {"email": "x@example.com", "password": "long-enough-1", "fullName": said, "country": said}
+    assert developer.http.post("/v1/auth/register", json=user).status_code == 200
+    merchant.client_id = said
+    merchant.calls("POST", f"/v1/deposit/5?{said}", json.dumps({said: said}).encode(), timestamp=said, signed_by=said)
+    tester.orders_fault("POST /v1/checkout", "garbage", message=said)
+    lists = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks", "levers", "unknowns", "reset")))
+    disbursement = made["data"]["disburseData"][0]["disbursementId"]
+    kinds = {"checkouts": checkout, "disbursements": disbursement, "payments": payment}
+    details = (f"/inspector/{kind}/{one}" for kind, one in kinds.items())
+    requests = (f"/inspector/requests/{entry['id']}" for entry in tester.requests())
+    found = {path: developer.opens(path) for path in (*lists, *details, *requests, f"/checkout/{checkout}")}
+    for name in ("requests?status", "requests?path", "mails?to", "webhooks?order", "levers?done"):
+        found[name] = developer.http.get(
+            f"/inspector/{name.partition('?')[0]}", query_string={name.split("?")[1]: said}
+        ).text
+    for path in ("/checkout/", "/nothing/", "/inspector/checkouts/", "/pictures/"):
+        found[path] = developer.http.get(path + said.replace("/", "_")).text
+    for lever in ("clock", "faults"):
+        fields = dict.fromkeys(("amount", "unit", "operation", "kind", "message", "times", "seconds"), said)
+        found[lever] = developer.presses(lever, **fields).text
+    # Numbers and names of this world alone.
+    return {
+        path.replace(checkout, "C").replace(disbursement, "D").replace(payment, "P"): page
+        for path, page in found.items()
+    }
+
+
+def pages_of_the_example(shop: Flask, sandbox: Sandbox, said: str) -> dict[str, str]:
+    shopper, owner = Shopper(shop), Owner(shop)
+    owner.logs_in()
+    shopper.takes(first_snow=1)
+    found = {"refused": shopper.sends("/orders/", name=said * 30, email=said).text}
+    order = shopper.sends("/orders/", name=said, email="ada@example.com").location.rsplit("/", 1)[1]
+    checkout = shopper.starts_to_pay(order)
+    sandbox.pick(checkout)
+    sandbox.pay(checkout, amount=1)
+    sandbox.deliver_to(shopper.browser)
+    shopper.browser.post("/paycheckout/webhook", json={"orderId": checkout})
+    found["order"], found["desk"] = (owner.browser.get(path).text for path in (f"/orders/{order}", "/owner/"))
+    assert owner.decides(checkout, "accept", said).status_code == 303
+    for path in ("/owner/", "/owner/letters/", "/owner/payouts/", f"/orders/{order}"):
+        found[path.replace(order, "O")] = owner.browser.get(path).text
+    for path in ("/orders/", "/jars/", "/nothing/", "/owner/held/"):
+        found[path + "?"] = shopper.browser.get(path + said.replace("/", "_")).text
+    found["password"] = shopper.sends("/owner/login", password=said).text
+    warehouse = create_warehouse().test_client()
+    slip = {"order": said, "name": said, "jars": [{"name": said, "quantity": 2}]}
+    assert warehouse.post("/parcels", json=slip, headers={"Idempotency-Key": said}).status_code == 201
+    found["warehouse"] = warehouse.get("/").text
+    return found
+
+
+def skeletons(page: Page, pages: dict[str, str]) -> dict[str, Any]:
+    found = page.evaluate(SKELETONS, pages)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_browser_sees_what_an_escape_forgets(page: Page) -> None:
+    frame = '<title>{0}</title><a href="{0}">{0}</a><p title=\'{0}\'>{0}</p><script>"{0}"</script>'
+    plain = skeletons(page, {"page": frame.format(PLAIN)})
+    assert [said for said in PAYLOADS if skeletons(page, {"page": frame.format(said)}) == plain] == []
+
+
+def test_no_page_gets_an_element_or_attribute(
+    page: Page, open_shop: OpenShop, make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox
+) -> None:
+    def pages(number: int, said: str) -> dict[str, str]:
+        return (
+            pages_of_the_extension(open_shop(f"shop-{number}"), said)
+            | pages_of_the_sandbox(said)
+            | pages_of_the_example(make_shop(), paycheckout_sandbox, said)
+        )
+
+    plain = skeletons(page, pages(0, PLAIN))
+    assert len(plain) > 40
+    for number, said in enumerate(PAYLOADS, 1):
+        hit = pages(number, said)
+        changed = {name: seen for name, seen in skeletons(page, hit).items() if seen != plain.get(name)}
+        assert changed == {}, f"by {said}"
+        assert [name for name, text in hit.items() if "1337" in text] == []
