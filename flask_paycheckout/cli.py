@@ -9,13 +9,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import Any
 
 import click
 from flask.cli import with_appcontext
+from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.signing import header_value
+from flask_paycheckout.database_checks import words
 from flask_paycheckout.doctor import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.reconcile import ReconcileReport
@@ -25,8 +28,23 @@ from flask_paycheckout.telling import visible
 
 __all__ = ["paycheckout"]
 
+_MORE = "; look into it with: flask paycheckout doctor"
 
-@click.group()
+
+class _Plain(click.Group):
+    """Refusals with their remedy, in place of the traceback that leads to them."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except PayCheckoutError as error:
+            raise click.ClickException(visible(str(error))) from None
+        except SQLAlchemyError as error:
+            told = f"{visible(words(error))}\nWhat is wrong with the database, and what to do: flask paycheckout doctor"
+            raise click.ClickException(told) from None
+
+
+@click.group(cls=_Plain)
 def paycheckout() -> None:
     """Hosted checkout: settle, look into and repair payments."""
 
@@ -51,7 +69,7 @@ def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) ->
                 _round(limit, as_json)
             except Exception as error:
                 # A database that restarts must not end the one process that finds lost payments.
-                click.echo(f"round failed, trying again in {interval:g} s: {type(error).__name__}", err=True)
+                click.echo(f"round failed, trying again in {interval:g} s: {type(error).__name__}{_MORE}", err=True)
             if stopped.wait(interval):
                 return
 

@@ -17,7 +17,7 @@ from flask_paycheckout.origins import is_loopback, origin_of, reaches_this_machi
 __all__ = ["PREFIX", "Settings", "load_settings"]
 
 PREFIX = "PAYCHECKOUT_"
-_SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one"
+_SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one, which prints its settings"
 _MISSING = object()
 _SECRET = frozenset({"client_secret", "access_token", "webhook_secret"})
 
@@ -113,7 +113,8 @@ def _require_real_service(settings: Settings, relaxed: bool) -> None:
         raise _fault(
             "BASE_URL",
             "is an address of this machine, but the app runs neither in debug nor in testing",
-            "Set the real service's address, or PAYCHECKOUT_ALLOW_SANDBOX = True for a demo.",
+            "Set the real service's address. For a sandbox run the app in debug (FLASK_DEBUG=1), or set"
+            " PAYCHECKOUT_ALLOW_SANDBOX = True for a demo.",
         )
     if not (is_loopback(host) or relaxed) and not settings.base_url.startswith("https://"):
         raise _fault(
@@ -139,7 +140,11 @@ def _fault(name: str, fault: str, remedy: str) -> ConfigurationError:
 
 def _text(key: str, value: object) -> str:
     if not isinstance(value, str):
-        raise _fault(key, f"must be a string, not {type(value).__name__}", "Put it in quotes.")
+        raise _fault(
+            key,
+            f"must be a string, not {type(value).__name__}",
+            "Put it in quotes; in an environment variable that Flask reads as JSON, as '\"123\"'.",
+        )
     if not value.isprintable() or value != value.strip():
         raise _fault(
             key, "holds spaces at its ends or control characters", "Copy it again, without line breaks or tabs."

@@ -70,7 +70,7 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
         yield warning(
             "configuration",
             f"payments go to a sandbox, {settings.base_url}",
-            "For real payments set PAYCHECKOUT_BASE_URL to the service's address.",
+            "Set PAYCHECKOUT_BASE_URL to the service's address for real payments.",
         )
     else:
         yield ok("configuration", f"payments go to {settings.base_url}")

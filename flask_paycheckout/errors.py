@@ -54,7 +54,10 @@ class OrderNotPayable(PayCheckoutError):
 
     def __init__(self, order_id: str) -> None:
         self.order_id = order_id
-        super().__init__(f"order {order_id!r} is not payable: order_total returned None for it")
+        super().__init__(
+            f"order {order_id!r} is not payable: order_total returned None for it."
+            " Return Pay or Receive while a payment of the order is wanted, and offer no payment otherwise."
+        )
 
 
 class OrderSettled(PayCheckoutError):
@@ -71,7 +74,10 @@ class UnknownCheckout(PayCheckoutError):
 
     def __init__(self, checkout_id: str) -> None:
         self.checkout_id = checkout_id
-        super().__init__(f"no checkout {checkout_id!r} is stored here; a checkout id is not the shop's order id")
+        super().__init__(
+            f"no checkout {checkout_id!r} is stored here; a checkout id is not the shop's order id."
+            " 'flask paycheckout show ORDER_ID' names the checkouts of an order."
+        )
 
 
 class TransitionRefused(PayCheckoutError):
@@ -81,7 +87,10 @@ class TransitionRefused(PayCheckoutError):
         self.checkout_id = checkout_id
         self.status = status
         self.evidence = evidence
-        super().__init__(f"checkout {checkout_id!r} is {status}: '{evidence}' does not apply to it")
+        super().__init__(
+            f"checkout {checkout_id!r} is {status}: '{evidence}' does not apply to it."
+            " Only held payments can be decided; 'flask paycheckout report' lists them."
+        )
 
 
 class UnsafeCheckoutUrl(PayCheckoutError):

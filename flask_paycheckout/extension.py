@@ -46,7 +46,10 @@ class PayCheckout:
         self._databases: weakref.WeakSet[SQLAlchemy] = weakref.WeakSet()
         if app is not None:
             if db is None:
-                raise TypeError("PayCheckout(app, db) needs the shop's flask_sqlalchemy.SQLAlchemy object as db")
+                raise TypeError(
+                    "PayCheckout(app, db) needs the shop's flask_sqlalchemy.SQLAlchemy object as db."
+                    " Write: db = SQLAlchemy(app); PayCheckout(app, db)"
+                )
             self.init_app(app, db)
 
     def init_app(
@@ -64,6 +67,11 @@ class PayCheckout:
         :param clock: gives the aware UTC now, the only source of time; a transport that has a `clock` brings its own.
         :raises ConfigurationError: a setting is missing or wrong, or the app already has the extension.
         """
+        if not isinstance(db, SQLAlchemy):
+            raise TypeError(
+                f"db must be the shop's flask_sqlalchemy.SQLAlchemy object, not {type(db).__name__}."
+                " Write: db = SQLAlchemy(app); PayCheckout(app, db)"
+            )
         if KEY in app.extensions:
             raise ConfigurationError(f"PayCheckout is already set up on {app.name!r}. Call init_app once for each app.")
         settings = load_settings(app.config, relaxed=app.debug or app.testing)

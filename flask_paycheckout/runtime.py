@@ -144,7 +144,10 @@ def build_runtime(
         with app.app_context():
             total = order_total(order_id)
         if total is not None and not isinstance(total, (Pay, Receive)):
-            raise TypeError(f"order_total must return Pay, Receive or None, not {type(total).__name__}")
+            raise TypeError(
+                f"order_total must return Pay, Receive or None, not {type(total).__name__}."
+                " Write for instance: return Pay(order.total, 'USD')"
+            )
         return total
 
     def keys() -> list[bytes]:

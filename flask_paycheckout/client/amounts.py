@@ -56,7 +56,7 @@ def exact_amount(name: str, amount: Amount, currency: str | None = None, *, zero
         raise ValueError(f"{name} has more than {_MAX_SENT_DIGITS} digits")
     places = None if currency is None else _places(currency)
     if places is not None and -exponent > places:
-        raise ValueError(f"{name} {exact} has more decimals than {currency} has ({places})")
+        raise ValueError(f"{name} {exact} has more decimals than {currency} has ({places}); round it first")
     return exact
 
 

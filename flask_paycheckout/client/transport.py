@@ -148,7 +148,7 @@ class Transport:
     def _carrier(self) -> Carrier:
         """The given transport, or this process's own pool: sockets must not be shared across a fork."""
         if self._closed:
-            raise RuntimeError("this PaymentsClient is closed")
+            raise RuntimeError("this PaymentsClient is closed; make another one")
         if self._given is not None:
             return self._given
         pid = os.getpid()
