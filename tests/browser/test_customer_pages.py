@@ -1,0 +1,206 @@
+"""The customers' pages in a real browser: news by themselves, back by the back button, and no script needed.
+
+The browser's clock is held, so that "within three seconds" is counted and not raced; the shop's stands still, so that
+visits read nothing by themselves and only the webhook brings news.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+import requests
+from jinja2 import DictLoader
+from playwright.sync_api import Page, expect
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+from flask_paycheckout import Pay
+from flask_paycheckout.catalogues import LANGUAGES
+from flask_paycheckout.tokens import STATUS
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+NewPage = Callable[..., Page]
+
+
+class _Quiet(WSGIRequestHandler):
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        pass
+
+
+@dataclass
+class Site:
+    """The shop on a socket, with orders that cost 12.50 USD."""
+
+    shop: Shop
+    address: str
+
+    def url(self, order_id: str = "o-1") -> str:
+        return f"{self.address}/paycheckout/orders/{self.shop.runtime.tokens.sign(STATUS, order_id)}"
+
+    def is_paid(self, order_id: str = "o-1") -> None:
+        """The customer pays elsewhere, and the webhook tells of it."""
+        checkout_id = self.shop.starts(order_id)
+        self.shop.service.says(checkout_id, "completed")
+        answer = requests.post(f"{self.address}/paycheckout/webhook", json={"orderId": checkout_id}, timeout=10)
+        assert answer.status_code == 200
+
+
+@pytest.fixture
+def site(open_shop: OpenShop) -> Iterator[Site]:
+    shop = open_shop(PAYCHECKOUT_BASE_URL="http://127.0.0.1:1", PAYCHECKOUT_WEBHOOK_COOLDOWN=0)
+    shop.app.add_url_rule("/hosted/<checkout_id>", view_func=lambda checkout_id: "<h1>The payment page</h1>")
+    server = make_server("127.0.0.1", 0, shop.app, threaded=True, request_handler=_Quiet)
+    address = f"http://127.0.0.1:{server.server_port}"
+    shop.service.page = f"{address}/hosted/{{id}}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield Site(shop, address)
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def heading(page: Page, words: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(words)
+
+
+def looks_at(page: Page, url: str) -> None:
+    """Opens a page whose time passes only when the test says so."""
+    page.clock.install(time=0)
+    page.goto(url)
+    page.clock.pause_at(1)
+
+
+def polls(page: Page) -> None:
+    """Lets the page ask once, and take in what it is told."""
+    with page.expect_response("**/status") as answer:
+        page.clock.run_for(2_000)
+    answer.value.finished()
+    # What is asked later is answered later: by then the page knows.
+    page.evaluate("url => fetch(url).then(answer => answer.text())", page.url)
+
+
+def test_a_payment_on_another_device_is_told_within_three_seconds(site: Site, page: Page) -> None:
+    looks_at(page, site.url())
+    heading(page, "Not paid yet")
+    told = page.get_by_role("status")
+    told.evaluate("told => { told.dataset.kept = 'the same element, else nothing is read out' }")
+    page.get_by_role("button", name="Pay now").focus()
+    polls(page)
+    site.is_paid()
+
+    # Told of right after the page has asked; the rest of the three seconds is for the network.
+    page.clock.run_for(2_500)
+    heading(page, "Paid, thank you")
+    expect(page).to_have_title("Paid, thank you")
+    assert told.get_attribute("data-kept") is not None
+    assert page.locator("#paycheckout-order").get_attribute("class") == "paycheckout paycheckout-paid"
+    expect(page.get_by_role("button")).to_have_count(0)
+    # Its button is gone, and the keyboard is still at its place.
+    expect(page.locator("#paycheckout-order")).to_be_focused()
+
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.clock.run_for(60_000)
+    assert asked == [], "there is nothing more to come"
+
+
+def test_nobody_asks_while_nobody_looks_and_coming_back_asks_at_once(site: Site, page: Page) -> None:
+    looks_at(page, site.url())
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    turn = "state => { Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });"
+    turn += " document.dispatchEvent(new Event('visibilitychange')); }"
+    page.evaluate(turn, "hidden")
+    polls(page)
+    asked.clear()
+    page.clock.run_for(60_000)
+    assert asked == [], "the timer that was set while somebody looked was the last"
+    site.is_paid()
+    page.evaluate(turn, "visible")
+    heading(page, "Paid, thank you")
+
+
+def test_the_back_button_leads_to_the_waiting_page(site: Site, page: Page) -> None:
+    page.goto(site.url())
+    page.get_by_role("button", name="Pay now").click()
+    heading(page, "The payment page")
+    page.go_back()
+    heading(page, "Waiting for your payment")
+    page.get_by_role("button", name="Go to the payment page").click()
+    heading(page, "The payment page")
+    assert len(site.shop.attempts()) == 1
+
+
+def test_a_page_that_the_browser_kept_asks_when_it_is_shown_again(site: Site, page: Page) -> None:
+    looks_at(page, site.url())
+    site.shop.starts()
+    page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))")
+    heading(page, "Waiting for your payment")
+
+
+def test_a_shop_that_is_away_for_a_moment_is_asked_again(site: Site, page: Page) -> None:
+    looks_at(page, site.url())
+    page.route("**/status", lambda route: route.fulfill(status=502, body="<h1>Bad gateway</h1>"))
+    polls(page)
+    page.unroute_all()
+    site.is_paid()
+    page.clock.run_for(5_000)
+    heading(page, "Paid, thank you")
+
+
+def test_a_template_of_the_shops_without_our_parts_is_loaded_anew(site: Site, page: Page) -> None:
+    own = "{% extends 'paycheckout/base.html' %}{% block main %}<h1>{{ standing.status }}</h1>"
+    own += "<p id='paycheckout-order' data-status='{{ standing.status }}' data-status-url='{{ status_path }}'"
+    own += " data-poll-after='{{ standing.poll_after }}'></p><script nonce='{{ nonce }}'"
+    own += " src=\"{{ url_for('paycheckout.static', filename='status.js') }}\"></script>{% endblock %}"
+    site.shop.app.jinja_loader = DictLoader({"paycheckout/order.html": own})
+    looks_at(page, site.url())
+    site.is_paid()
+    page.clock.run_for(2_500)
+    heading(page, "paid")
+
+
+def test_without_javascript_a_link_asks_and_the_page_renews_itself(site: Site, new_page: NewPage) -> None:
+    page = new_page(java_script_enabled=False, locale="de-DE")
+    page.goto(site.url())
+    heading(page, "Noch nicht bezahlt")
+    assert page.locator("meta[http-equiv=refresh]").get_attribute("content") == "10"
+    site.is_paid()
+    page.get_by_role("link", name="Erneut nachsehen").click()
+    heading(page, "Bezahlt, vielen Dank")
+    assert page.locator("meta[http-equiv=refresh]").count() == 0
+
+
+def test_the_longest_words_of_every_language_fit_on_the_narrowest_phone(site: Site, new_page: NewPage) -> None:
+    shop = site.shop
+    shop.paycheckout.order_url(lambda order_id: "/")
+    shop.totals.update(pending=Pay("12.50", "USD"), abandoned=Pay("12.50", "USD"))
+    for status, said in (("pending", "pending"), ("abandoned", "failed")):
+        checkout_id = shop.starts(status)
+        shop.service.says(checkout_id, said)
+        shop.settles(checkout_id)
+    shop.has_held("o-2")
+    page = new_page(viewport={"width": 320, "height": 640}, java_script_enabled=False)
+    headings = set()
+    for language in LANGUAGES:
+        page.set_extra_http_headers({"Accept-Language": language})
+        for order_id in ("pending", "abandoned", "o-2"):
+            page.goto(site.url(order_id))
+            headings.add(page.get_by_role("heading", level=1).inner_text())
+            assert page.evaluate("document.documentElement.scrollWidth") <= 320, (language, order_id)
+    assert len(headings) == 3 * len(LANGUAGES)
+
+
+def test_the_colours_follow_the_customers_choice(site: Site, page: Page) -> None:
+    seen = set()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.goto(site.url())
+        seen.add(page.evaluate("getComputedStyle(document.querySelector('.paycheckout')).backgroundColor"))
+    assert len(seen) == 2
