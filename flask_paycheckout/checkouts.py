@@ -12,7 +12,7 @@ from datetime import timedelta
 from flask_paycheckout.attempts import Attempts
 from flask_paycheckout.client import PaymentsClient, TransportFailed
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.errors import OrderNotPayable, OrderSettled, StartContended
+from flask_paycheckout.errors import OrderNotPayable, OrderSettled, StartContended, UnsafeCheckoutUrl
 from flask_paycheckout.models import MAX_ID, CheckoutMixin
 from flask_paycheckout.origins import require_allowed
 from flask_paycheckout.outbox import Outbox
@@ -75,7 +75,14 @@ class Checkouts:
 
     def _usable(self, current: CheckoutMixin, total: Total) -> bool:
         fresh = self._clock() < current.created_at + PAGE_VALID - _USEFUL
-        return fresh and current.status in (Status.CREATED, Status.PENDING) and current.total == total
+        if not fresh or current.status not in (Status.CREATED, Status.PENDING) or current.total != total:
+            return False
+        try:
+            # The settings may be stricter by now, and other programs write to the shop's database.
+            require_allowed(current.url, self._allowed_origins)
+        except UnsafeCheckoutUrl:
+            return False
+        return True
 
     def _create(self, order_id: str, total: Total, current: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make one upstream and store it; None when another start was first, whose checkout then counts."""

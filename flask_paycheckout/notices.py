@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from flask_paycheckout.attempts import Attempts
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.flights import Flights
 from flask_paycheckout.models import MAX_ID
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.states import OPEN
@@ -37,12 +38,14 @@ class Notices:
         self._clock = clock
         self._cooldown = cooldown
         self._defer = defer
+        self._reading = Flights()
 
     def receive(self, checkout_id: str) -> None:
         """Store the hint and, when its turn has come, read the deposit.
 
         Returns normally once the hint is stored, or is provably useless: an unknown id, or one more webhook of a
-        checkout that no read can change any more. Either costs one look into our own table.
+        checkout that no read can change any more. Either costs one look into our own table. While an earlier webhook's
+        read is under way, this one's is left to reconcile.
 
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
         """
@@ -57,8 +60,10 @@ class Notices:
         try:
             if self._defer is not None:
                 self._defer(checkout_id)
-            else:
-                self._settlement.settle_attempt(reading, via="webhook")
+                return
+            with self._reading.of(checkout_id) as free:
+                if free:
+                    self._settlement.settle_attempt(reading, via="webhook")
         except Exception:
             # The read is stored as due: reconcile does it, whatever went wrong here.
             _log.warning("webhook for checkout %s: not read now, reconcile will", checkout_id, exc_info=True)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from flask_paycheckout.attempts import Attempts
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.flights import Flights
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.states import OPEN, Status, best_of
@@ -43,6 +44,7 @@ class Standings:
         self._attempts = attempts
         self._settlement = settlement
         self._clock = clock
+        self._reading = Flights()
 
     def of(self, order_id: str) -> Standing:
         """The order's standing now; a service that does not answer leaves it as it was stored."""
@@ -57,10 +59,11 @@ class Standings:
 
     def _read(self, attempt: CheckoutMixin, now: datetime) -> bool:
         try:
-            reading = self._attempts.claim_page_read(attempt, now)
-            if reading is None:
-                return False
-            self._settlement.settle_attempt(reading, via="status page")
+            with self._reading.of(attempt.checkout_id) as free:
+                reading = self._attempts.claim_page_read(attempt, now) if free else None
+                if reading is None:
+                    return False
+                self._settlement.settle_attempt(reading, via="status page")
         except Exception:
             _log.warning("checkout %s could not be read for its page", attempt.checkout_id, exc_info=True)
         return True

@@ -15,7 +15,18 @@ PACKAGE = Path(flask_paycheckout.__file__).parent
 # From the lowest layer to the highest; a module may import from lower layers, and from its own.
 LAYERS = (
     ("errors", "clock", "signals", "totals", "origins", "checks", "telling", "permission", "catalogues"),
-    ("states", "verdict", "config", "client", "tokens", "schedule", "read_window", "history", "host_session"),
+    (
+        "states",
+        "verdict",
+        "config",
+        "client",
+        "tokens",
+        "schedule",
+        "read_window",
+        "flights",
+        "history",
+        "host_session",
+    ),
     ("models",),
     ("attempts", "outbox"),
     ("checkouts", "settlement"),

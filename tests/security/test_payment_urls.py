@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from playwright.sync_api import sync_playwright
+from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay
 from flask_paycheckout.tokens import PAY
 from tests.conftest import OpenShop
 from tests.optional_parts import chromium
-from tests.scripted import SAME_SITE, Shop, success
+from tests.scripted import SAME_SITE, Service, Shop, success
 from tests.security.payment_urls import GOOD, TRICKS
 
 LISTED = {"PAYCHECKOUT_CHECKOUT_ORIGINS": ["https://pay.example"]}
@@ -76,6 +77,34 @@ def test_without_a_list_every_trick_ends_on_https_or_on_this_machine(open_shop: 
     locations = sent_to(open_shop(), TRICKS)
     assert [each for each in locations if not (PLAIN.fullmatch(each) or ON_THIS_MACHINE.fullmatch(each))] == []
     assert 0 < len(locations) < 40
+
+
+STORED = (*TRICKS[::20], "https://evil.example/\r\nSet-Cookie: a=b", "//evil.example", "", "https://pay.example\n")
+
+
+def test_a_url_that_another_program_stored_sends_nobody_anywhere(open_shop: OpenShop) -> None:
+    shop = open_shop(**LISTED)
+    table = shop.runtime.models.checkouts
+    locations = []
+    for number, url in enumerate(STORED):
+        order_id = f"stored-{number}"
+        shop.totals[order_id] = Pay("12.50", "USD")
+        shop.starts(order_id)
+        with shop.app.app_context(), shop.db.engine.begin() as connection:
+            connection.execute(update(table).where(table.c.order_id == order_id).values(url=url))
+        path = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, order_id)}/checkout"
+        locations.append(shop.browser.post(path, headers=SAME_SITE).headers["Location"])
+    assert [each for each in locations if not PAY_EXAMPLE.fullmatch(each)] == []
+
+
+def test_a_url_that_was_allowed_and_is_not_any_more_sends_nobody_there(open_shop: OpenShop, service: Service) -> None:
+    service.page = "https://old.example/checkout/{id}"
+    before = open_shop()
+    before.starts()
+    service.page = "https://pay.example/checkout/{id}"
+    after = open_shop(SQLALCHEMY_DATABASE_URI=before.app.config["SQLALCHEMY_DATABASE_URI"], **LISTED)
+    path = f"/paycheckout/orders/{after.runtime.tokens.sign(PAY, 'o-1')}/checkout"
+    assert after.browser.post(path, headers=SAME_SITE).headers["Location"] == "https://pay.example/checkout/chk-2"
 
 
 def origins_in_chromium(urls: list[str]) -> list[str]:
