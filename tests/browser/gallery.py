@@ -35,6 +35,8 @@ class Scene:
 
     name: str
     show: Callable[[Page], object]
+    holds: str = "h1"
+    """What the page has once if it is the one that the name says, as a selector."""
 
 
 class Gallery:
@@ -97,17 +99,18 @@ class Gallery:
 
     def _payment_pages(self) -> list[Scene]:
         pages = {
-            "choose": "created",
-            "scan": "qr",
-            "transfer": "bank",
-            "chain": "crypto",
-            "completed": "paid",
-            "late": "late",
-            "expired": "expired",
-            "closed": "closed",
+            "choose": ("created", "fieldset.methods"),
+            "scan": ("qr", "figure:has(svg.qr) + dl:has-text('Scan to pay')"),
+            "transfer": ("bank", "dl:has-text('US bank transfer')"),
+            "chain": ("crypto", "figure:has(svg.qr) + dl:has-text('usdc-polygon')"),
+            "completed": ("paid", ".outcome"),
+            "late": ("late", "button:text('arrive late')"),
+            "expired": ("expired", "p:has-text('no payment method was chosen')"),
+            "closed": ("closed", "p strong:text('failed')"),
         }
         scenes = [
-            self._sandbox(f"hosted/{name}", f"/checkout/{self.checkouts[which]}") for name, which in pages.items()
+            self._sandbox(f"hosted/{name}", f"/checkout/{self.checkouts[which]}", holds)
+            for name, (which, holds) in pages.items()
         ]
         return [*scenes, self._sandbox("hosted/missing", "/checkout/nothing")]
 
@@ -124,11 +127,15 @@ class Gallery:
             "missing": "checkouts/nothing",
         }
         paths = {name: name for name in names} | details
-        scenes = [self._sandbox(f"inspector/{name}", f"/inspector/{path}") for name, path in paths.items()]
+        holds = {"rejected": "pre.exact", "filtered-wrongly": ".wrong", "checkout": ".timeline .webhook"}
+        scenes = [
+            self._sandbox(f"inspector/{name}", f"/inspector/{path}", holds.get(name, "h1"))
+            for name, path in paths.items()
+        ]
         return [
             self._sandbox("inspector/overview", "/"),
             *scenes,
-            Scene("inspector/refused-fault", self._order_a_wrong_fault),
+            Scene("inspector/refused-fault", self._order_a_wrong_fault, "#wrong-fault"),
             self._sandbox("inspector/nowhere", "/nowhere"),
         ]
 
@@ -146,12 +153,15 @@ class Gallery:
             "owner-login": "/owner/login",
         }
         before = [self._at_shop(name, path) for name, path in pages.items()]
-        orders = [self._at_shop(f"order-{state}", f"/orders/{self.orders[state]}") for state in SHOWN_AT_SHOP]
+        orders = [
+            self._at_shop(f"order-{state}", f"/orders/{self.orders[state]}", f".standing.{state}")
+            for state in SHOWN_AT_SHOP
+        ]
         return [
             *before,
             Scene("shop/basket", self._fill_the_basket),
             self._at_shop("order-form", "/orders/new"),
-            Scene("shop/order-form-refused", self._order_without_an_address),
+            Scene("shop/order-form-refused", self._order_without_an_address, "#name-fault"),
             *orders,
             Scene("shop/warehouse", lambda page: page.goto(self.demo.warehouse_url)),
         ]
@@ -167,11 +177,19 @@ class Gallery:
     def _status_pages(self) -> list[Scene]:
         with self.demo.app.app_context():
             urls = {state: paycheckout.status_url(self.orders[state]) for state in SHOWN_STATUSES}
-        urls["missing"] = self.demo.shop_url + "/paycheckout/orders/nothing"
-        scenes = [_opens(f"status/{state}", url) for state, url in urls.items()]
+        # What is rejected may be paid anew; a cancelled order still has its attempt.
+        told = {state: state for state in SHOWN_STATUSES} | {"rejected": "unpaid", "cancelled": "created"}
+        scenes = [_opens(f"status/{state}", url, f"[data-status={told[state]}]") for state, url in urls.items()]
+        scenes.append(_opens("status/missing", self.demo.shop_url + "/paycheckout/orders/nothing"))
         # The state with the most words, in every language.
-        scenes += [_opens(f"status/abandoned-{tongue}", urls["abandoned"], tongue) for tongue in TONGUES]
-        return [*scenes, Scene("status/unavailable", lambda page: self._press_pay_in_vain(page, urls["unpaid"]))]
+        scenes += [
+            _opens(f"status/abandoned-{tongue}", urls["abandoned"], f"html[lang={tongue}]", tongue)
+            for tongue in TONGUES
+        ]
+        return [
+            *scenes,
+            Scene("status/unavailable", lambda page: self._press_pay_in_vain(page, urls["unpaid"]), "[role=alert]"),
+        ]
 
     def _press_pay_in_vain(self, page: Page, url: str) -> None:
         self.tester.does("DELETE", "faults")
@@ -198,19 +216,19 @@ class Gallery:
         page.get_by_label("Password").fill(self.demo.owner_password)
         page.get_by_role("button", name="Open the desk").click()
 
-    def _at_shop(self, name: str, path: str) -> Scene:
-        return _opens(f"shop/{name}", self.demo.shop_url + path)
+    def _at_shop(self, name: str, path: str, holds: str = "h1") -> Scene:
+        return _opens(f"shop/{name}", self.demo.shop_url + path, holds)
 
-    def _sandbox(self, name: str, path: str) -> Scene:
-        return _opens(name, self.demo.sandbox_url + path)
+    def _sandbox(self, name: str, path: str, holds: str = "h1") -> Scene:
+        return _opens(name, self.demo.sandbox_url + path, holds)
 
 
-def _opens(name: str, url: str, tongue: str = "en") -> Scene:
+def _opens(name: str, url: str, holds: str = "h1", tongue: str = "en") -> Scene:
     def show(page: Page) -> None:
         page.set_extra_http_headers({"Accept-Language": tongue})
         page.goto(url)
 
-    return Scene(name, show)
+    return Scene(name, show, holds)
 
 
 def pages_of(app: Flask) -> set[str]:

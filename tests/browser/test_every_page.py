@@ -40,6 +40,7 @@ def test_no_page_has_a_fault(
     found = {}
     for scene in gallery.scenes():
         scene.show(page)
+        assert page.locator(scene.holds).count() == 1, scene.name
         if wrong := faults(page):
             found[scene.name] = wrong
     assert found == {}
