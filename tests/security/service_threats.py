@@ -9,6 +9,8 @@ __all__ = ["THREATS"]
 _ANSWERS = "tests/hostile/test_answers.py"
 _IDS = "tests/hostile/test_ids.py"
 _SANDBOX = "tests/hostile/test_sandbox.py"
+_FOREIGN = "tests/hostile/test_foreign_pages.py"
+_LOG = "tests/sandbox/test_request_log.py"
 _CONFIG = "tests/test_config.py"
 
 THREATS = (
@@ -92,8 +94,20 @@ THREATS = (
     ),
     Threat(
         "the sandbox used against its developer, or taken for the real service",
-        "Known hosts and this machine only; levers want its token, forms theirs; webhooks stay here.",
+        "Known hosts and this machine only; levers want its token, forms theirs; other sites may only link here;"
+        " webhooks stay here; whatever is kept of a request is bounded.",
         (
+            f"{_FOREIGN}::test_a_foreign_page_reaches_no_operation_and_no_page",
+            f"{_FOREIGN}::test_by_its_origin_alone_nothing_is_changed",
+            f"{_FOREIGN}::test_a_foreign_page_pays_no_checkout",
+            f"{_FOREIGN}::test_no_answer_can_be_run_framed_or_loaded_elsewhere",
+            f"{_LOG}::test_a_body_of_any_depth_is_refused_and_shows_no_secret",
+            f"{_LOG}::test_an_entry_is_bounded_whatever_is_sent",
+            "tests/sandbox/inspector/test_access.py::test_what_a_tunnel_or_proxy_on_this_machine_passes_on_is_refused",
+            "tests/sandbox/inspector/test_access.py::test_other_machines_that_are_allowed_give_the_control_token",
+            "tests/sandbox/test_sockets.py::test_a_caller_who_falls_silent_is_let_go",
+            "tests/sandbox/test_mailbox.py::test_no_address_becomes_another_header",
+            f"{_SANDBOX}::test_what_is_no_host_is_none_of_ours",
             f"{_SANDBOX}::test_without_the_token_no_control_call_answers_or_moves_anything",
             f"{_SANDBOX}::test_no_lever_of_the_inspector_moves_for_another_page",
             f"{_SANDBOX}::test_the_forms_token_alone_is_no_leave_for_another_page",
@@ -118,6 +132,16 @@ THREATS = (
                 "the list of host names",
                 Edit("sandbox/guard.py", "    if name not in world().hosts and", "    if False and"),
                 f"{_SANDBOX}::test_a_rebound_name_gets_nothing_even_with_the_token[evil.example]",
+            ),
+            Removal(
+                "the look at the page that a request comes from",
+                Edit("sandbox/foreign_pages.py", "    if is_foreign():", "    if False:"),
+                f"{_FOREIGN}::test_a_foreign_page_pays_no_checkout",
+            ),
+            Removal(
+                "the bound on what is kept of a signature",
+                Edit("sandbox/request_log.py", "signed_string=_signed(g.get(", "signed_string=(g.get("),
+                f"{_LOG}::test_an_entry_is_bounded_whatever_is_sent",
             ),
             Removal(
                 "the token in the inspector's forms",
