@@ -27,7 +27,7 @@ LAYERS = (
         "history",
         "host_session",
     ),
-    ("models",),
+    ("models", "checkout_statements", "events"),
     ("attempts", "outbox"),
     ("checkouts", "settlement"),
     ("reconcile", "explain", "report", "orders", "notices", "standing", "database_checks"),
