@@ -1,11 +1,13 @@
 """A payments service that does as little as one can: every deposit is completed with 12.50 USD, after a fixed wait.
 
-Runs in a process of its own, so that what it costs is not counted as the measured program's.
+A checkout is whatever was asked for, with an id of its own. Runs in a process of its own, so that what it costs is not
+counted as the measured program's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,11 +15,19 @@ from contextlib import contextmanager
 
 __all__ = ["running_stub"]
 
-_BODY = (
-    '{"statusCode":200,"message":"ok","data":{"depositId":"%s","depositType":"checkout","userId":"u-1",'
-    '"inputCurrency":"USD","inputAmount":12.5,"outputCurrency":"USD","outputAmount":12.13,'
-    '"fee":{"amount":0.37,"percentage":2.9,"currency":"USD"},"status":"completed","activityHistory":[],'
-    '"createdAt":"2026-01-01T12:00:00.000Z","updatedAt":"2026-01-01T12:00:00.000Z"}}'
+_DEPOSIT = (
+    b'{"statusCode":200,"message":"ok","data":{"depositId":"%s","depositType":"checkout","userId":"u-1",'
+    b'"inputCurrency":"USD","inputAmount":12.5,"outputCurrency":"USD","outputAmount":12.13,'
+    b'"fee":{"amount":0.37,"percentage":2.9,"currency":"USD"},"status":"completed","activityHistory":[],'
+    b'"createdAt":"2026-01-01T12:00:00.000Z","updatedAt":"2026-01-01T12:00:00.000Z"}}'
+)
+_CHECKOUT = b'{"statusCode":201,"message":"ok","data":{"id":"%(id)s","url":"https://pay.example/checkout/%(id)s"}}'
+# What dj-stripe reads of the service that it is made for.
+_EVENT = (
+    b'{"id":"%(id)s","object":"event","api_version":"2020-08-27","created":1767225600,"livemode":false,'
+    b'"pending_webhooks":0,"request":{"id":null,"idempotency_key":null},"type":"product.created",'
+    b'"data":{"object":{"id":"prod_%(id)s","object":"product","active":true,"created":1767225600,"livemode":false,'
+    b'"metadata":{},"name":"An order","type":"service","updated":1767225600,"description":null,"images":[]}}}'
 )
 
 
@@ -35,21 +45,57 @@ def running_stub(latency: float) -> Iterator[str]:
             process.stdout.close()
 
 
-async def _serve(latency: float) -> None:
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                target = head.split(b" ", 2)[1].decode()
-                await asyncio.sleep(latency)
-                body = _BODY % target.rsplit("/", 1)[1]
-                writer.write(
-                    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                    % (len(body), body.encode())
-                )
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
+class _Connection(asyncio.Protocol):
+    """One client's connection; answers its requests one after the other."""
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    numbers = itertools.count(1)
+
+    def __init__(self, latency: float) -> None:
+        self._latency = latency
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        while (request := self._request()) is not None:
+            answer = _answer(*request)
+            if self._latency:
+                asyncio.get_running_loop().call_later(self._latency, self._transport.write, answer)
+            else:
+                self._transport.write(answer)
+
+    def _request(self) -> tuple[bytes, bytes] | None:
+        """Method and target of the next whole request."""
+        head, end, rest = self._received.partition(b"\r\n\r\n")
+        length = _length(head)
+        if not end or len(rest) < length:
+            return None
+        self._received = rest[length:]
+        method, target, _ = head.split(b" ", 2)
+        return method, target
+
+
+def _length(head: bytes) -> int:
+    _, found, rest = head.lower().partition(b"\r\ncontent-length:")
+    return int(rest.partition(b"\r\n")[0]) if found else 0
+
+
+def _answer(method: bytes, target: bytes) -> bytes:
+    name = target.partition(b"?")[0].rsplit(b"/", 1)[1]
+    if b"/events/" in target:
+        body = _EVENT % {b"id": name}
+    elif method == b"POST":
+        body = _CHECKOUT % {b"id": b"chk-made-%012d" % next(_Connection.numbers)}
+    else:
+        body = _DEPOSIT % name
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+
+
+async def _serve(latency: float) -> None:
+    server = await asyncio.get_running_loop().create_server(lambda: _Connection(latency), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

@@ -1,0 +1,78 @@
+"""What loading the extension costs a shop, beside what it loads anyway; nothing that only some shops use is loaded.
+
+Each import has a fresh interpreter; its own start does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tests.benchmarks.measuring import CPU_MS, FLOOR, MS, OURS, Contender, Goal, Options
+from tests.benchmarks.program import main
+from tests.benchmarks.row import Row
+
+__all__ = ["ROW"]
+
+_FLOOR = "import flask, flask_sqlalchemy, httpx"
+_OURS = "from flask_paycheckout import PayCheckout"
+_OPTIONAL = {"flask_paycheckout.sandbox", "celery", "fpdf", "segno", "uharfbuzz", "psycopg", "pytest", "requests"}
+
+_MEASURED = """
+import json, sys, time
+began, spent = time.perf_counter(), time.process_time()
+{statement}
+took = time.perf_counter() - began, time.process_time() - spent
+print(json.dumps([*took, sorted(sys.modules)]))
+"""
+
+
+def _imported(statement: str, times: int) -> Contender:
+    def contender() -> dict[str, float]:
+        taken = [_import(statement) for _ in range(times)]
+        seconds, processor = (sum(part) / times for part in zip(*taken, strict=True))
+        return {CPU_MS: 1000 * processor, MS: 1000 * seconds}
+
+    return contender
+
+
+def _import(statement: str) -> tuple[float, float]:
+    command = [sys.executable, "-c", _MEASURED.format(statement=statement)]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    seconds, processor, modules = json.loads(answer)
+    assert not _OPTIONAL & set(modules), f"{statement} loads {_OPTIONAL & set(modules)}"
+    return seconds, processor
+
+
+@contextmanager
+def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
+    times = options.amount(5, least=1)
+    yield {OURS: _imported(_OURS, times), FLOOR: _imported(_FLOOR, times)}
+
+
+@contextmanager
+def _profiled(database: str | None) -> Iterator[Callable[[], object]]:
+    # Once loaded nothing is left to profile, so Python's own account is printed, the dearest last.
+    command = [sys.executable, "-X", "importtime", "-c", f"{_FLOOR}; {_OURS}"]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stderr.splitlines()
+    print(*sorted((line for line in lines if "flask_paycheckout" in line), key=_cumulative), sep="\n")
+    yield lambda: None
+
+
+def _cumulative(line: str) -> int:
+    return int(line.split("|")[1])
+
+
+ROW = Row(
+    name="imports",
+    title="`from flask_paycheckout import PayCheckout`, to flask + flask_sqlalchemy + httpx",
+    goals=(Goal(CPU_MS, over=FLOOR, at_most=1.1),),
+    contenders=_contenders,
+    profiled=_profiled,
+)
+
+if __name__ == "__main__":
+    sys.exit(main([ROW]))

@@ -1,0 +1,138 @@
+"""Contenders measured in turns, and what their figures mean for the goals of a row.
+
+Whatever else the machine does falls on all contenders of a round alike, so a ratio is taken within each round, and the
+median of these ratios counts. Processor time is far less disturbed by other load than the pace is; both are shown.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+__all__ = [
+    "CPU_MS",
+    "FLOOR",
+    "MIB",
+    "MS",
+    "OURS",
+    "PER_SECOND",
+    "Contender",
+    "Goal",
+    "Options",
+    "Result",
+    "in_turns",
+    "repeated",
+]
+
+OURS, FLOOR = "ours", "floor"
+CPU_MS, MS, MIB, PER_SECOND = "CPU ms", "ms", "MiB", "per second"
+
+Round = Mapping[str, float]
+Contender = Callable[[], Round]
+"""One round of work; gives its figures by name."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How much to measure.
+
+    :ivar rounds: how often each contender has its turn.
+    :ivar scale: the part of the full amount of work that each round does.
+    :ivar databases: of the rows that use one, `sqlite` and `postgresql`.
+    :ivar peers: the Python of an environment that has the peers; None to leave them out.
+    :ivar say: shows what is being done.
+    """
+
+    rounds: int = 5
+    scale: float = 1.0
+    databases: tuple[str, ...] = ("sqlite", "postgresql")
+    peers: str | None = None
+    say: Callable[[str], None] = print
+
+    def amount(self, full: int, least: int = 2) -> int:
+        """The scaled amount of work."""
+        return max(least, int(full * self.scale))
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a row is to reach, for our figure itself or for its ratio to another contender's."""
+
+    figure: str
+    over: str | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+    #: Left out where that contender was not measured.
+    times: str = "x"
+
+    def __str__(self) -> str:
+        bound = f"at least {self.at_least:g}" if self.at_least is not None else f"at most {self.at_most:g}"
+        return f"{bound} {self.figure}" if self.over is None else f"{bound}{self.times} {self.over}'s {self.figure}"
+
+    def measured(self, figures: Mapping[str, Mapping[str, list[float]]]) -> float | None:
+        """The median over the rounds; None when a contender is missing."""
+        ours = figures[OURS].get(self.figure)
+        if self.over is None or ours is None:
+            return None if ours is None else statistics.median(ours)
+        others = figures.get(self.over, {}).get(self.figure)
+        return None if others is None else statistics.median(a / b for a, b in zip(ours, others, strict=True))
+
+    def is_reached(self, value: float) -> bool:
+        return value >= self.at_least if self.at_least is not None else value <= (self.at_most or 0.0)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured of one row.
+
+    :ivar figures: for each contender, for each figure, its value in every round.
+    """
+
+    row: str
+    database: str | None
+    figures: dict[str, dict[str, list[float]]]
+    goals: tuple[Goal, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        goals = []
+        for goal in self.goals:
+            value = goal.measured(self.figures)
+            reached = None if value is None else goal.is_reached(value)
+            goals.append({"goal": str(goal), "measured": value and round(value, 3), "reached": reached})
+        return {"row": self.row, "database": self.database, "goals": goals, "figures": self.figures}
+
+
+def in_turns(
+    row: str,
+    contenders: Mapping[str, Contender],
+    goals: tuple[Goal, ...],
+    options: Options,
+    database: str | None = None,
+) -> Result:
+    """Every contender once in each round, each round beginning with another one."""
+    figures: dict[str, dict[str, list[float]]] = {name: {} for name in contenders}
+    names = list(contenders)
+    for number in range(options.rounds):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            options.say(f"{row} {database or ''}: round {number + 1} of {options.rounds}, {name}")
+            for figure, value in contenders[name]().items():
+                figures[name].setdefault(figure, []).append(value)
+    return Result(row, database, figures, goals)
+
+
+def repeated(work: Callable[[], object], times: int) -> Contender:
+    """A contender that does some work in this process so many times; figures of one time."""
+    return partial(_repeat, work, times)
+
+
+def _repeat(work: Callable[[], object], times: int) -> Round:
+    began, spent = time.perf_counter(), time.process_time()
+    for _ in range(times):
+        work()
+    seconds, processor = time.perf_counter() - began, time.process_time() - spent
+    return {PER_SECOND: times / seconds, MS: 1000 * seconds / times, CPU_MS: 1000 * processor / times}

@@ -1,0 +1,35 @@
+"""The peers: other packages that do the same job, installed into a virtual environment of their own when asked for."""
+
+from __future__ import annotations
+
+import subprocess
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["peers_python"]
+
+PACKAGES = (
+    "django-payments>=4.1",
+    "dj-stripe>=2.11",
+    "moto[server]>=5.2",
+    "stripe>=15",
+    "requests>=2.32",
+    "gunicorn>=23",
+    "psycopg[binary]>=3.2",
+)
+
+
+def peers_python(folder: str, say: Callable[[str], None]) -> str:
+    """The Python of the environment in this folder, made and filled first when it is not there.
+
+    :raises subprocess.CalledProcessError: a package could not be installed.
+    """
+    environment = Path(folder).absolute()
+    python, finished = environment / "bin" / "python", environment / "finished"
+    if not finished.exists():
+        say(f"installing the peers into {environment}")
+        venv.create(environment, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True, timeout=600)
+        finished.write_text("\n".join(PACKAGES))
+    return str(python)

@@ -1,0 +1,126 @@
+"""The peers' shops: where each application is, and the requests that it wants."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from tests.benchmarks.databases import fresh_database
+from tests.benchmarks.floor import Store
+from tests.benchmarks.serving import Server, request_of, running_server
+
+__all__ = ["PEERS", "Peer", "running_peer"]
+
+_FOLDER = Path(__file__).parent
+
+
+class Peer:
+    """One peer's shop; what it does not do stays unanswered.
+
+    :ivar module: its application, beside this file, with `prepare()` for its tables and the WSGI `application`.
+    """
+
+    module = ""
+
+    def __init__(self, server: Server, store: Store) -> None:
+        self.server = server
+        self._store = store
+
+    def starts(self, first: int, count: int) -> list[bytes]:
+        raise NotImplementedError
+
+    def stored(self, kind: str, first: int, count: int) -> None:
+        raise NotImplementedError
+
+    def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
+        raise NotImplementedError
+
+    def questions(self, first: int, count: int) -> list[bytes]:
+        raise NotImplementedError
+
+
+class DjangoPayments(Peer):
+    """django-payments with a provider for the service, as its documentation has one written."""
+
+    module = "django_payments_shop"
+
+    def starts(self, first: int, count: int) -> list[bytes]:
+        return [request_of("POST", f"/orders/new-{number}/checkout") for number in range(first, first + count)]
+
+    def stored(self, kind: str, first: int, count: int) -> None:
+        columns = {
+            "variant": "service",
+            "status": "confirmed" if kind == "paid" else "waiting",
+            "fraud_status": "unknown",
+            "fraud_message": "",
+            "created": "2026-01-01 12:00:00+00:00",
+            "modified": "2026-01-01 12:00:00+00:00",
+            "currency": "USD",
+            "total": "12.50",
+            "delivery": "0",
+            "tax": "0",
+            "description": "",
+            "message": "",
+            "extra_data": "{}",
+            "captured_amount": "0",
+        }
+        blank = ("first_name", "last_name", "address_1", "address_2", "city", "postcode", "country_code")
+        columns |= {f"billing_{name}": "" for name in (*blank, "country_area", "email", "phone")}
+        made = [
+            columns | {"transaction_id": f"chk-{kind}-{n:09}", "token": f"{kind}-{n:09}", "order_id": f"ord-{n:09}"}
+            for n in range(first, first + count)
+        ]
+        names = ", ".join(made[0])
+        marks = ", ".join("?" for _ in made[0])
+        statement = f"INSERT INTO bench_payment ({names}) VALUES ({marks})"  # noqa: S608 - names of our own
+        self._store.run_all(*((statement, tuple(row.values())) for row in made))
+
+    def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
+        return [
+            request_of(
+                "POST", f"/payments/process/{kind}-{n:09}/", json.dumps({"orderId": f"chk-{kind}-{n:09}"}).encode()
+            )
+            for n in range(first, first + count)
+        ]
+
+
+class DjStripe(Peer):
+    """dj-stripe with its own webhook view, which reads each event again upstream."""
+
+    module = "dj_stripe_shop"
+    _runs = itertools.count()
+
+    def stored(self, kind: str, first: int, count: int) -> None:
+        """Nothing to store beforehand: an event that came before is a repeated one."""
+        if kind == "paid":
+            for request in self.webhooks(kind, first, count):
+                self.server.asked([request], 200)
+
+    def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
+        event = {"object": "event", "livemode": False, "created": 1767225600, "api_version": "2020-08-27"}
+        event |= {"type": "product.created", "pending_webhooks": 0, "request": None, "data": {"object": {}}}
+        return [
+            request_of(
+                "POST",
+                "/stripe/webhook/11111111-1111-4111-8111-111111111111/",
+                json.dumps({"id": f"evt_{kind}{n:09}"} | event).encode(),
+                {"Stripe-Signature": "t=1,v1=0"},
+            )
+            for n in range(first, first + count)
+        ]
+
+
+PEERS: dict[str, type[Peer]] = {"django-payments": DjangoPayments, "dj-stripe": DjStripe}
+
+
+@contextmanager
+def running_peer(name: str, database: str | None, service: str, python: str) -> Iterator[Peer]:
+    """The shop of the peer of this name, served from the environment of this Python."""
+    peer = PEERS[name]
+    with fresh_database(database) as address, closing(Store(address)) as store:
+        environment = {"BENCH_DATABASE": address, "BENCH_SERVICE": service}
+        with running_server(f"{peer.module}:prepared()", environment, python=python, folder=_FOLDER) as server:
+            yield peer(server, store)

@@ -1,0 +1,126 @@
+"""The command line that every row's program has, and the run over all rows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from datetime import UTC, datetime
+
+from tests.benchmarks.databases import database_kinds, fresh_database
+from tests.benchmarks.measuring import Options, Result
+from tests.benchmarks.peers import peers_python
+from tests.benchmarks.profiling import show_profile
+from tests.benchmarks.reporting import as_markdown, show
+from tests.benchmarks.row import Row
+
+__all__ = ["main"]
+
+_QUICK_SCALE, _QUICK_ROUNDS = 0.2, 3
+
+
+def main(rows: Sequence[Row], argv: Sequence[str] | None = None) -> int:
+    """Measure these rows as the command line says; the usual faults of a machine are told in one line."""
+    try:
+        return _run(rows, argv)
+    except subprocess.CalledProcessError as failed:
+        print(f"A program that is needed failed: {failed}", file=sys.stderr)
+        return 2
+
+
+def _run(rows: Sequence[Row], argv: Sequence[str] | None) -> int:
+    given = _parser(rows).parse_args(argv)
+    chosen = [row for row in rows if given.only is None or row.name in given.only]
+    if given.profile:
+        _profile(chosen, tuple(given.database))
+        return 0
+    options = Options(
+        rounds=given.rounds or (_QUICK_ROUNDS if given.quick else 5),
+        scale=given.scale or (_QUICK_SCALE if given.quick else 1.0),
+        databases=tuple(given.database),
+        peers=None if given.peers is None else peers_python(given.peers, _say),
+        say=_say,
+    )
+    results = []
+    for row, result in _measured(chosen, options):
+        results.append(result)
+        if not (given.json or given.markdown):
+            show(row, result)
+    if given.json:
+        print(json.dumps(_document(results), indent=2))
+    elif given.markdown:
+        print(as_markdown({row.name: row for row in rows}, results))
+    return 0
+
+
+def _measured(rows: Sequence[Row], options: Options) -> list[tuple[Row, Result]]:
+    results = []
+    kinds = options.databases if any(row.by_database for row in rows) else ()
+    with database_kinds(kinds) as databases:
+        for row in rows:
+            if not row.by_database:
+                results.append((row, row.measured(options, None, None)))
+            for kind, database in databases.items() if row.by_database else ():
+                results.append((row, row.measured(options, kind, database)))
+    return results
+
+
+def _document(results: Sequence[Result]) -> dict[str, object]:
+    return {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "machine": platform.platform(),
+        "results": [result.as_json() for result in results],
+    }
+
+
+def _profile(rows: Sequence[Row], kinds: tuple[str, ...]) -> None:
+    with database_kinds(kinds) as databases:
+        for row in rows:
+            if row.profiled is None:
+                print(f"{row.name}: has no profile", file=sys.stderr)
+                continue
+            for kind, database in databases.items() if row.by_database else [("", None)]:
+                opened = fresh_database(database) if row.by_database else nullcontext()
+                with opened as address, row.profiled(address) as work:
+                    show_profile(f"{row.name} {kind}", work)
+
+
+def _say(what: str) -> None:
+    """Progress: one line that is written over on a terminal, and nothing elsewhere."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{what}", end="", file=sys.stderr, flush=True)
+
+
+def _parser(rows: Sequence[Row]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m {_program(rows)}", description=_description(rows))
+    parser.add_argument("--rounds", type=int, help="turns of each contender (5)")
+    parser.add_argument("--quick", action="store_true", help="a fifth of the work, 3 rounds")
+    parser.add_argument("--scale", type=float, help="part of the full amount of work in each round (1.0)")
+    kinds = ["sqlite", "postgresql"]
+    parser.add_argument("--database", choices=kinds, nargs="+", default=kinds, help="for the rows that use one")
+    parser.add_argument(
+        "--peers",
+        nargs="?",
+        const="build/benchmark-peers",
+        metavar="FOLDER",
+        help="measure the peers too; they are installed there when they are missing (%(const)s)",
+    )
+    parser.add_argument("--profile", action="store_true", help="show where our time goes, instead of measuring")
+    parser.add_argument("--json", action="store_true", help="print every figure for a program")
+    parser.add_argument("--markdown", action="store_true", help="print the rows of a table")
+    names = [row.name for row in rows]
+    parser.add_argument("--only", choices=names, nargs="+", metavar="ROW", help=", ".join(names))
+    return parser
+
+
+def _program(rows: Sequence[Row]) -> str:
+    return f"tests.benchmarks.{rows[0].name}" if len(rows) == 1 else "tests.benchmarks"
+
+
+def _description(rows: Sequence[Row]) -> str:
+    return rows[0].title if len(rows) == 1 else "Measures every row of the table, side by side with floors and peers."

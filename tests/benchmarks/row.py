@@ -1,0 +1,48 @@
+"""A row of the table: what is measured, between whom, and what is to be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+
+from tests.benchmarks.measuring import Contender, Goal, Options, Result, in_turns
+
+__all__ = ["Contenders", "Profiled", "Row"]
+
+Contenders = Callable[[Options, str | None], AbstractContextManager[Mapping[str, Contender]]]
+"""Sets the contenders of a row up. Called with what `databases.fresh_database` wants."""
+
+Profiled = Callable[[str | None], AbstractContextManager[Callable[[], object]]]
+"""Sets our part up in this process. Called with the address of an empty database."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table.
+
+    :ivar name: its program's.
+    :ivar contenders: sets up who is measured.
+    :ivar by_database: measured on each kind of database, not once.
+    :ivar profiled: for a profile; gives the work, which is done once in each call.
+    """
+
+    name: str
+    title: str
+    goals: tuple[Goal, ...]
+    contenders: Contenders
+    by_database: bool = False
+    profiled: Profiled | None = None
+    #: Whether a round goes before that does not count.
+    warm: bool = True
+    #: Rounds; fewer than the others' where each is long.
+    most_rounds: int = 100
+
+    def measured(self, options: Options, kind: str | None, database: str | None) -> Result:
+        """Every contender's rounds."""
+        with self.contenders(options, database) as contenders:
+            options.say(f"{self.name} {kind or ''}: warming up")
+            for contender in contenders.values() if self.warm else ():
+                contender()
+            fewer = replace(options, rounds=min(options.rounds, self.most_rounds))
+            return in_turns(self.name, contenders, self.goals, fewer, kind)

@@ -1,0 +1,100 @@
+"""A whole paid order against the sandbox in this process, as a shop's own test has it, and a fresh sandbox for each.
+
+Started, a method picked, paid, the webhook delivered, and `order_paid` signalled.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from flask_paycheckout.signals import order_paid
+from flask_paycheckout.testing import Sandbox
+from tests.benchmarks.measuring import MS, OURS, Contender, Goal, Options
+from tests.benchmarks.program import main
+from tests.benchmarks.row import Row
+from tests.benchmarks.shop import Shop
+
+__all__ = ["ROW"]
+
+FRESH = "ms for a fresh sandbox"
+_CPU, _FRESH_CPU = "CPU ms", "CPU ms for a fresh sandbox"
+
+
+@contextmanager
+def _paying() -> Iterator[Callable[[], object]]:
+    """What pays one more order."""
+    sandbox = Sandbox()
+    shop = Shop("sqlite://", sandbox.base_url, transport=sandbox.transport, **sandbox.config)
+    shop.create_tables()
+    sandbox.deliver_to(shop.app.test_client())
+    numbers, paid = count(), list[str]()
+
+    def note(app: Any, *, order_id: str, **extra: Any) -> None:
+        paid.append(order_id)
+
+    def pay() -> None:
+        order_id = f"order-{next(numbers)}"
+        with shop.app.app_context():
+            checkout_id = shop.paycheckout.start(order_id).checkout_id
+        sandbox.pick(checkout_id)
+        sandbox.pay(checkout_id)
+        assert paid[-1] == order_id
+
+    with order_paid.connected_to(note, sender=shop.app):
+        yield pay
+    shop.close()
+    sandbox.transport.close()
+
+
+@contextmanager
+def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
+    times = options.amount(50)
+
+    def ours() -> dict[str, float]:
+        with _paying() as pay:
+            pay()
+            took, spent = _taken(pay, times)
+        fresh_took, fresh_spent = _taken(_fresh, times)
+        return {MS: took, FRESH: fresh_took, _CPU: spent, _FRESH_CPU: fresh_spent}
+
+    yield {OURS: ours}
+
+
+def _taken(work: Callable[[], object], times: int) -> tuple[float, float]:
+    """Milliseconds, and those of processor time, that doing it once takes."""
+    began, spent = time.perf_counter(), time.process_time()
+    for _ in range(times):
+        work()
+    return 1000 * (time.perf_counter() - began) / times, 1000 * (time.process_time() - spent) / times
+
+
+def _fresh() -> None:
+    Sandbox().transport.close()
+
+
+@contextmanager
+def _profiled(database: str | None) -> Iterator[Callable[[], object]]:
+    with _paying() as pay:
+
+        def both() -> None:
+            pay()
+            _fresh()
+
+        yield both
+
+
+ROW = Row(
+    name="sandbox_order",
+    title="in-process sandbox: a whole paid order (start, pick, pay, webhook, signal), and a fresh sandbox",
+    goals=(Goal(MS, at_most=25), Goal(FRESH, at_most=15)),
+    contenders=_contenders,
+    profiled=_profiled,
+)
+
+if __name__ == "__main__":
+    sys.exit(main([ROW]))

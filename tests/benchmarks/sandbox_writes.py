@@ -1,0 +1,169 @@
+"""`POST /v1/checkout`, signed and stored, on the sandbox's own server in one process; and how soon it is ready.
+
+Its peer stores what is sent to it as well: moto's server, an object in a bucket with each request.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from flask_paycheckout.client.signing import HmacSigner
+from flask_paycheckout.sandbox import create_sandbox
+from tests.benchmarks.measuring import CPU_MS, OURS, PER_SECOND, Contender, Goal, Options
+from tests.benchmarks.program import main
+from tests.benchmarks.row import Row
+from tests.benchmarks.serving import free_port, processor_seconds
+
+__all__ = ["ROW"]
+
+READY = "ms until it is ready"
+_BODY = b'{"inputCurrency":"USD","inputAmount":12.50}'
+_PATH = "/v1/checkout"
+_SIGNER = HmacSigner("sandbox-client", "sandbox-secret-0123456789abcdef")
+_CUSTOMERS = 2
+_NUMBERS = itertools.count()
+_PATIENCE = 30.0
+
+Exchange = Callable[[http.client.HTTPConnection], None]
+"""Sends one write over a kept connection, and reads its answer."""
+
+
+def _headers() -> dict[str, str]:
+    return {"Content-Type": "application/json"} | _SIGNER.sign("POST", _PATH, _BODY, int(time.time()))
+
+
+def _create_checkout(connection: http.client.HTTPConnection) -> None:
+    connection.request("POST", _PATH, _BODY, _headers())
+    answer = json.loads(connection.getresponse().read())
+    assert answer["data"]["id"], answer
+
+
+def _put_object(connection: http.client.HTTPConnection) -> None:
+    _moto(connection, f"/bench/order-{next(_NUMBERS)}", _BODY)
+
+
+def _moto(connection: http.client.HTTPConnection, path: str, body: bytes) -> None:
+    credential = "Credential=bench/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+    connection.request("PUT", path, body, {"Authorization": f"AWS4-HMAC-SHA256 {credential}"})
+    answer = connection.getresponse()
+    said = answer.read()
+    assert answer.status == 200, said
+
+
+@contextmanager
+def _serving(command: list[str], port: int) -> Iterator[tuple[subprocess.Popen[bytes], float]]:
+    """A server that this command starts, and the milliseconds until it answered."""
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + _PATIENCE
+        while not _answers(port):
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(f"{command} does not answer")
+            time.sleep(0.005)
+        yield process, 1000 * (time.perf_counter() - began)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/")
+        connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return True
+
+
+def _written(process: subprocess.Popen[bytes], port: int, exchange: Exchange, times: int) -> dict[str, float]:
+    """The pace of so many writes, by a few customers at once."""
+    spent, began = processor_seconds(process.pid), time.perf_counter()
+    faults: list[Exception] = []
+
+    def customer() -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE)
+        try:
+            for _ in range(times // _CUSTOMERS):
+                exchange(connection)
+        except Exception as error:
+            faults.append(error)
+        finally:
+            connection.close()
+
+    customers = [threading.Thread(target=customer) for _ in range(_CUSTOMERS)]
+    for thread in customers:
+        thread.start()
+    for thread in customers:
+        thread.join()
+    if faults:
+        raise faults[0]
+    made = times // _CUSTOMERS * _CUSTOMERS
+    seconds = time.perf_counter() - began
+    return {PER_SECOND: made / seconds, CPU_MS: 1000 * (processor_seconds(process.pid) - spent) / made}
+
+
+@contextmanager
+def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
+    times = options.amount(1000)
+    port = free_port()
+    ours = [sys.executable, "-m", "flask_paycheckout.sandbox", "--port", str(port)]
+    with _serving(ours, port) as (process, _):
+
+        def contender() -> dict[str, float]:
+            other = free_port()
+            with _serving([*ours[:-1], str(other)], other) as (_, ready):
+                pass
+            return _written(process, port, _create_checkout, times) | {READY: ready}
+
+        if options.peers is None:
+            yield {OURS: contender}
+            return
+        with _moto_server(options.peers, times) as moto:
+            yield {OURS: contender, "moto": moto}
+
+
+@contextmanager
+def _moto_server(python: str, times: int) -> Iterator[Contender]:
+    port = free_port()
+    command = [python, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with _serving(command, port) as (process, ready):
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        _moto(connection, "/bench", b"")
+        connection.close()
+        yield lambda: _written(process, port, _put_object, times) | {READY: ready}
+
+
+@contextmanager
+def _profiled(database: str | None) -> Iterator[Callable[[], object]]:
+    app = create_sandbox()
+    browser = app.test_client()
+
+    def work() -> None:
+        answer = browser.post(_PATH, data=_BODY, headers=_headers(), base_url="http://127.0.0.1:8790")
+        assert answer.status_code == 200, answer.text
+
+    yield work
+
+
+ROW = Row(
+    name="sandbox_writes",
+    title="sandbox: `POST /v1/checkout` signed and stored, one process; ready after its start",
+    goals=(Goal(PER_SECOND, over="moto", at_least=1.5), Goal(READY, at_most=1000)),
+    contenders=_contenders,
+    profiled=_profiled,
+)
+
+if __name__ == "__main__":
+    sys.exit(main([ROW]))

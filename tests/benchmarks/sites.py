@@ -1,0 +1,183 @@
+"""The same shop on each contender, and the requests that make it work: each a browser's, or the service's webhook."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import Protocol
+
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.benchmarks.databases import fresh_database
+from tests.benchmarks.floor import TABLES, Store
+from tests.benchmarks.measuring import FLOOR, OURS, Contender, Options
+from tests.benchmarks.peers.sites import running_peer
+from tests.benchmarks.profiling import replayed
+from tests.benchmarks.reconcile import rows
+from tests.benchmarks.row import Contenders, Profiled
+from tests.benchmarks.serving import Server, request_of, running_server
+from tests.benchmarks.shop import Shop
+from tests.benchmarks.stub import running_stub
+
+__all__ = ["Ours", "Site", "running_ours", "web_contenders", "web_profile"]
+
+_SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
+
+
+class Site(Protocol):
+    """One contender's shop."""
+
+    server: Server
+
+    def starts(self, first: int, count: int) -> list[bytes]:
+        """Requests that each start to pay an order of its own; answered 303."""
+        ...
+
+    def stored(self, kind: str, first: int, count: int) -> None:
+        """Store checkouts: `due`, nothing known about them yet, or `paid` long ago."""
+        ...
+
+    def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
+        """The webhooks of stored checkouts; answered 200."""
+        ...
+
+    def questions(self, first: int, count: int) -> list[bytes]:
+        """Requests for how paid orders stand, in JSON; answered 200."""
+        ...
+
+
+def _webhooks(path: str, kind: str, first: int, count: int) -> list[bytes]:
+    return [
+        request_of("POST", path, json.dumps({"orderId": f"chk-{kind}-{number:09}"}).encode())
+        for number in range(first, first + count)
+    ]
+
+
+Requests = Callable[[Site, int, int], list[bytes]]
+
+
+class Ours:
+    """The extension. A second app in this process on the same database knows the keys and the tables."""
+
+    def __init__(self, server: Server, shop: Shop) -> None:
+        self.server = server
+        self._shop = shop
+
+    def starts(self, first: int, count: int) -> list[bytes]:
+        return [
+            request_of("POST", f"/paycheckout/orders/{self._token(PAY, f'new-{number}')}/checkout", headers=_SAME_SITE)
+            for number in range(first, first + count)
+        ]
+
+    def stored(self, kind: str, first: int, count: int) -> None:
+        seen = {"webhooks": 1} if kind == "paid" else {}
+        with self._shop.runtime.engine().begin() as connection:
+            table = self._shop.runtime.models.checkouts
+            connection.execute(table.insert(), [row | seen for row in rows(kind, first, count)])
+
+    def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
+        return _webhooks("/paycheckout/webhook", kind, first, count)
+
+    def questions(self, first: int, count: int) -> list[bytes]:
+        return [
+            request_of("GET", f"/paycheckout/orders/{self._token(STATUS, f'ord-paid-{number:09}')}/status")
+            for number in range(first, first + count)
+        ]
+
+    def _token(self, purpose: str, order_id: str) -> str:
+        return self._shop.runtime.tokens.sign(purpose, order_id)
+
+
+class Floor:
+    """The least possible work."""
+
+    def __init__(self, server: Server, store: Store) -> None:
+        self.server = server
+        self._store = store
+
+    def starts(self, first: int, count: int) -> list[bytes]:
+        return [request_of("POST", f"/orders/new-{number}/checkout") for number in range(first, first + count)]
+
+    def stored(self, kind: str, first: int, count: int) -> None:
+        status = "paid" if kind == "paid" else "created"
+        url = "https://pay.example/checkout/chk"
+        numbers = range(first, first + count)
+        self._store.fill([(f"chk-{kind}-{n:09}", f"ord-{kind}-{n:09}", status, url) for n in numbers])
+
+    def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
+        return _webhooks("/webhook", kind, first, count)
+
+    def questions(self, first: int, count: int) -> list[bytes]:
+        return [request_of("GET", f"/orders/ord-paid-{n:09}/status") for n in range(first, first + count)]
+
+
+def web_contenders(requests: Requests, *, status: int, count: int, peers: tuple[str, ...]) -> Contenders:
+    """The contenders of a row whose work is to answer requests.
+
+    :param requests: makes the requests of one round, and stores what they need, for that many numbers from `first`.
+    :param status: every answer's.
+    :param count: requests of a round.
+    :param peers: those that do this job.
+    """
+
+    @contextmanager
+    def contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
+        with _running_sites(database, peers if options.peers else (), str(options.peers)) as sites:
+            yield {name: _contender(site, requests, status, options.amount(count)) for name, site in sites.items()}
+
+    return contenders
+
+
+def _contender(site: Site, requests: Requests, status: int, count: int) -> Contender:
+    firsts = itertools.count(0, count)
+    return lambda: site.server.asked(requests(site, next(firsts), count), status)
+
+
+def web_profile(requests: Requests, *, status: int) -> Profiled:
+    """Our part of such a row in this process, without a server: a request in each call."""
+
+    @contextmanager
+    def profiled(address: str | None) -> Iterator[Callable[[], object]]:
+        with running_stub(0) as service, closing(Shop(str(address), service)) as shop:
+            shop.create_tables()
+            made = requests(Ours(Server(0, 0), shop), 0, 1000)
+            yield replayed(shop.app, iter(made), status)
+
+    return profiled
+
+
+@contextmanager
+def _running_sites(database: str | None, peers: tuple[str, ...], python: str) -> Iterator[dict[str, Site]]:
+    """The contenders' shops, all up at the same time, each with a database of its own."""
+    with ExitStack() as stack:
+        service = stack.enter_context(running_stub(0))
+        sites: dict[str, Site] = {
+            OURS: stack.enter_context(running_ours(database, service)),
+            FLOOR: stack.enter_context(_floor(database, service)),
+        }
+        for peer in peers:
+            sites[peer] = stack.enter_context(running_peer(peer, database, service, python))
+        yield sites
+
+
+@contextmanager
+def running_ours(database: str | None, service: str) -> Iterator[Site]:
+    """The shop with the extension."""
+    with fresh_database(database) as address, closing(Shop(address, service)) as shop:
+        shop.create_tables()
+        with running_server("tests.benchmarks.shop:make_shop()", _environment(address, service)) as server:
+            yield Ours(server, shop)
+
+
+@contextmanager
+def _floor(database: str | None, service: str) -> Iterator[Site]:
+    with fresh_database(database) as address, closing(Store(address)) as store:
+        for table in TABLES:
+            store.run(table)
+        with running_server("tests.benchmarks.floor:make_floor()", _environment(address, service)) as server:
+            yield Floor(server, store)
+
+
+def _environment(address: str, service: str) -> dict[str, str]:
+    return {"BENCH_DATABASE": address, "BENCH_SERVICE": service}
