@@ -40,6 +40,8 @@ class Tokens:
         self._keys = keys
         self._clock = clock
         self._max_age = max_age
+        #: For each purpose the keys that its serializer was made for; two threads may both make it, which does no harm.
+        self._serializers: dict[str, tuple[list[bytes], URLSafeTimedSerializer]] = {}
 
     def sign(self, purpose: str, order_id: str) -> str:
         """A token for this order and purpose, safe inside a URL path.
@@ -66,4 +68,10 @@ class Tokens:
         keys = [key for key in self._keys() if key]
         if not keys:
             raise ConfigurationError("SECRET_KEY is empty; the links to pay are signed with it. Set it again.")
-        return URLSafeTimedSerializer(keys, salt=purpose, signer=self._signer, signer_kwargs=_SIGNER_ARGUMENTS)
+        made_for, serializer = self._serializers.get(purpose, (None, None))
+        if serializer is None or made_for != keys:
+            serializer = URLSafeTimedSerializer(
+                keys, salt=purpose, signer=self._signer, signer_kwargs=_SIGNER_ARGUMENTS
+            )
+            self._serializers[purpose] = keys, serializer
+        return serializer
