@@ -11,15 +11,32 @@
 
     @order_paid.connect
     def ship(app, *, order_id, checkout, event_id, **extra):
-        db.session.get(Order, order_id).paid = True
+        db.session.get(Order, order_id).paid = True  # committed for you, exactly once
 
-A checkout is one attempt at paying an order. It is `created`, `pending`, `paid`, `held`, `rejected` or `abandoned`;
-`flask_paycheckout.states` holds the whole table of moves. Only a fresh read of the deposit moves it: the webhook is a
-hint, and reconcile alone suffices.
+and in a template `{{ paycheckout_button(order.id) }}`. Beside the shop, `flask paycheckout reconcile --watch` always
+runs.
 
-The names in `__all__` are the public ones, with `flask_paycheckout.client`, `flask_paycheckout.sandbox` and
-`flask_paycheckout.testing`. They are imported when first used, so that the client can be used without Flask and
-nothing optional is loaded early.
+A checkout is one attempt at paying an order. It is `created`, `pending`, `paid`, `held`, `rejected` or `abandoned`.
+Only a fresh read of the deposit moves it: the webhook is a hint, and reconcile alone suffices. Money is `Decimal`,
+`int` or `str`, never a float; moments are aware UTC, and times in the configuration are seconds.
+
+Where to read on, with `python -m pydoc`:
+
+    flask_paycheckout.extension   PayCheckout: start, settle, resolve, explain, URLs, the owner's pages
+    flask_paycheckout.config      every PAYCHECKOUT_ setting with its default
+    flask_paycheckout.signals     what a shop hooks into, and what its receivers may rely on
+    flask_paycheckout.states      what moves a checkout from one state to another
+    flask_paycheckout.errors      what is refused, and when
+    flask_paycheckout.client      the whole payments service, typed, without Flask
+    flask_paycheckout.testing     fixtures for a shop's own tests
+    flask_paycheckout.sandbox     the service itself, to develop against
+    flask_paycheckout.admin       views for Flask-Admin
+    flask_paycheckout.tasks       tasks for Celery
+
+`flask paycheckout --help` tells the commands.
+
+Public are the names in `__all__` here and in client, sandbox, testing and admin. They are imported when first used, so
+that the client can be used without Flask and nothing optional is loaded early.
 """
 
 from __future__ import annotations

@@ -24,47 +24,56 @@ _SECRET = frozenset({"client_secret", "access_token", "webhook_secret"})
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of one app, checked. Times are in seconds in the configuration."""
+    """The settings of one app, checked. In the configuration each is PAYCHECKOUT_ with its name in capitals.
 
-    #: Address of the payments service, or of a sandbox. Required.
+    Times are seconds there, as numbers. From the environment, with `app.config.from_prefixed_env()`, they come as
+    FLASK_PAYCHECKOUT_...; a list may be written with commas.
+
+    :ivar base_url: address of the payments service, or of a sandbox. Required.
+    :ivar client_id: client id that signs every request. Required unless SIGNER is set.
+    :ivar client_secret: client secret that signs every request. Required unless SIGNER is set.
+    :ivar access_token: access token, only for calls that want the Authorization header.
+    :ivar signer: any object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in
+        signing.
+    :ivar timeout: total seconds that one call to the service may take, retries included.
+    :ivar checkout_origins: origins where a customer may be sent to pay; empty: https anywhere, http on this machine
+        only.
+    :ivar url_prefix: where the extension's routes are mounted.
+    :ivar public_url: base of absolute URLs, such as https://shop.example; required in production unless SERVER_NAME or
+        TRUSTED_HOSTS.
+    :ivar webhook_secret: when set, the webhook is served only at /webhook/<this>.
+    :ivar webhook_cooldown: seconds between two reads of one deposit that webhooks may cause.
+    :ivar closed_deposit_statuses: deposit statuses that end a deposit without a payment, in lower case.
+    :ivar pending_for: seconds after which a pending deposit that never moved counts as abandoned.
+    :ivar watch_for: seconds for which an abandoned attempt is still read, ever more rarely.
+    :ivar token_max_age: seconds for which the links to pay and status pages are good.
+    :ivar defer_webhooks: True: the webhook only stores and answers; the deposit is read by a task or by reconcile.
+    :ivar reconcile_readers: reads of deposits that one reconcile process has under way at once, when the service
+        answers.
+    :ivar languages: languages of the customers' pages, as codes; the first is for customers who read none of them.
+    :ivar show_total: True: the status page shows the amount to pay to whoever has its link. Needs Babel.
+    :ivar allow_sandbox: True: a loopback BASE_URL is taken outside debug and testing too.
+    """
+
     base_url: str
-    #: Client id that signs every request. Required unless SIGNER is set.
     client_id: str | None = None
-    #: Client secret that signs every request. Required unless SIGNER is set.
     client_secret: str | None = field(default=None, repr=False)
-    #: Access token, only for calls that want the Authorization header.
     access_token: str | None = field(default=None, repr=False)
-    #: Any object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in signing.
     signer: Any = field(default=None, repr=False)
-    #: Total seconds that one call to the service may take, retries included.
     timeout: float = 15.0
-    #: Origins where a customer may be sent to pay; empty: https anywhere, http on this machine only.
     checkout_origins: tuple[str, ...] = ()
-    #: Where the extension's routes are mounted.
     url_prefix: str = "/paycheckout"
-    #: Base of absolute URLs, such as https://shop.example; required in production unless SERVER_NAME or TRUSTED_HOSTS.
     public_url: str | None = None
-    #: When set, the webhook is served only at /webhook/<this>.
     webhook_secret: str | None = field(default=None, repr=False)
-    #: Seconds between two reads of one deposit that webhooks may cause.
     webhook_cooldown: timedelta = timedelta(seconds=5)
-    #: Deposit statuses that end a deposit without a payment, in lower case.
     closed_deposit_statuses: frozenset[str] = frozenset({"failed", "expired", "cancelled", "rejected"})
-    #: Seconds after which a pending deposit that never moved counts as abandoned.
     pending_for: timedelta = timedelta(hours=24)
-    #: Seconds for which an abandoned attempt is still read, ever more rarely.
     watch_for: timedelta = timedelta(days=7)
-    #: Seconds for which the links to pay and status pages are good.
     token_max_age: timedelta = timedelta(days=90)
-    #: True: the webhook only stores and answers; the deposit is read by a task or by reconcile.
     defer_webhooks: bool = False
-    #: Reads of deposits that one reconcile process has under way at once, when the service answers.
     reconcile_readers: int = 32
-    #: Languages of the customers' pages, as codes; the first is for customers who read none of them.
     languages: tuple[str, ...] = LANGUAGES
-    #: True: the status page shows the amount to pay to whoever has its link. Needs Babel.
     show_total: bool = False
-    #: True: a loopback BASE_URL is taken outside debug and testing too.
     allow_sandbox: bool = False
 
 

@@ -53,6 +53,10 @@ class CheckoutMixin:
     :ivar url: where the customer pays, as the service returned it.
     :ivar created_at: an aware UTC datetime, like every other time here.
     :ivar deposit_status: as the service last said it; None while no deposit was ever seen.
+    :ivar moved_at: when the state, or what the deposit says, last changed.
+    :ivar next_read_at: when reconcile reads the deposit next; None when never again by itself.
+    :ivar webhooks: how many webhooks told of it.
+    :ivar found_by: what caused the read that found the payment: webhook, status page, reconcile or settle.
     """
 
     __tablename__ = "paycheckout_checkout"

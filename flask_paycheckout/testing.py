@@ -1,6 +1,7 @@
 """Pytest fixtures for shops: the whole payments service in process, and what was signalled.
 
-Loaded by pytest as a plugin; a shop's test of a late payment needs no more than this:
+`paycheckout_sandbox` is a `Sandbox`, new in each test; `paycheckout_signals` is `Signals`, what any app signalled
+during the test. Loaded by pytest as a plugin; a shop's test of a late payment needs no more than this:
 
     def test_a_customer_who_pays_late(app, paycheckout_sandbox, paycheckout_signals):
         checkout = paycheckout.start("order-1")
