@@ -137,7 +137,7 @@ def test_the_documentation_leads_to_every_public_module() -> None:
 def test_what_the_documentation_leads_to_says_what_it_is_for(module: str) -> None:
     loaded = importlib.import_module(module)
     assert len(loaded.__doc__ or "") > 60
-    assert pydoc.render_doc(loaded, renderer=pydoc.plaintext).startswith("Python Library Documentation")
+    assert module in pydoc.plain(pydoc.render_doc(loaded))
 
 
 @pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(Settings)])
