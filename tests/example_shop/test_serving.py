@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -236,12 +237,28 @@ def test_the_command_prints_its_addresses_and_stops_cleanly(number: signal.Signa
 def test_a_command_in_another_terminal_works_on_the_same_shop() -> None:
     with Demo(reconciler=False) as demo:
         order_id = Customer(demo).orders("first-snow")
-        told = subprocess.run(
-            [sys.executable, "-m", "flask", "--app", "example_shop", "paycheckout", "show", order_id],
-            env=os.environ | {"SHOP_SETTINGS": str(demo.settings_file)},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert order_id in told.stdout, told.stderr
+        assert order_id in in_another_terminal(demo, "paycheckout", "show", order_id)
+
+
+def test_suppliers_are_paid_from_another_terminal() -> None:
+    with Demo(reconciler=False) as demo:
+        customer = Customer(demo)
+        customer.pays(customer.orders("first-snow"))
+        report = json.loads(in_another_terminal(demo, "shop", "payout", "--json"))
+        assert [(row["supplier"], row["amount"], row["state"]) for row in report["changed"]] == [
+            ("highland", "10.80", "pending")
+        ]
+
+
+def in_another_terminal(demo: Demo, *command: str) -> str:
+    """What a command of the shop's prints, run as the demo's welcome tells it."""
+    told = subprocess.run(
+        [sys.executable, "-m", "flask", "--app", "example_shop", *command],
+        env=os.environ | {"SHOP_SETTINGS": str(demo.settings_file)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert told.stderr == ""
+    return told.stdout
