@@ -25,9 +25,9 @@ TOKEN = "readme-control"
 BIN = Path(sys.executable).parent
 
 
-def snippet(name: str) -> str:
-    """The Python block below the comment that names it."""
-    found = re.search(rf"<!-- {re.escape(name)} -->\n```python\n(.*?)```", README, re.DOTALL)
+def snippet(name: str, language: str = "python") -> str:
+    """The block below the comment that names it."""
+    found = re.search(rf"<!-- {re.escape(name)} -->\n```{language}\n(.*?)```", README, re.DOTALL)
     assert found is not None, f"README has no snippet {name}"
     return found.group(1)
 

@@ -112,6 +112,27 @@ def test_each_customer_pays_in_the_orders_currency(
     assert shop.db.session.get(shop.Order, "1").paid
 
 
+LAYOUT = "<title>{% block title %}{% endblock %}</title><nav>Shop</nav>{% block content %}{% endblock %}"
+
+
+@pytest.mark.parametrize(
+    "recipe", ["templates/paycheckout/base.html", "templates/paycheckout/base.html, in the shop's layout"]
+)
+def test_the_pages_look_as_the_shop_wants_and_lead_back(make_shop: MakeShop, tmp_path: Path, recipe: str) -> None:
+    own = tmp_path / "templates" / "paycheckout" / "base.html"
+    own.parent.mkdir(parents=True)
+    own.write_text(snippet(recipe, "html"))
+    (tmp_path / "templates" / "layout.html").write_text(LAYOUT)
+    shop = make_shop(snippet("pages.py"))
+    with shop.app.test_request_context():
+        address = shop.paycheckout.status_url("1")
+    page = shop.app.test_client().get(address).text
+    assert '<a href="/orders/1">Back to your order</a>' in page
+    assert ("--paycheckout-accent: #8a2b0b" in page) is not recipe.endswith("layout")
+    assert ("<nav>Shop</nav>" in page) is recipe.endswith("layout")
+    assert "<title>Not paid yet</title>" in page
+
+
 def test_a_status_page_of_the_shops_own_shows_the_way_to_paid(
     make_shop: MakeShop, paycheckout_sandbox: Sandbox
 ) -> None:
