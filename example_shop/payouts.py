@@ -21,7 +21,7 @@ from sqlalchemy import select, update
 from example_shop.clock import now
 from example_shop.database import changed, db
 from example_shop.hooks import hooks
-from example_shop.ledger import Earning, Payout, owed
+from example_shop.ledger import Earning, Payout
 from example_shop.suppliers import BY_SLUG, SUPPLIERS, Supplier
 from flask_paycheckout.client import Invalid, OutcomeUnknown, PaymentsError, ServiceFault
 
@@ -76,15 +76,13 @@ def pay_out() -> None:
 
 def gather(rail: Rail) -> None:
     """Record a payout for each supplier of this rail who is owed enough."""
-    due = owed()
     for supplier in SUPPLIERS:
-        currency = rail.currency_for(supplier)
-        if currency and due[supplier.slug] >= LEAST:
+        if currency := rail.currency_for(supplier):
             bind(supplier, currency)
 
 
 def bind(supplier: Supplier, currency: str) -> None:
-    """Bind what is owed to a new payout; another process may do the same now, and each earning gets into one only."""
+    """Bind what is owed, if it is enough, to a new payout; however many do so now, each earning gets into one."""
     payout = Payout(
         reference=f"{supplier.slug}-{secrets.token_hex(6)}",
         supplier=supplier.slug,

@@ -15,7 +15,6 @@ from example_shop.hooks import hooks
 from example_shop.ledger import Earning, Payout
 from example_shop.ledger import owed as all_owed
 from example_shop.payments import paycheckout
-from example_shop.suppliers import SUPPLIERS
 from flask_paycheckout.testing import Sandbox
 from tests.example_shop.conftest import Shopper
 from tests.races.crowds import crowd
@@ -260,10 +259,7 @@ def test_rounds_at_the_same_moment_bind_every_earning_once(
         with shop.app_context():
             mine = []
             for rail in hooks().rails:
-                # Each has just seen that much is owed, and does not know of the others.
-                for supplier in SUPPLIERS:
-                    if currency := rail.currency_for(supplier):
-                        payouts.bind(supplier, currency)
+                payouts.gather(rail)
                 mine += [bill.reference for bills in payouts.claim(rail).values() for bill in bills]
             return mine
 
