@@ -22,6 +22,8 @@ _REMEDIES = (
     ("no password supplied", "Put the password into the address: postgresql://USER:PASSWORD@HOST:PORT/DATABASE."),
     ('role "', "Make that user with createuser, or name another one in the address."),
     ("failed to resolve", "Correct the host in the address."),
+    # In psycopg 3.2.1, these are the words of the system.
+    ("name or service not known", "Correct the host in the address."),
     ("connection refused", "Start the server, or correct host and port in the address."),
     ("no such file", "Start the server, or correct the host in the address."),
     ("timeout", "Start the server, or correct host and port in the address."),
