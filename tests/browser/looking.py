@@ -1,4 +1,4 @@
-"""Looks at a page in each width and theme: what axe-core finds wrong with it, and whether it scrolls sideways."""
+"""Looks at a page in each width and theme: what axe-core finds wrong, what scrolls sideways, where focus is unseen."""
 
 from __future__ import annotations
 
@@ -29,6 +29,14 @@ _RUN = """(rules) => axe.run(document, {
 _COME_TO_REST = """() => document.getAnimations().forEach((moving) => {
   try { moving.finish(); } catch { moving.cancel(); }
 })"""
+# What a keyboard stops at without a ring around it. One that is drawn by the browser itself is wide enough.
+_UNSEEN = """() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
+  .filter((stop) => {
+    stop.focus({focusVisible: true, preventScroll: true});
+    const {outlineStyle, outlineWidth} = getComputedStyle(stop);
+    const isSeen = outlineStyle === "auto" || (outlineStyle !== "none" && parseFloat(outlineWidth) >= 2);
+    return document.activeElement === stop && !isSeen;
+  }).map((stop) => stop.outerHTML.slice(0, 160))"""
 
 
 def turned(page: Page) -> Iterator[tuple[int, Theme]]:
@@ -54,6 +62,13 @@ def overhang(page: Page) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
+def unseen_stops(page: Page) -> list[str]:
+    """Where somebody who goes by keyboard does not see that they are."""
+    found: list[str] = page.evaluate(_UNSEEN)
+    page.evaluate("document.activeElement.blur()")
+    return found
+
+
 def faults(page: Page) -> list[str]:
     """Everything that is wrong with the page that is open, in whatever width and theme."""
     found = []
@@ -62,4 +77,4 @@ def faults(page: Page) -> list[str]:
         found += [f"{width} px, {theme}: {violation}" for violation in wrong]
         if over := overhang(page):
             found.append(f"{width} px, {theme}: scrolls sideways by {over} px")
-    return found
+    return found + [f"no ring when a keyboard stops at {stop}" for stop in unseen_stops(page)]

@@ -57,6 +57,7 @@ PLANTED = {
         "dark: color-contrast",
     ),
     "broad": ("<div style='width: 400px'>.</div>", "360 px, light: scrolls sideways by"),
+    "no-ring": ("<p><a href='/a' style='outline: none'>Somewhere</a></p>", "no ring when a keyboard stops at <a href"),
     "too-small-to-hit": ("<a href='/a' style='display: inline-block; width: 9px'>a</a>" * 2, "target-size"),
 }
 

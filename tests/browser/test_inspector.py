@@ -74,21 +74,6 @@ def test_no_page_scrolls_sideways_on_a_phone(world: Flask, address: str, new_pag
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_whoever_goes_by_keyboard_sees_where_they_are(
-    world: Flask, address: str, new_page: NewPage, scheme: str
-) -> None:
-    checkout = Merchant(world).makes_checkout()
-    page = new_page(color_scheme=scheme)
-    for path in (f"/checkout/{checkout}", "/", "/inspector/levers"):
-        page.goto(address + path)
-        page.keyboard.press("Tab")
-        while page.evaluate("document.activeElement !== document.body"):
-            outline = page.evaluate("getComputedStyle(document.activeElement).outline")
-            assert outline.endswith(" solid 3px"), (path, page.evaluate("document.activeElement.outerHTML"))
-            page.keyboard.press("Tab")
-
-
 def test_its_levers_work_without_javascript(world: Flask, address: str, new_page: NewPage) -> None:
     page = new_page(java_script_enabled=False)
     page.goto(f"{address}/inspector/levers")
