@@ -51,6 +51,8 @@ def _draw(pdf: FPDF, made: FiatDisbursement, size: float) -> None:
     pdf.set_creation_date(made.updated_at)
     pdf.set_title(f"Transfer proof {made.disbursement_id}")
     pdf.set_lang("en")
+    # Else `{nb}` in a name or note would be printed as the number of pages.
+    pdf.alias_nb_pages(None)  # type: ignore[arg-type]  # as its documentation says
     pdf.set_margins(_MARGIN, _MARGIN)
     pdf.set_auto_page_break(True, 297 - _BOTTOM)
     pdf.add_page()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from pypdf import PdfReader
+from pypdf.generic import ArrayObject
 
 from tests.sandbox.actors import Tester
 from tests.sandbox.conftest import MakeSandbox
@@ -132,3 +133,23 @@ def test_the_request_log_does_not_hold_the_document(payer: Payer, tester: Tester
     payer.forces(made)
     size = len(payer.downloads(made).data)
     assert tester.requests()[0]["answerBody"] == f"(application/pdf, {size} bytes)"
+
+
+HOSTILE = (
+    "[pay](https://evil.example)",
+    "**bold** __under__ --out--",
+    "<a href='https://evil.example'>x</a>",
+    ") Tj ET Q endstream endobj",
+    "/JS (app.alert(1)) /OpenAction",
+    "https://evil.example {nb} %%EOF",
+)
+
+
+@pytest.mark.parametrize("said", HOSTILE)
+def test_what_strangers_wrote_is_printed_and_nothing_else(payer: Payer, said: str) -> None:
+    proof = proof_of(payer, said, reference=said, note=said)
+    assert text_of(proof).count(said) >= 3
+    assert [page for page in proof.pages if "/Annots" in page or "/AA" in page] == []
+    # It opens at its top, which is a place and no action.
+    assert isinstance(proof.root_object["/OpenAction"], ArrayObject)
+    assert not set(proof.root_object) & {"/AA", "/Names", "/AcroForm"}
