@@ -24,8 +24,8 @@ NewDatabase = Callable[[str], str]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Runs test files of its own, to try the plugin as a shop would.
-pytest_plugins = ["pytester", "tests.rules.watching"]
+# Some tests run test files of their own, to try the plugin as a shop would; all are watched for secrets that show.
+pytest_plugins = ["pytester", "tests.rules.watching", "tests.canaries"]
 
 
 @pytest.fixture(scope="session")

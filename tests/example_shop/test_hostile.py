@@ -79,7 +79,7 @@ def test_the_payment_pages_keep_their_own_headers(shop: Flask, shopper: Shopper)
     page = shopper.browser.get("/paycheckout" + found.partition('"')[0])
     assert page.status_code == 200
     assert "'nonce-" in page.headers["Content-Security-Policy"]
-    assert page.headers["Referrer-Policy"] == "no-referrer"
+    assert page.headers["Referrer-Policy"] == "no-referrer, strict-origin"
 
 
 # The warehouse's answers

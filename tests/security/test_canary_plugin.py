@@ -140,5 +140,5 @@ def test_a_secret_planted_at_any_place_is_found_and_not_repeated(
     told = result.stdout.str()
     found = {line.split("::")[1].split(" ")[0] for line in told.splitlines() if line.startswith("ERROR ")}
     assert found == {name.split("(")[0] for name in PLANTED.split("def ") if name.startswith("test_leak_")}
-    assert "canary in raised: ...ValueError: ***" in told
+    assert "raised shows canary: ...ValueError: ***" in told
     assert SECRET not in told

@@ -15,7 +15,7 @@ from itsdangerous.encoding import base64_decode
 
 from flask_paycheckout import ConfigurationError, PayCheckout
 from flask_paycheckout import tokens as module
-from flask_paycheckout.tokens import PAY, STATUS, Tokens
+from flask_paycheckout.tokens import PAY, RESOLVE, STATUS, Tokens
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Clock, Shop, make_app
@@ -118,10 +118,10 @@ def test_spoiled_tokens_get_one_answer_at_every_route(shop: Shop, route: str, py
 
 def test_every_purpose_has_a_salt_of_its_own() -> None:
     purposes = [getattr(module, name) for name in module.__all__ if name.isupper()]
-    assert len(set(purposes)) == len(purposes) == 2
+    assert len(set(purposes)) == len(purposes) == 3
 
 
-@pytest.mark.parametrize(("made_for", "used_as"), [*permutations([PAY, STATUS, *FOREIGN_SALTS], 2)])
+@pytest.mark.parametrize(("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, *FOREIGN_SALTS], 2)])
 def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_as: str) -> None:
     tokens = Tokens(lambda: [b"key"], clock, DAY)
     token = signed(b"key", made_for, "o-1", clock)
