@@ -177,3 +177,10 @@ def test_every_command_shown_is_one_that_a_test_runs() -> None:
     }
     shown = {line for line in commands() if not line.startswith(("export ", "python -c "))}
     assert shown == run_elsewhere | quick_start | production | run_here
+
+
+def test_every_snippet_has_a_name_and_a_test_that_takes_it() -> None:
+    named = re.findall(r"<!-- ([\w.-]+) -->\n```(?:python|ini|nginx)\n", README)
+    assert len(named) == len(set(named)) == len(re.findall(r"(?m)^```(?:python|ini|nginx)$", README))
+    tests = "\n".join(file.read_text() for file in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name in named if not re.search(rf"""["']{re.escape(name)}["']""", tests)] == []

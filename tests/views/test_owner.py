@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from flask import abort, redirect
+from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
 from sqlalchemy import update
 from werkzeug.test import TestResponse
 
@@ -300,6 +301,18 @@ def test_whoever_comes_second_sees_who_decided(desk: Shop) -> None:
     assert "decided already" in answer.text
     assert "Bob rejected" in answer.text
     assert desk.attempt(checkout_id).status == "rejected"
+
+
+@pytest.mark.parametrize("first", ["view", "Flask-WTF"])
+def test_beside_flask_wtf_the_decision_needs_no_other_token(shop: Shop, first: str) -> None:
+    if first == "view":
+        opens_view(shop)
+    CSRFProtect(shop.app)
+    if first != "view":
+        opens_view(shop)
+    checkout_id = shop.has_held()
+    assert decides(shop, form_token(shop)).status_code == 303
+    assert shop.attempt(checkout_id).status == "paid"
 
 
 Ask = Callable[[Shop], TestResponse]
