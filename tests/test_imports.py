@@ -163,10 +163,11 @@ def test_nothing_but_test_helpers_and_the_command_know_the_sandbox_and_only_when
     assert not [module for module in early if part_of(module) == "sandbox"]
 
 
-def test_httpx_is_known_to_one_file_only() -> None:
-    at_work = {name_of(file) for file in files() if "httpx" in third_party(imports(file, typing_only=False))}
+@pytest.mark.parametrize("library", ["httpx", "httpcore"])
+def test_the_http_library_is_named_in_one_file_only(library: str) -> None:
+    at_work = {name_of(file) for file in files() if library in third_party(imports(file, typing_only=False))}
     at_work -= {name for name in at_work if part_of(name) == "sandbox"}
-    assert at_work == {"flask_paycheckout.client.transport"}
+    assert at_work == {"flask_paycheckout.client.http_library"}
     in_types = {name_of(file) for file in files() if "httpx" in third_party(imports(file))}
     assert {part_of(name) for name in in_types} <= {"client", "extension", "testing", "sandbox"}
 

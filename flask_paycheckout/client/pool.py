@@ -11,9 +11,8 @@ import time
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-import httpcore
-
 from flask_paycheckout.client.exchange import Fault, Received, Request, fault_of
+from flask_paycheckout.client.http_library import httpcore
 
 if TYPE_CHECKING:
     import ssl

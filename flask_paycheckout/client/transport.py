@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-import httpx
-
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.exchange import Carrier, Fault, Received, Request, fault_of
 from flask_paycheckout.client.hidden import Hidden, Sealed, hide
+from flask_paycheckout.client.http_library import httpx
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.retries import moment_of, seconds_to_wait
 from flask_paycheckout.client.signing import Signer, signed_headers
