@@ -151,6 +151,7 @@ THREATS = (
             f"{_EVERY}::test_every_kind_of_answer_is_hardened",
             "tests/views/test_order.py::test_the_json_has_three_fields_and_no_more",
             "tests/views/test_order.py::test_neither_page_nor_json_names_an_amount_or_an_id",
+            "tests/views/test_money.py::test_without_the_setting_no_amount_is_shown_in_any_language",
         ),
         (
             Removal(
@@ -162,6 +163,11 @@ THREATS = (
                 "the silence towards the next site",
                 Edit("views/headers.py", '    headers["Referrer-Policy"] = ', "    _ = "),
                 f"{_EVERY}::test_every_kind_of_answer_is_hardened[200 page]",
+            ),
+            Removal(
+                "the silence about amounts on the page, where the shop did not ask for them",
+                Edit("views/order.py", "total if runtime().settings.show_total else None", "total"),
+                "tests/views/test_money.py::test_without_the_setting_no_amount_is_shown_in_any_language",
             ),
             Removal(
                 "the silence about ids in the JSON",
