@@ -158,6 +158,8 @@ def test_every_command_shown_is_one_that_a_test_runs() -> None:
         'flask --app shop db migrate -m "Tables of flask_paycheckout"',
         "flask --app shop db upgrade",
         "python -m tests.soak --orders 10000 --kills 500 --minutes 30 --database postgresql",
+        "python -m tests.benchmarks --quick",
+        "python -m tests.benchmarks --peers --markdown",
     }
     quick_start = {
         "flask paycheckout sandbox --webhook-url http://127.0.0.1:5000/paycheckout/webhook",

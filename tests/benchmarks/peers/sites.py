@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ _FOLDER = Path(__file__).parent
 class Peer:
     """One peer's shop; what it does not do stays unanswered.
 
-    :ivar module: its application, beside this file, with `prepare()` for its tables and the WSGI `application`.
+    :ivar module: its application, beside this file; run as a program it makes the tables.
     """
 
     module = ""
@@ -91,7 +92,6 @@ class DjStripe(Peer):
     """dj-stripe with its own webhook view, which reads each event again upstream."""
 
     module = "dj_stripe_shop"
-    _runs = itertools.count()
 
     def stored(self, kind: str, first: int, count: int) -> None:
         """Nothing to store beforehand: an event that came before is a repeated one."""
@@ -121,6 +121,8 @@ def running_peer(name: str, database: str | None, service: str, python: str) -> 
     """The shop of the peer of this name, served from the environment of this Python."""
     peer = PEERS[name]
     with fresh_database(database) as address, closing(Store(address)) as store:
-        environment = {"BENCH_DATABASE": address, "BENCH_SERVICE": service}
-        with running_server(f"{peer.module}:prepared()", environment, python=python, folder=_FOLDER) as server:
+        environment = {"BENCH_DATABASE": address, "BENCH_SERVICE": service, "PYTHONPATH": str(_FOLDER)}
+        making = [python, f"{peer.module}.py"]
+        subprocess.run(making, check=True, cwd=_FOLDER, env=os.environ | environment, timeout=120)
+        with running_server(f"{peer.module}:application", environment, python=python, folder=_FOLDER) as server:
             yield peer(server, store)

@@ -1,0 +1,1 @@
+"""The Django application of the peers' shops."""

@@ -1,0 +1,28 @@
+"""The shop's own tables."""
+
+from django.db import models
+from payments.models import BasePayment
+
+
+class Payment(BasePayment):
+    """A payment of an order."""
+
+    order_id = models.CharField(max_length=64, db_index=True)
+
+    class Meta:
+        app_label = "bench"
+
+    def get_failure_url(self) -> str:
+        return "/failed"
+
+    def get_success_url(self) -> str:
+        return "/paid"
+
+
+class Shipped(models.Model):
+    """What the receiver of a payment's signal writes."""
+
+    order_id = models.CharField(max_length=64)
+
+    class Meta:
+        app_label = "bench"
