@@ -62,9 +62,11 @@ def serving(port: int = 0) -> Iterator[MailServer]:
     with MailServer(port) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def letters(shop: Flask) -> list[tuple[str, bool]]:
