@@ -83,6 +83,7 @@ def create_sandbox(
         send_webhook=send_webhook or make_sender(loopback_only=loopback_only),
         sleep=sleep,
         shared_database=not is_memory(database),
+        counts_ids=seed is not None or not is_memory(database),
         hosts=allowed_hosts(base_url, *allow_hosts),
         allow_remote_control=allow_remote_control,
         loopback_webhooks_only=loopback_only,

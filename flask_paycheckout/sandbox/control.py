@@ -44,7 +44,7 @@ from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.due import run_due
 from flask_paycheckout.sandbox.envelope import encode, iso
 from flask_paycheckout.sandbox.fault_orders import read_order
-from flask_paycheckout.sandbox.faults import armed, describe, disarm_all
+from flask_paycheckout.sandbox.faults import arm, armed, describe, disarm_all
 from flask_paycheckout.sandbox.fields import FieldError, optional_amount, optional_number, optional_text, read_object
 from flask_paycheckout.sandbox.guard import Forbidden, check_control_token, check_loopback
 from flask_paycheckout.sandbox.mailbox import list_mails
@@ -191,7 +191,7 @@ def read_faults() -> Response:
 def order_fault() -> Response:
     fault = read_order(read_object())
     with transaction() as session:
-        session.add(fault)
+        arm(session, fault)
         session.flush()
         return _answer(describe(fault))
 

@@ -19,6 +19,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from flask_paycheckout.sandbox.database import Table, rows_changed
 from flask_paycheckout.sandbox.ids import derived
 from flask_paycheckout.sandbox.settings import WorldSettings
+from flask_paycheckout.sandbox.world import world
 
 WEBHOOK = "webhook"
 OPERATION_KINDS = ("error", "delay", "drop", "lose_response", "garbage")
@@ -69,18 +70,28 @@ def armed(session: Session) -> list[Fault]:
     return list(session.execute(select(Fault).where(Fault.remaining > 0).order_by(Fault.number)).scalars())
 
 
+def _ordered(session: Session) -> list[Fault]:
+    return armed(session) if world().may_have_faults else []
+
+
+def arm(session: Session, fault: Fault) -> None:
+    """Put a fault at the end of the plan."""
+    world().trouble.was_ordered = True
+    session.add(fault)
+
+
 def disarm_all(session: Session) -> None:
     session.execute(delete(Fault))
 
 
 def take_fault(session: Session, method: str, path: str) -> Fault | None:
     """The fault that strikes this request, used up by one."""
-    return _take(session, (fault for fault in armed(session) if matches(fault.operation, method, path)))
+    return _take(session, (fault for fault in _ordered(session) if matches(fault.operation, method, path)))
 
 
 def take_webhook_fault(session: Session, *kinds: str) -> Fault | None:
     """The fault of one of these kinds that strikes a webhook, used up by one."""
-    return _take(session, (fault for fault in armed(session) if fault.operation == WEBHOOK and fault.kind in kinds))
+    return _take(session, (fault for fault in _ordered(session) if fault.operation == WEBHOOK and fault.kind in kinds))
 
 
 def _take(session: Session, candidates: Iterable[Fault]) -> Fault | None:

@@ -13,6 +13,7 @@ from sqlalchemy import update
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.settings import WorldSettings
+from flask_paycheckout.sandbox.world import world
 
 _BYTES = 12
 
@@ -24,6 +25,8 @@ def new_id(session: Session) -> str:
 
 def new_ids(session: Session, count: int) -> list[str]:
     """Several at once, the same that as many calls for one would give."""
+    if not world().counts_ids:
+        return _random(count)
     given = session.execute(
         update(WorldSettings)
         .where(WorldSettings.seed.is_not(None))
@@ -31,8 +34,12 @@ def new_ids(session: Session, count: int) -> list[str]:
         .returning(WorldSettings.seed, WorldSettings.ids_given)
     ).first()
     if given is None:
-        return [secrets.token_hex(_BYTES) for _ in range(count)]
+        return _random(count)
     return [derived(f"{given.seed}:{number}") for number in range(given.ids_given - count + 1, given.ids_given + 1)]
+
+
+def _random(count: int) -> list[str]:
+    return [secrets.token_hex(_BYTES) for _ in range(count)]
 
 
 def derived(text: str, size: int = _BYTES) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
 
@@ -16,6 +16,14 @@ EXTENSION_KEY = "paycheckout_sandbox"
 
 WebhookSender = Callable[[str, dict[str, str], bytes], int]
 MailSender = Callable[[str, str, str], None]
+
+
+@dataclass
+class Trouble:
+    """What this process knows about the fault plan without a look into the database."""
+
+    #: Whether a fault was ever ordered here.
+    was_ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,6 +38,8 @@ class World:
     sleep: Callable[[float], None]
     #: False while the database is this process's own memory: then nobody else can have moved the clock.
     shared_database: bool
+    #: False where ids are known to be random, so that nobody has to count them.
+    counts_ids: bool
     #: Host names, without port, that browsers and clients may call this sandbox by.
     hosts: frozenset[str]
     allow_remote_control: bool = False
@@ -37,6 +47,12 @@ class World:
     send_mail: MailSender | None = None
     #: Whether webhooks may only go to this machine.
     loopback_webhooks_only: bool = True
+    trouble: Trouble = field(default_factory=Trouble)
+
+    @property
+    def may_have_faults(self) -> bool:
+        """Whether the fault plan is worth a look; in this process's own memory nobody else can have ordered one."""
+        return self.shared_database or self.trouble.was_ordered
 
     def is_control_token(self, presented: str) -> bool:
         return hmac.compare_digest(presented.encode(), self.control_token.encode())

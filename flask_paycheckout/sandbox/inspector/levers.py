@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.clock import MOST_SECONDS
 from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.due import run_due
 from flask_paycheckout.sandbox.fault_orders import operations, read_order
-from flask_paycheckout.sandbox.faults import OPERATION_KINDS, WEBHOOK, WEBHOOK_KINDS, armed, describe, disarm_all
+from flask_paycheckout.sandbox.faults import OPERATION_KINDS, WEBHOOK, WEBHOOK_KINDS, arm, armed, describe, disarm_all
 from flask_paycheckout.sandbox.fields import FieldError
 from flask_paycheckout.sandbox.inspector.door import inspector, lead_back, show
 from flask_paycheckout.sandbox.settings import advance_clock
@@ -84,7 +84,7 @@ def order_fault() -> AnyResponse:
     except FieldError as wrong:
         return _page(400, str(wrong), "fault")
     with transaction() as session:
-        session.add(fault)
+        arm(session, fault)
     return lead_back("show_levers", "ordered")
 
 
