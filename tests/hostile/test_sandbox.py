@@ -94,7 +94,9 @@ def test_no_lever_of_the_inspector_moves_for_another_page(sandbox: Flask, header
     assert len(levers) >= 5
 
 
-@pytest.mark.parametrize("origin", [CROSS, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}], ids=str)
+@pytest.mark.parametrize(
+    "origin", [CROSS, {"Origin": "null"}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "none"}], ids=str
+)
 def test_the_forms_token_alone_is_no_leave_for_another_page(sandbox: Flask, origin: dict[str, str]) -> None:
     """A page that got hold of it, by a screenshot say, still comes from elsewhere."""
     before = world_of(sandbox)
