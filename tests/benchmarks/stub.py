@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["running_stub"]
+__all__ = ["event_of", "running_stub"]
 
 _DEPOSIT = (
     b'{"statusCode":200,"message":"ok","data":{"depositId":"%s","depositType":"checkout","userId":"u-1",'
@@ -22,13 +22,21 @@ _DEPOSIT = (
     b'"createdAt":"2026-01-01T12:00:00.000Z","updatedAt":"2026-01-01T12:00:00.000Z"}}'
 )
 _CHECKOUT = b'{"statusCode":201,"message":"ok","data":{"id":"%(id)s","url":"https://pay.example/checkout/%(id)s"}}'
-# What dj-stripe reads of the service that it is made for.
+# What dj-stripe is told of, and then reads again, by the service that it is made for.
+_COUPON = (
+    b'{"id":"%(id)s","object":"coupon","amount_off":1250,"currency":"usd","created":1767225600,"duration":"once",'
+    b'"livemode":false,"metadata":{},"name":"An order","percent_off":null,"times_redeemed":0,"valid":true}'
+)
 _EVENT = (
     b'{"id":"%(id)s","object":"event","api_version":"2020-08-27","created":1767225600,"livemode":false,'
-    b'"pending_webhooks":0,"request":{"id":null,"idempotency_key":null},"type":"product.created",'
-    b'"data":{"object":{"id":"prod_%(id)s","object":"product","active":true,"created":1767225600,"livemode":false,'
-    b'"metadata":{},"name":"An order","type":"service","updated":1767225600,"description":null,"images":[]}}}'
+    b'"pending_webhooks":0,"request":{"id":null,"idempotency_key":null},"type":"coupon.created",'
+    b'"data":{"object":%(coupon)s}}'
 )
+
+
+def event_of(event_id: bytes) -> bytes:
+    """An event of the service that dj-stripe is made for."""
+    return _EVENT % {b"id": event_id, b"coupon": _COUPON % {b"id": b"coupon_" + event_id}}
 
 
 @contextmanager
@@ -85,8 +93,8 @@ def _length(head: bytes) -> int:
 
 def _answer(method: bytes, target: bytes) -> bytes:
     name = target.partition(b"?")[0].rsplit(b"/", 1)[1]
-    if b"/events/" in target:
-        body = _EVENT % {b"id": name}
+    if b"/coupons/" in target:
+        body = _COUPON % {b"id": name}
     elif method == b"POST":
         body = _CHECKOUT % {b"id": b"chk-made-%012d" % next(_Connection.numbers)}
     else:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import subprocess
+import time
+import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,6 +15,7 @@ from pathlib import Path
 from tests.benchmarks.databases import fresh_database
 from tests.benchmarks.floor import Store
 from tests.benchmarks.serving import Server, request_of, running_server
+from tests.benchmarks.stub import event_of
 
 __all__ = ["PEERS", "Peer", "running_peer"]
 
@@ -71,7 +75,7 @@ class DjangoPayments(Peer):
         blank = ("first_name", "last_name", "address_1", "address_2", "city", "postcode", "country_code")
         columns |= {f"billing_{name}": "" for name in (*blank, "country_area", "email", "phone")}
         made = [
-            columns | {"transaction_id": f"chk-{kind}-{n:09}", "token": f"{kind}-{n:09}", "order_id": f"ord-{n:09}"}
+            columns | {"transaction_id": f"chk-{kind}-{n:09}", "token": _token(kind, n), "order_id": f"ord-{n:09}"}
             for n in range(first, first + count)
         ]
         names = ", ".join(made[0])
@@ -82,14 +86,14 @@ class DjangoPayments(Peer):
     def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
         return [
             request_of(
-                "POST", f"/payments/process/{kind}-{n:09}/", json.dumps({"orderId": f"chk-{kind}-{n:09}"}).encode()
+                "POST", f"/payments/process/{_token(kind, n)}/", json.dumps({"orderId": f"chk-{kind}-{n:09}"}).encode()
             )
             for n in range(first, first + count)
         ]
 
 
 class DjStripe(Peer):
-    """dj-stripe with its own webhook view, which reads each event again upstream."""
+    """dj-stripe with its own webhook view: a signed event, whose object it reads again upstream."""
 
     module = "dj_stripe_shop"
 
@@ -100,17 +104,18 @@ class DjStripe(Peer):
                 self.server.asked([request], 200)
 
     def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
-        event = {"object": "event", "livemode": False, "created": 1767225600, "api_version": "2020-08-27"}
-        event |= {"type": "product.created", "pending_webhooks": 0, "request": None, "data": {"object": {}}}
-        return [
-            request_of(
-                "POST",
-                "/stripe/webhook/11111111-1111-4111-8111-111111111111/",
-                json.dumps({"id": f"evt_{kind}{n:09}"} | event).encode(),
-                {"Stripe-Signature": "t=1,v1=0"},
-            )
-            for n in range(first, first + count)
-        ]
+        path = "/stripe/webhook/11111111-1111-4111-8111-111111111111/"
+        events = [event_of(f"evt_{kind}{n:09}".encode()) for n in range(first, first + count)]
+        return [request_of("POST", path, event, {"Stripe-Signature": _signature(event)}) for event in events]
+
+
+def _signature(event: bytes) -> str:
+    now = int(time.time())
+    return f"t={now},v1={hmac.new(b'whsec_bench', b'%d.%s' % (now, event), 'sha256').hexdigest()}"
+
+
+def _token(kind: str, number: int) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{kind}-{number}"))
 
 
 PEERS: dict[str, type[Peer]] = {"django-payments": DjangoPayments, "dj-stripe": DjStripe}
