@@ -25,10 +25,9 @@ __all__ = ["make_shop"]
 PLAIN = "plain"
 # One for each place in a page that words can break out of; short enough for every field.
 PAYLOADS = (
-    "</script><script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',
     "' autofocus onfocus='alert(1)",
-    "</title></pre><svg/onload=alert(1)>",
+    "</script></title></pre><svg onload=x>",
     "<!--",
     "javascript:alert(1)//{{ 7 * 191 }}",
 )
