@@ -15,10 +15,12 @@ from typing import Any
 
 import httpx
 import pytest
+from blinker import ANY
 from flask.testing import FlaskClient
 
 from flask_paycheckout import Pay, Receive
 from flask_paycheckout.runtime import KEY
+from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.testing import Sandbox
 from tests.scripted import Service
 from tests.test_readme import snippet
@@ -59,6 +61,11 @@ def make_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandb
         return shop
 
     yield make
+    # Held weakly, but the module outlives the test until somebody collects it.
+    for signal in BY_NAME.values():
+        for receiver in list(signal.receivers_for(ANY)):
+            if receiver.__module__ == "recipe_shop":
+                signal.disconnect(receiver)
     for shop in shops:
         shop.db.engine.dispose()
         shop.context.pop()

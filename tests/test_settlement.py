@@ -301,14 +301,14 @@ def test_an_order_total_that_breaks_loses_nothing(shop: Shop) -> None:
 
     @shop.paycheckout.order_total
     def broken(order_id: str) -> Pay:
-        raise ZeroDivisionError("canary-in-the-shop")
+        raise ZeroDivisionError("words-of-the-shop")
 
     with pytest.raises(ZeroDivisionError):
         shop.settles(checkout_id)
     attempt = shop.attempt(checkout_id)
     assert (attempt.status, attempt.failed_reads) == ("created", 1)
     assert "ZeroDivisionError in the shop" in attempt.history
-    assert "canary" not in attempt.history
+    assert "words-of-the-shop" not in attempt.history
 
     shop.paycheckout.order_total(shop.totals.get)
     assert shop.settles(checkout_id).status == "paid"

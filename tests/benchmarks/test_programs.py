@@ -24,9 +24,12 @@ _SERVED = {"first_webhook", "repeated_webhook", "status", "memory", "sandbox_wri
 @pytest.mark.parametrize("name", [name for name in BY_NAME if name not in _SERVED])
 def test_a_program_measures_ours_and_its_floor(name: str) -> None:
     result = BY_NAME[name].measured(TINY, None, None)
-    assert all(value > 0 for figures in result.figures.values() for values in figures.values() for value in values)
+    # So little work may take less than a tick of the clock that counts another process's processor time.
+    seconds = [figures[name] for figures in result.figures.values() for name in figures if name != CPU_MS]
+    assert all(value > 0 for values in seconds for value in values)
     assert OURS in result.figures
-    assert all(goal.measured(result.figures) for goal in result.goals if goal.over in (None, FLOOR))
+    judged = [goal for goal in result.goals if goal.over in (None, FLOOR) and goal.figure != CPU_MS]
+    assert all(goal.measured(result.figures) for goal in judged)
 
 
 @pytest.mark.parametrize("name", [name for name, row in BY_NAME.items() if row.profiled is not None])

@@ -169,9 +169,7 @@ def test_parameters_and_groups_are_no_part_of_a_tests_name(id_: str, test: str) 
     assert without_parameters(id_) == test
 
 
-def test_a_run_whose_tests_pass_fails_for_a_rule_that_they_do_not_show(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_whose_tests_pass_fails_for_a_rule_that_they_do_not_show(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_it="def test_passes(): pass")
     pytester.makeconftest(
         """
@@ -184,7 +182,6 @@ def test_a_run_whose_tests_pass_fails_for_a_rule_that_they_do_not_show(
             config.pluginmanager.register(Judge((rule,)))
         """
     )
-    monkeypatch.setenv("REQUIRE_RULE_EVIDENCE", "1")
     run = pytester.runpytest_inprocess("-p", "no:randomly")
     assert run.ret == pytest.ExitCode.TESTS_FAILED
     run.assert_outcomes(passed=1)
