@@ -90,7 +90,7 @@ def test_a_webhook_that_overtakes_the_create_answer_is_survived(
 def test_service_down_at_start_gives_a_retry_page_and_retrying_works(
     kind: str, make_shop: ShopMaker, paycheckout_sandbox: Sandbox, signals: Signals
 ) -> None:
-    shop = make_shop(PAYCHECKOUT_TIMEOUT=1)
+    shop = make_shop(PAYCHECKOUT_TIMEOUT=5)
     shopper = Shopper(shop)
     details = {"statusCode": 500} if kind == "error" else {}
     paycheckout_sandbox.fault("POST /v1/checkout", kind, times=50, **details)
@@ -119,7 +119,7 @@ def test_a_lost_create_answer_is_repeated_because_nobody_holds_its_url(
 def test_an_outage_never_changes_a_state(
     kind: str, make_shop: ShopMaker, paycheckout_sandbox: Sandbox, signals: Signals
 ) -> None:
-    shop = make_shop(webhooks=False, PAYCHECKOUT_TIMEOUT=1)
+    shop = make_shop(webhooks=False, PAYCHECKOUT_TIMEOUT=5)
     checkout_id = Shopper(shop).starts_to_pay()
     paycheckout_sandbox.pay(checkout_id)
     details = {"statusCode": 404, "message": "no route"} if kind == "error" else {}
