@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Engine, exists, func, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from flask_paycheckout.checkout_statements import CheckoutStatements
+from flask_paycheckout.clock import as_utc
 from flask_paycheckout.events import HeldEvent, new_event
 from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin, Models, total_columns
 from flask_paycheckout.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.totals import Total
 
-__all__ = ["Attempts"]
+__all__ = ["Attempts", "Glance"]
 
 # PostgreSQL's words for a transaction that it took back because of another one, and that may simply be tried again.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
@@ -28,6 +30,19 @@ _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 
 class _OrderPaid(Exception):
     """Ends the transaction that would have stored one attempt too many."""
+
+
+class Glance(NamedTuple):
+    """As much of an attempt as tells whether a read of its deposit is worthwhile; cheaper to load than all of it."""
+
+    id: int
+    checkout_id: str
+    current_order_id: str | None
+    status: str
+    next_read_at: datetime | None
+    last_read_at: datetime | None
+    failed_reads: int
+    webhooks: int
 
 
 class Attempts:
@@ -44,7 +59,7 @@ class Attempts:
     ) -> None:
         self._engine = engine
         self._models = models
-        self._statements = CheckoutStatements(models.checkouts)
+        self._statements = CheckoutStatements(models.checkouts, Glance._fields)
         self._insert_event = models.events.insert().inline()
         self._has_listeners = has_listeners
         self.claim = claim
@@ -54,7 +69,22 @@ class Attempts:
         """Whether the database has one writer at a time, so that a second thread could only wait for it."""
         return self._engine().dialect.name == "sqlite"
 
+    @cached_property
+    def _single(self) -> Engine:
+        """For what is one statement: on PostgreSQL it needs no transaction, whose begin and end are two more."""
+        engine = self._engine()
+        return engine.execution_options(isolation_level="AUTOCOMMIT") if engine.dialect.name == "postgresql" else engine
+
     # Reading
+
+    def glance(self, checkout_id: str) -> Glance | None:
+        """The attempt of this checkout id, in short."""
+        found = self._glances(self._statements.glance, {"of_checkout_id": checkout_id})
+        return found[0] if found else None
+
+    def glances(self, order_id: str) -> Sequence[Glance]:
+        """Every attempt of an order, oldest first, in short."""
+        return self._glances(self._statements.glances, {"of_order_id": order_id})
 
     def find(self, checkout_id: str) -> CheckoutMixin | None:
         """The attempt of this checkout id, detached from any session."""
@@ -67,18 +97,27 @@ class Attempts:
 
     def has_paid(self, order_id: str) -> bool:
         """Whether an attempt of this order paid it."""
-        with self._engine().connect() as connection:
+        with self._single.connect() as connection:
             return self._has_paid(connection, order_id)
 
     def count_due(self, now: datetime) -> int:
         """How many reads are due."""
         table = self._models.checkouts
-        with self._engine().connect() as connection:
+        with self._single.connect() as connection:
             counted = select(func.count()).select_from(table).where(table.c.next_read_at <= now)
             return connection.execute(counted).scalar_one()
 
+    def _glances(self, statement: Any, parameters: dict[str, Any]) -> Sequence[Glance]:
+        with self._single.connect() as connection:
+            rows = connection.execute(statement, parameters).all()
+        glances = [Glance(*row) for row in rows]
+        return [
+            glance._replace(next_read_at=_utc(glance.next_read_at), last_read_at=_utc(glance.last_read_at))
+            for glance in glances
+        ]
+
     def _load(self, statement: Any, parameters: dict[str, Any]) -> Sequence[CheckoutMixin]:
-        with self._engine().connect() as connection:
+        with self._single.connect() as connection:
             rows = connection.execute(statement, parameters).mappings().all()
         return [self._models.checkout_of_row(row) for row in rows]
 
@@ -112,9 +151,10 @@ class Attempts:
             with self._engine().begin() as connection:
                 if replaces is not None:
                     connection.execute(self._statements.supersede, {"of_id": replaces.id})
-                if self._has_paid(connection, order_id):
-                    # Paid on an older attempt while this one was being made: nobody gets a second page.
-                    raise _OrderPaid
+                    if self._has_paid(connection, order_id):
+                        # Paid on an older attempt while this one was being made: nobody gets a second page. A first
+                        # attempt has no older one, or the unique column refuses it.
+                        raise _OrderPaid
                 stored = connection.execute(self._statements.insert, row).mappings().one()
                 return self._store_event(connection, Status.CREATED, self._models.checkout_of_row(stored), now, None)
         except _OrderPaid:
@@ -136,7 +176,7 @@ class Attempts:
         values["next_read_at"] = next_read_at
         statement = self._statements.note(values, told=entry is not None)
         try:
-            with self._engine().begin() as connection:
+            with self._single.begin() as connection:
                 return connection.execute(statement, _loaded(attempt) | _news(entry, values)).rowcount == 1
         except OperationalError as error:
             if _is_lost_race(error):
@@ -164,7 +204,7 @@ class Attempts:
 
     def _claim(self, statement: Any, now: datetime, due: dict[str, Any]) -> Sequence[CheckoutMixin]:
         try:
-            with self._engine().begin() as connection:
+            with self._single.begin() as connection:
                 claimed = connection.execute(statement, due | {"new_next_read_at": now + self.claim}).mappings().all()
         except OperationalError as error:
             if _is_lost_race(error):
@@ -172,17 +212,18 @@ class Attempts:
             raise
         return [self._models.checkout_of_row(row) for row in claimed]
 
-    def claim_page_read(self, attempt: CheckoutMixin, now: datetime) -> CheckoutMixin | None:
+    def claim_page_read(self, seen: Glance, now: datetime) -> CheckoutMixin | None:
         """The attempt as it is now, its next read taken for a status page.
 
-        None when somebody read it, or took its read, since `attempt` was loaded.
+        None when somebody read it, or took its read, since it was seen so.
         """
+        same = {f"of_{name}": getattr(seen, name) for name in ("id", "status", "next_read_at", "last_read_at")}
         # Marked before the answer is there: while the service is slow, visits must not pile up reads.
         mark = {"new_next_read_at": now + self.claim, "new_last_read_at": now}
-        with self._engine().begin() as connection:
-            return self._changed(connection, self._statements.claim_page_read, _loaded(attempt) | mark)
+        with self._single.begin() as connection:
+            return self._changed(connection, self._statements.claim_page_read, same | mark)
 
-    def note_webhook(self, attempt: CheckoutMixin, now: datetime, cooldown: timedelta) -> CheckoutMixin | None:
+    def note_webhook(self, attempt: Glance, now: datetime, cooldown: timedelta) -> CheckoutMixin | None:
         """Store that a webhook came: the read is due. The attempt as it is now, when this one may read at once.
 
         Within the cool-down the read stays due at its end, so no hint is lost and none costs more than its share.
@@ -190,7 +231,8 @@ class Attempts:
         """
         statements = self._statements
         told = {"of_id": attempt.id, "entry": line(now, "webhook")}
-        with self._engine().begin() as connection:
+        # Each statement by itself, and at most one of them changes the row.
+        with self._single.begin() as connection:
             # As the row stands now, not as it was loaded: a hint must not be lost to a move made meanwhile.
             reading = {**told, "now": now, "free": now - cooldown}
             found = self._changed(connection, statements.note_webhook_and_read, reading)
@@ -247,7 +289,7 @@ class Attempts:
         raise refused
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
-        with self._engine().connect() as connection:
+        with self._single.connect() as connection:
             found = select(exists().select_from(self._models.checkouts).where(condition))
             return bool(connection.execute(found).scalar_one())
 
@@ -290,8 +332,12 @@ class Attempts:
 
 def _loaded(attempt: CheckoutMixin) -> dict[str, Any]:
     """What a statement may ask of a row: that it still is as it was loaded."""
-    names = ("id", "status", "revision", "webhooks", "next_read_at", "last_read_at")
+    names = ("id", "status", "revision", "webhooks")
     return {f"of_{name}": getattr(attempt, name) for name in names}
+
+
+def _utc(stored: datetime | None) -> datetime | None:
+    return None if stored is None else as_utc(stored)
 
 
 def _news(entry: str | None, values: dict[str, Any]) -> dict[str, Any]:

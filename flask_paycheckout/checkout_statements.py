@@ -5,7 +5,7 @@ Building a statement, and finding its compiled form again, costs more than the d
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,15 +25,28 @@ class CheckoutStatements:
 
     A parameter `new_…` is a column's new value, one `of_…` the value that it must still have, or the order's or row's
     it is about.
+
+    :param short: the columns that are enough to see whether an attempt is worth a read.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, short: Sequence[str] = ()) -> None:
         self._table = table
+        self._short = [table.c[name] for name in short]
         self._moves: dict[tuple[frozenset[str], bool], Any] = {}
         self._claims: dict[tuple[bool, bool], Any] = {}
         self._notes: dict[tuple[frozenset[str], bool], Any] = {}
 
     # Reading
+
+    @cached_property
+    def glance(self) -> Any:
+        """The row of `of_checkout_id`, in short."""
+        return select(*self._short).where(self._is("checkout_id"))
+
+    @cached_property
+    def glances(self) -> Any:
+        """The rows of `of_order_id` in short, oldest first."""
+        return select(*self._short).where(self._is("order_id")).order_by(self._table.c.id)
 
     @cached_property
     def find(self) -> Any:

@@ -51,7 +51,7 @@ class Notices:
         """
         if not _plausible(checkout_id):
             return
-        attempt = self._attempts.find(checkout_id)
+        attempt = self._attempts.glance(checkout_id)
         if attempt is None or (attempt.status not in OPEN and attempt.webhooks):
             return
         reading = self._attempts.note_webhook(attempt, self._clock(), self._cooldown)

@@ -6,10 +6,9 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from flask_paycheckout.attempts import Attempts
+from flask_paycheckout.attempts import Attempts, Glance
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.flights import Flights
-from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.states import OPEN, Status, best_of
 
@@ -48,16 +47,16 @@ class Standings:
 
     def of(self, order_id: str) -> Standing:
         """The order's standing now; a service that does not answer leaves it as it was stored."""
-        attempts = self._attempts.of_order(order_id)
+        attempts = self._attempts.glances(order_id)
         now = self._clock()
         if best_of({attempt.status for attempt in attempts}) not in (Status.PAID, Status.HELD):
             due = [attempt for attempt in attempts if _due(attempt, now)]
             # Each of them, not only as many as it takes to find news.
             if sum(self._read(attempt, now) for attempt in due):
-                attempts = self._attempts.of_order(order_id)
+                attempts = self._attempts.glances(order_id)
         return _standing(best_of({attempt.status for attempt in attempts}))
 
-    def _read(self, attempt: CheckoutMixin, now: datetime) -> bool:
+    def _read(self, attempt: Glance, now: datetime) -> bool:
         try:
             with self._reading.of(attempt.checkout_id) as free:
                 reading = self._attempts.claim_page_read(attempt, now) if free else None
@@ -69,7 +68,7 @@ class Standings:
         return True
 
 
-def _due(attempt: CheckoutMixin, now: datetime) -> bool:
+def _due(attempt: Glance, now: datetime) -> bool:
     """An open attempt whose turn has come, or the order's newest one while its customer waits."""
     if attempt.status not in OPEN:
         return False

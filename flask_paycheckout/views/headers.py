@@ -16,6 +16,8 @@ __all__ = ["harden", "harden_unrouted", "nonce", "require_same_site"]
 # say nothing else of where it comes from. Told is the shop's origin, never the page's address, which holds the token;
 # where that policy is not known, nothing.
 _PAGE_REFERRER = "no-referrer, strict-origin"
+# Of an answer that is no page, nothing may run or be shown.
+_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 
 
 def nonce() -> str:
@@ -30,14 +32,19 @@ def harden(response: Response) -> Response:
     headers["X-Content-Type-Options"] = "nosniff"
     if request.endpoint == "paycheckout.static":
         return response
+    shown = _is_page(response)
     headers["Cache-Control"] = "no-store"
-    headers["Referrer-Policy"] = _PAGE_REFERRER if _is_page(response) else "no-referrer"
+    headers["Referrer-Policy"] = _PAGE_REFERRER if shown else "no-referrer"
     headers["X-Frame-Options"] = "DENY"
-    headers["Content-Security-Policy"] = (
+    headers["Content-Security-Policy"] = _page_policy() if shown else _POLICY
+    return response
+
+
+def _page_policy() -> str:
+    return (
         f"default-src 'none'; script-src 'nonce-{nonce()}'; style-src 'self' 'nonce-{nonce()}'; img-src 'self' data:;"
         f" connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self' {_payment_pages()}"
     )
-    return response
 
 
 def _is_page(response: Response) -> bool:
