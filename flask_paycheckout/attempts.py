@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from flask_paycheckout.checkout_statements import CheckoutStatements
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.direct_reads import DirectRead, without_transaction
 from flask_paycheckout.events import HeldEvent, new_event
 from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin, Models, total_columns
@@ -59,7 +60,11 @@ class Attempts:
     ) -> None:
         self._engine = engine
         self._models = models
-        self._statements = CheckoutStatements(models.checkouts, Glance._fields)
+        statements = self._statements = CheckoutStatements(models.checkouts, Glance._fields)
+        self._find = DirectRead(engine, statements.find, "of_checkout_id")
+        self._of_order = DirectRead(engine, statements.of_order, "of_order_id")
+        self._glance = DirectRead(engine, statements.glance, "of_checkout_id")
+        self._glances = DirectRead(engine, statements.glances, "of_order_id")
         self._insert_event = models.events.insert().inline()
         self._has_listeners = has_listeners
         self.claim = claim
@@ -71,29 +76,26 @@ class Attempts:
 
     @cached_property
     def _single(self) -> Engine:
-        """For what is one statement: on PostgreSQL it needs no transaction, whose begin and end are two more."""
-        engine = self._engine()
-        return engine.execution_options(isolation_level="AUTOCOMMIT") if engine.dialect.name == "postgresql" else engine
+        """For what is one statement."""
+        return without_transaction(self._engine())
 
     # Reading
 
     def glance(self, checkout_id: str) -> Glance | None:
         """The attempt of this checkout id, in short."""
-        found = self._glances(self._statements.glance, {"of_checkout_id": checkout_id})
-        return found[0] if found else None
+        return next(map(_glance, self._glance.rows(checkout_id)), None)
 
     def glances(self, order_id: str) -> Sequence[Glance]:
         """Every attempt of an order, oldest first, in short."""
-        return self._glances(self._statements.glances, {"of_order_id": order_id})
+        return [_glance(row) for row in self._glances.rows(order_id)]
 
     def find(self, checkout_id: str) -> CheckoutMixin | None:
         """The attempt of this checkout id, detached from any session."""
-        found = self._load(self._statements.find, {"of_checkout_id": checkout_id})
-        return found[0] if found else None
+        return next(map(self._attempt, self._find.rows(checkout_id)), None)
 
     def of_order(self, order_id: str) -> Sequence[CheckoutMixin]:
         """Every attempt of an order, oldest first."""
-        return self._load(self._statements.of_order, {"of_order_id": order_id})
+        return [self._attempt(row) for row in self._of_order.rows(order_id)]
 
     def has_paid(self, order_id: str) -> bool:
         """Whether an attempt of this order paid it."""
@@ -107,19 +109,12 @@ class Attempts:
             counted = select(func.count()).select_from(table).where(table.c.next_read_at <= now)
             return connection.execute(counted).scalar_one()
 
-    def _glances(self, statement: Any, parameters: dict[str, Any]) -> Sequence[Glance]:
-        with self._single.connect() as connection:
-            rows = connection.execute(statement, parameters).all()
-        glances = [Glance(*row) for row in rows]
-        return [
-            glance._replace(next_read_at=_utc(glance.next_read_at), last_read_at=_utc(glance.last_read_at))
-            for glance in glances
-        ]
+    def _attempt(self, row: tuple[Any, ...]) -> CheckoutMixin:
+        return self._models.checkout_of_row(dict(zip(self._columns, row, strict=True)))
 
-    def _load(self, statement: Any, parameters: dict[str, Any]) -> Sequence[CheckoutMixin]:
-        with self._single.connect() as connection:
-            rows = connection.execute(statement, parameters).mappings().all()
-        return [self._models.checkout_of_row(row) for row in rows]
+    @cached_property
+    def _columns(self) -> list[str]:
+        return [column.name for column in self._models.checkouts.c]
 
     # Writing
 
@@ -334,6 +329,11 @@ def _loaded(attempt: CheckoutMixin) -> dict[str, Any]:
     """What a statement may ask of a row: that it still is as it was loaded."""
     names = ("id", "status", "revision", "webhooks")
     return {f"of_{name}": getattr(attempt, name) for name in names}
+
+
+def _glance(row: tuple[Any, ...]) -> Glance:
+    glance = Glance(*row)
+    return glance._replace(next_read_at=_utc(glance.next_read_at), last_read_at=_utc(glance.last_read_at))
 
 
 def _utc(stored: datetime | None) -> datetime | None:

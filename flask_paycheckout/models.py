@@ -7,6 +7,7 @@ NULL for all but one attempt lets the database itself refuse a second current, o
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -14,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import BigInteger, DateTime, Index, Integer, RowMapping, String, Table, Text, event
+from sqlalchemy import BigInteger, DateTime, Index, Integer, String, Table, Text, event
 from sqlalchemy.orm import Mapped, class_mapper, declared_attr, make_transient_to_detached, mapped_column
 from sqlalchemy.orm.attributes import instance_state, manager_of_class, set_committed_value
 
@@ -185,7 +186,7 @@ class Models:
     def checkouts(self) -> Table:
         return self.Checkout.__table__  # type: ignore[attr-defined,no-any-return]  # put there by the mapping
 
-    def checkout_of_row(self, row: RowMapping) -> CheckoutMixin:
+    def checkout_of_row(self, row: Mapping[Any, Any]) -> CheckoutMixin:
         """The checkout that a plain statement found; belongs to no session, as if loaded and let go.
 
         Much cheaper than loading it through a session.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import cached_property
 
-from itsdangerous import BadSignature, SignatureExpired, TimestampSigner, URLSafeTimedSerializer
+from itsdangerous import BadSignature, SignatureExpired, Signer, TimestampSigner, URLSafeTimedSerializer, want_bytes
 
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import ConfigurationError
@@ -23,6 +24,31 @@ _CLOCK_SKEW = timedelta(seconds=30)
 _SIGNER_ARGUMENTS = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 
+class _KeptKeys(TimestampSigner):
+    """Derives each key once, not for every token."""
+
+    @cached_property
+    def _derived(self) -> dict[bytes, bytes]:
+        return {}
+
+    def derive_key(self, secret_key: str | bytes | None = None) -> bytes:
+        key = self.secret_keys[-1] if secret_key is None else want_bytes(secret_key)
+        if key not in self._derived:
+            self._derived[key] = super().derive_key(key)
+        return self._derived[key]
+
+
+class _KeptSigner(URLSafeTimedSerializer):
+    """Makes its signer once; it only ever signs for its own salt."""
+
+    @cached_property
+    def _kept(self) -> Signer:
+        return super().make_signer()
+
+    def make_signer(self, salt: str | bytes | None = None) -> Signer:
+        return self._kept
+
+
 class Tokens:
     """Signs and reads order tokens of one app.
 
@@ -32,7 +58,7 @@ class Tokens:
     """
 
     def __init__(self, keys: Callable[[], Sequence[bytes]], clock: Clock, max_age: timedelta) -> None:
-        class ClockedSigner(TimestampSigner):
+        class ClockedSigner(_KeptKeys):
             def get_timestamp(self) -> int:
                 return int(clock().timestamp())
 
@@ -70,8 +96,6 @@ class Tokens:
             raise ConfigurationError("SECRET_KEY is empty; the links to pay are signed with it. Set it again.")
         made_for, serializer = self._serializers.get(purpose, (None, None))
         if serializer is None or made_for != keys:
-            serializer = URLSafeTimedSerializer(
-                keys, salt=purpose, signer=self._signer, signer_kwargs=_SIGNER_ARGUMENTS
-            )
+            serializer = _KeptSigner(keys, salt=purpose, signer=self._signer, signer_kwargs=_SIGNER_ARGUMENTS)
             self._serializers[purpose] = keys, serializer
         return serializer
