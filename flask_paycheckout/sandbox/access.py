@@ -20,11 +20,12 @@ from hashlib import sha256
 from urllib.parse import quote
 
 from flask import current_app, g, request
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.accounts import USER_ID, Account
 from flask_paycheckout.sandbox.auth.access_tokens import bearer
+from flask_paycheckout.sandbox.database import read_only
 from flask_paycheckout.sandbox.envelope import Refusal, unworded
 from flask_paycheckout.sandbox.operations import Guard, operation_of
 from flask_paycheckout.sandbox.world import unknown, world
@@ -32,6 +33,7 @@ from flask_paycheckout.sandbox.world import unknown, world
 # Compared against when a client id is unknown, so that it costs the same time as a known one.
 _NO_SECRET = "no such client"  # noqa: S105
 _TIMESTAMP_DIGITS = 12
+_OF_CLIENT = select(Account.__table__).where(Account.client_id == bindparam("client_id"))
 
 
 def string_to_sign(method: str, target: str, timestamp: str, body: bytes) -> str:
@@ -94,7 +96,7 @@ def check_access_token(session: Session) -> Account:
 def check_signature(session: Session) -> Account:
     """The account whose client signed the current request."""
     client_id = request.headers.get("X-Client-ID", "")
-    account = session.execute(select(Account).where(Account.client_id == client_id)).scalar_one_or_none()
+    account = next(iter(read_only(session, Account, _OF_CLIENT, client_id=client_id)), None)
     if unknown("signature") == "off":
         return account or session.get_one(Account, USER_ID)
     signed = _is_signed_with(account.client_secret if account else _NO_SECRET)

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, CursorResult, DateTime, Dialect, Engine, String, UpdateBase, event
+from sqlalchemy import Connection, CursorResult, DateTime, Dialect, Engine, Select, String, UpdateBase, event, insert
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -69,6 +69,8 @@ class Table(DeclarativeBase):
 
     type_annotation_map = {Decimal: ExactDecimal, datetime: UtcTime}  # noqa: RUF012 - SQLAlchemy's own protocol
 
+
+Model = TypeVar("Model", bound=Table)
 
 #: Holds no state of its own: engines and sessions belong to the application that is current.
 db = SQLAlchemy(metadata=Table.metadata, session_options={"expire_on_commit": False})
@@ -164,6 +166,31 @@ def transaction(*, alone: bool = False) -> Iterator[Session]:
         raise
     finally:
         session.close()
+
+
+@contextmanager
+def sessionless_transaction() -> Iterator[Connection]:
+    """The same for plain statements, without the cost of a session."""
+    with db.engine.begin() as connection:
+        yield connection
+
+
+def read_only(session: Session, model: type[Model], chosen: Select[Any], **asked: object) -> list[Model]:
+    """The chosen rows of a model's table as objects that no session keeps track of, for what is only looked at.
+
+    Much cheaper than loading them into the session, which every call of a client would do.
+
+    :param chosen: of all the table's columns.
+    :param asked: the values of its parameters.
+    """
+    return [model(**row) for row in session.connection().execute(chosen, asked).mappings()]
+
+
+def store(session: Session, row: Table) -> None:
+    """Store an object at once and let go of it; what became of it later is for others to read."""
+    table = type(row).__table__
+    values = {column.name: getattr(row, column.name) for column in table.columns}
+    session.connection().execute(insert(table), values)  # type: ignore[arg-type]  # every mapped table is one
 
 
 def make_tables(session: Session, *, is_new: bool) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sqlalchemy import String, select
+from sqlalchemy import String, bindparam, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.database import Table
+from flask_paycheckout.sandbox.database import Table, read_only
 from flask_paycheckout.sandbox.quotes import Quote, Terms, quote_paying, quote_receiving
 
 BANK_TRANSFER = "bank_transfer"
@@ -135,6 +135,13 @@ def _method(
     )
 
 
+_ENABLED = (
+    select(PaymentMethod.__table__)
+    .where(PaymentMethod.currency == bindparam("currency"), PaymentMethod.enabled)
+    .order_by(PaymentMethod.position)
+)
+
+
 def all_methods(session: Session) -> list[PaymentMethod]:
     """Every method, enabled or not, in the page's order."""
     return list(session.scalars(select(PaymentMethod).order_by(PaymentMethod.position)))
@@ -142,12 +149,7 @@ def all_methods(session: Session) -> list[PaymentMethod]:
 
 def enabled_methods(session: Session, currency: str) -> list[PaymentMethod]:
     """The enabled methods that take a currency, in the page's order."""
-    rows = session.execute(
-        select(PaymentMethod)
-        .where(PaymentMethod.currency == currency, PaymentMethod.enabled)
-        .order_by(PaymentMethod.position)
-    )
-    return list(rows.scalars())
+    return read_only(session, PaymentMethod, _ENABLED, currency=currency)
 
 
 def find_rate(session: Session, input_currency: str, output_currency: str) -> Decimal | None:

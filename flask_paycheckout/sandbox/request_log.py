@@ -12,7 +12,7 @@ from flask import Response, g, request
 from sqlalchemy import String, Text, delete, insert, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.database import Table, transaction
+from flask_paycheckout.sandbox.database import Table, sessionless_transaction
 from flask_paycheckout.sandbox.envelope import iso
 from flask_paycheckout.sandbox.world import world
 
@@ -54,25 +54,28 @@ class LoggedRequest(Table):
     """What the sandbox signed, when it did not accept the caller's signature."""
 
 
+_KEEP = insert(LoggedRequest.__table__).returning(LoggedRequest.number)  # type: ignore[arg-type]  # it is a table
+
+
 def log_request(response: Response | None) -> None:
     """Keep the current request with its answer."""
-    entry = insert(LoggedRequest).values(
+    entry = {
         # A request for another host was turned away before anything else was noted of it.
-        at=g.get("arrived_at") or world().clock.now(),
-        method=_text(request.method.encode())[:20],
-        target=_text(request.full_path.removesuffix("?").encode()),
-        client_id=_text(request.headers.get("X-Client-ID", "").encode()) or None,
-        request_body=masked(_text(g.get("body", b""))),
-        status=None if response is None else response.status_code,
-        answer_body="" if response is None else _answer_text(response),
-        fault=g.get("fault_kind"),
-        signed_string=_signed(g.get("rejected_string")),
-    )
-    with transaction() as session:
-        # Past the mapping: every call is written down, and its object would be of no use.
-        number = session.connection().execute(entry.returning(LoggedRequest.number)).scalar_one()
+        "at": g.get("arrived_at") or world().clock.now(),
+        "method": _text(request.method.encode())[:20],
+        "target": _text(request.full_path.removesuffix("?").encode()),
+        "client_id": _text(request.headers.get("X-Client-ID", "").encode()) or None,
+        "request_body": masked(_text(g.get("body", b""))),
+        "status": None if response is None else response.status_code,
+        "answer_body": "" if response is None else _answer_text(response),
+        "fault": g.get("fault_kind"),
+        "signed_string": _signed(g.get("rejected_string")),
+    }
+    # Past the mapping: every call is written down, and its object would be of no use.
+    with sessionless_transaction() as connection:
+        number = connection.execute(_KEEP, entry).scalar_one()
         if number % _SWEEP_EVERY == 0:
-            session.execute(delete(LoggedRequest).where(LoggedRequest.number <= number - KEPT))
+            connection.execute(delete(LoggedRequest).where(LoggedRequest.number <= number - KEPT))
 
 
 def _answer_text(response: Response) -> str:

@@ -11,10 +11,18 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.tables import PAGE_VALIDITY, Checkout
 from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
+from flask_paycheckout.sandbox.database import store
 from flask_paycheckout.sandbox.envelope import unworded
 from flask_paycheckout.sandbox.ids import new_id
 from flask_paycheckout.sandbox.kinds import Amount, Text
-from flask_paycheckout.sandbox.payment_methods import PaymentMethod, enabled_methods, find_rate, quote, usable
+from flask_paycheckout.sandbox.payment_methods import (
+    PaymentMethod,
+    enabled_methods,
+    find_rate,
+    is_within_limits,
+    quote,
+    usable,
+)
 from flask_paycheckout.sandbox.quotes import Quote, rounded
 from flask_paycheckout.sandbox.world import unknown, world
 
@@ -81,9 +89,10 @@ def store_checkout(session: Session, user_id: str, asked: Asked) -> Checkout:
         created_at=now,
         expires_at=now + PAGE_VALIDITY,
     )
-    if not offers(session, checkout):
+    methods = enabled_methods(session, checkout.input_currency)
+    if not any(is_within_limits(method, quote_of(checkout, method)) for method in methods):
         raise unworded(400, "The amount is outside the limits of every enabled payment method.")
-    session.add(checkout)
+    store(session, checkout)
     return checkout
 
 
