@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import socket
 import time
+from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -16,7 +18,7 @@ from flask_paycheckout.client.http_library import httpcore
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["Pool"]
 
@@ -27,11 +29,16 @@ _FAILURES = (
     httpcore.UnsupportedProtocol,
     OSError,
 )
-_UNSENT = (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout)
+_UNSENT = (httpcore.ConnectError, httpcore.ConnectTimeout)
+_MOST_IDLE = 100
 
 
 class Pool:
     """The connections of one process to one service.
+
+    Any number of calls may be under way, each on a connection of its own; what they leave idle is taken again, the one
+    used last first. The HTTP library's own pool looks at all of its connections for each call, which many calls at
+    once make dear.
 
     :param origin: scheme, host and port of the service.
     :param authority: host and port as the `Host` header wants them.
@@ -41,34 +48,34 @@ class Pool:
     def __init__(
         self, origin: tuple[bytes, bytes, int | None], authority: bytes, secure: ssl.SSLContext | None
     ) -> None:
-        self._origin = origin
+        scheme, host, port = origin
+        self._url = partial(httpcore.URL, scheme=scheme, host=host, port=port)
+        self._origin = self._url(target=b"/").origin
         self._authority = (b"Host", authority)
+        self._secure = secure
         self._backend = _Backend()
-        self._core = httpcore.ConnectionPool(
-            ssl_context=secure,
-            max_connections=100,
-            max_keepalive_connections=100,
-            # Many servers drop an idle connection after five seconds; ours must be the first to let go.
-            keepalive_expiry=4.0,
-            network_backend=self._backend,
-        )
+        # Without a lock, which another thread may hold at the moment of a fork: each step is one of the deque's own.
+        self._idle: deque[httpcore.HTTPConnection] = deque()
+        self._closed = False
 
     def send(self, request: Request, left: float) -> Received:
         until = time.monotonic() + left
-        scheme, host, port = self._origin
         headers = [self._authority, *((name.encode(), value.encode()) for name, value in request.headers.items())]
         if request.body:
             headers.append((b"Content-Length", b"%d" % len(request.body)))
-        answer = self._core.handle_request(
+        connection = self._take()
+        answer = connection.handle_request(
             httpcore.Request(
                 request.method,
-                httpcore.URL(scheme=scheme, host=host, port=port, target=request.target),
+                self._url(target=request.target),
                 headers=headers,
                 content=request.body,
-                extensions={"timeout": {"connect": until, "read": until, "write": until, "pool": left}},
+                extensions={"timeout": {"connect": until, "read": until, "write": until}},
             )
         )
-        return Received(answer.status, _read(answer.headers), answer.iter_stream(), lambda: _close(answer))
+        return Received(
+            answer.status, _read(answer.headers), answer.iter_stream(), lambda: self._end(connection, answer)
+        )
 
     def fault(self, error: Exception) -> Fault | None:
         if not isinstance(error, _FAILURES):
@@ -77,13 +84,53 @@ class Pool:
         return fault_of(error, late=late, unsent=isinstance(error, _UNSENT))
 
     def close(self) -> None:
-        """Closes every connection."""
-        self._core.close()
+        """Closes every idle connection now, and those in use when their calls end."""
+        self._closed = True
+        while (connection := self._pop(self._idle.pop)) is not None:
+            connection.close()
 
     def forget(self) -> None:
         """Lets go of another process's sockets without a word on them; its locks may be held for ever."""
         for stream in list(self._backend.streams):
             stream.close()
+
+    def _take(self) -> httpcore.HTTPConnection:
+        """A connection for one call: the one used last, when the service still holds it open, or else a new one."""
+        while (connection := self._pop(self._idle.pop)) is not None:
+            if not connection.has_expired():
+                return connection
+            connection.close()
+        return httpcore.HTTPConnection(
+            self._origin,
+            ssl_context=self._secure,
+            # Many servers drop an idle connection after five seconds; ours must be the first to let go.
+            keepalive_expiry=4.0,
+            network_backend=self._backend,
+        )
+
+    def _end(self, connection: httpcore.HTTPConnection, answer: httpcore.Response) -> None:
+        """Keeps the connection of an answer that is done with, or ends it when it is not at the end of that answer."""
+        if _holds_more(answer.stream):
+            # Kept, it would answer the next call with the rest.
+            connection.close()
+        answer.close()
+        if connection.is_idle() and not self._closed and len(self._idle) < _MOST_IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        # Those that a busy moment left behind.
+        while (oldest := self._pop(self._idle.popleft)) is not None:
+            if not oldest.has_expired():
+                self._idle.appendleft(oldest)
+                break
+            oldest.close()
+
+    @staticmethod
+    def _pop(pop: Callable[[], httpcore.HTTPConnection]) -> httpcore.HTTPConnection | None:
+        try:
+            return pop()
+        except IndexError:
+            return None
 
 
 def _read(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -95,17 +142,9 @@ def _read(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return read
 
 
-def _close(answer: httpcore.Response) -> None:
-    """Gives the connection back to the pool, or ends it when it is not at the end of its answer."""
-    if _holds_more(answer.stream):
-        # The pool drops a connection whose socket is closed; kept, it would answer the next call with the rest.
-        answer.extensions["network_stream"].close()
-    answer.close()
-
-
 def _holds_more(stream: Any) -> bool:
     """Whether bytes beyond the answer were received; httpcore keeps them for the next answer and tells nobody."""
-    protocol = getattr(getattr(getattr(stream, "_stream", None), "_connection", None), "_h11_state", None)
+    protocol = getattr(getattr(stream, "_connection", None), "_h11_state", None)
     return protocol is None or bool(protocol.trailing_data[0])
 
 

@@ -28,6 +28,7 @@ from flask_paycheckout import Pay, PayCheckout, order_paid
 from flask_paycheckout.history import line
 from flask_paycheckout.models import total_columns
 from flask_paycheckout.runtime import KEY, Runtime
+from tests.benchmarks.reconcile_floor import FloorRounds
 from tests.benchmarks.stub import running_stub
 from tests.postgres import empty_database, running_server
 
@@ -180,12 +181,18 @@ def measure(options: argparse.Namespace, stored: int, server: str | None, base_u
         with shop.runtime.engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("ANALYZE")
         seconds, spent = [], []
+        floor, floors = None, []
+        if options.floor:
+            floor = FloorRounds(database, base_url, options.readers)
+            closing.callback(floor.close)
         for number in range(options.rounds):
             store(shop, checkouts, rows("due", number * options.due, options.due))
             report, took, processor = shop.reconcile()
             assert (report.checked, report.changed, report.delivered) == (options.due,) * 3, report
             seconds.append(took)
             spent.append(processor)
+            if floor is not None:
+                floors.append(floor.round(number * options.due, options.due))
         median = statistics.median(seconds)
         return {
             "database": options.database,
@@ -198,7 +205,17 @@ def measure(options: argparse.Namespace, stored: int, server: str | None, base_u
             "settled_per_second": round(options.due / median, 1),
             "processor_ms_each": round(1000 * statistics.median(spent) / options.due, 3),
             "plan": plan_of_a_claim(shop),
+            "floor": _of_floor(floors, options.due),
         }
+
+
+def _of_floor(rounds: list[tuple[float, float]], due: int) -> dict[str, float] | None:
+    if not rounds:
+        return None
+    return {
+        "settled_per_second": round(due / statistics.median(seconds for seconds, _ in rounds), 1),
+        "processor_ms_each": round(1000 * statistics.median(spent for _, spent in rounds) / due, 3),
+    }
 
 
 def main() -> int:
@@ -209,6 +226,7 @@ def main() -> int:
     parser.add_argument("--latency", type=float, default=0.05, help="seconds that the service takes to answer")
     parser.add_argument("--readers", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--floor", action="store_true", help="in turns with the least possible work")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     results = []
@@ -233,6 +251,9 @@ def show(result: dict[str, Any]) -> None:
         f"{result['latency'] * 1000:g} ms, {result['readers']} readers: {result['settled_per_second']} settled/s, "
         f"{result['processor_ms_each']} ms of processor each, rounds {result['seconds']} s"
     )
+    if result["floor"]:
+        least = result["floor"]
+        print(f"    the least possible work: {least['settled_per_second']}/s, {least['processor_ms_each']} ms each")
     for step in result["plan"]:
         print("   ", step)
 

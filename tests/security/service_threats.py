@@ -140,7 +140,7 @@ THREATS = (
             ),
             Removal(
                 "the bound on what is kept of a signature",
-                Edit("sandbox/request_log.py", "signed_string=_signed(g.get(", "signed_string=(g.get("),
+                Edit("sandbox/request_log.py", '"signed_string": _signed(g.get(', '"signed_string": (g.get('),
                 f"{_LOG}::test_an_entry_is_bounded_whatever_is_sent",
             ),
             Removal(
