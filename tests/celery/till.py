@@ -27,6 +27,10 @@ def order_total(order_id: str) -> Pay:
     return Pay("12.50", "USD")
 
 
+# Seconds until a task comes back whose worker is gone; in a shop that is minutes.
+VISIBLE_AGAIN = 2
+
+
 def ship(app: Flask, *, order_id: str, **extra: Any) -> None:
     db.session.add(Shipment(order_id=order_id))
 
@@ -39,8 +43,7 @@ def celery_init_app(app: Flask, broker: str) -> Celery:
             with app.app_context():
                 return self.run(*args, **kwargs)
 
-    # A task comes back soon after its worker is gone; in a shop that is minutes.
-    options = {"visibility_timeout": 2, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
+    options = {"visibility_timeout": VISIBLE_AGAIN, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
     celery_app = Celery("till", broker=broker, task_cls=FlaskTask, include=["flask_paycheckout.tasks"])
     celery_app.conf.update(broker_transport_options=options, broker_connection_retry_on_startup=True)
     app.extensions["celery"] = celery_app
