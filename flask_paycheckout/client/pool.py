@@ -10,6 +10,7 @@ import socket
 import time
 from collections import deque
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -18,7 +19,7 @@ from flask_paycheckout.client.http_library import httpcore
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
 __all__ = ["Pool"]
 
@@ -54,8 +55,9 @@ class Pool:
         self._authority = (b"Host", authority)
         self._secure = secure
         self._backend = _Backend()
-        # Without a lock, which another thread may hold at the moment of a fork: each step is one of the deque's own.
         self._idle: deque[httpcore.HTTPConnection] = deque()
+        # For what is idle. A child process has a pool of its own, and takes no lock of its parent's.
+        self._lock = Lock()
         self._closed = False
 
     def send(self, request: Request, left: float) -> Received:
@@ -85,8 +87,11 @@ class Pool:
 
     def close(self) -> None:
         """Closes every idle connection now, and those in use when their calls end."""
-        self._closed = True
-        while (connection := self._pop(self._idle.pop)) is not None:
+        with self._lock:
+            self._closed = True
+            left = list(self._idle)
+            self._idle.clear()
+        for connection in left:
             connection.close()
 
     def forget(self) -> None:
@@ -96,7 +101,11 @@ class Pool:
 
     def _take(self) -> httpcore.HTTPConnection:
         """A connection for one call: the one used last, when the service still holds it open, or else a new one."""
-        while (connection := self._pop(self._idle.pop)) is not None:
+        while True:
+            with self._lock:
+                if not self._idle:
+                    break
+                connection = self._idle.pop()
             if not connection.has_expired():
                 return connection
             connection.close()
@@ -114,23 +123,17 @@ class Pool:
             # Kept, it would answer the next call with the rest.
             connection.close()
         answer.close()
-        if connection.is_idle() and not self._closed and len(self._idle) < _MOST_IDLE:
-            self._idle.append(connection)
-        else:
-            connection.close()
-        # Those that a busy moment left behind.
-        while (oldest := self._pop(self._idle.popleft)) is not None:
-            if not oldest.has_expired():
-                self._idle.appendleft(oldest)
-                break
-            oldest.close()
-
-    @staticmethod
-    def _pop(pop: Callable[[], httpcore.HTTPConnection]) -> httpcore.HTTPConnection | None:
-        try:
-            return pop()
-        except IndexError:
-            return None
+        over = []
+        with self._lock:
+            if connection.is_idle() and not self._closed:
+                self._idle.append(connection)
+            else:
+                over.append(connection)
+            # Those that a busy moment left behind.
+            while self._idle and (len(self._idle) > _MOST_IDLE or self._idle[0].has_expired()):
+                over.append(self._idle.popleft())
+        for old in over:
+            old.close()
 
 
 def _read(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
