@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,9 +24,8 @@ AT_ONCE = 6
 @contextmanager
 def pool_of(server: RawServer) -> Iterator[Pool]:
     url = urlsplit(server.base_url)
-    pool = Pool((b"http", b"127.0.0.1", url.port), url.netloc.encode(), None)
-    yield pool
-    pool.close()
+    with closing(Pool((b"http", b"127.0.0.1", url.port), url.netloc.encode(), None)) as pool:
+        yield pool
 
 
 def begun(pool: Pool) -> Received:
