@@ -57,7 +57,7 @@ class DirectRead:
                 dialect.set_isolation_level(driver, "AUTOCOMMIT")
             cursor = connection.cursor()
             try:
-                cursor.execute(self._sql, self._parameters(value))
+                dialect.do_execute(cursor, self._sql, self._parameters(value))
                 found = cursor.fetchall()
                 read = self._readers or self._make_readers(cursor.description)
             finally:

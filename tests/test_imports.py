@@ -23,6 +23,7 @@ LAYERS = (
         "tokens",
         "schedule",
         "read_window",
+        "direct_reads",
         "flights",
         "history",
         "host_session",
