@@ -44,6 +44,7 @@ class FloorRounds:
         self._netloc = urlsplit(service).netloc
         self._readers = readers
         self._thread = local()
+        self._services: list[http.client.HTTPConnection] = []
         with self._connection() as connection:
             for table in _TABLES:
                 connection.run(table)
@@ -61,7 +62,10 @@ class FloorRounds:
             else:
                 for _ in readers.map(lambda checkout_id: self._settle(self._read(checkout_id)), self._claimed(ids)):
                     pass
-        return time.perf_counter() - began, time.process_time() - spent
+        took = time.perf_counter() - began, time.process_time() - spent
+        while self._services:
+            self._services.pop().close()
+        return took
 
     def close(self) -> None:
         while not self._connections.empty():
@@ -88,6 +92,7 @@ class FloorRounds:
     def _read(self, checkout_id: str) -> str:
         if not hasattr(self._thread, "service"):
             self._thread.service = http.client.HTTPConnection(self._netloc)
+            self._services.append(self._thread.service)
         self._thread.service.request("GET", f"/v1/deposit/{checkout_id}")
         deposit = json.loads(self._thread.service.getresponse().read())["data"]
         assert deposit["status"] == "completed"

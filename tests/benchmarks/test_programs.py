@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks import reconcile
 from tests.benchmarks.__main__ import ROWS
 from tests.benchmarks.databases import fresh_database
 from tests.benchmarks.measuring import CPU_MS, FLOOR, OURS, Goal, Options, Result
@@ -39,6 +40,17 @@ def test_what_is_profiled_works(name: str) -> None:
     with fresh_database(None) as address, profiled(address) as work:
         work()
         work()
+
+
+def test_reconcile_is_measured_beside_the_least_possible_work(capsys: pytest.CaptureFixture[str]) -> None:
+    tiny = ["--stored", "20", "40", "--due", "10", "--latency", "0", "--rounds", "1", "--readers", "2"]
+    assert reconcile.main([*tiny, "--floor", "--json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert [(result["stored"], result["due"]) for result in results] == [(20, 10), (40, 10)]
+    for result in results:
+        assert result["settled_per_second"] > 0
+        assert result["floor"]["settled_per_second"] > 0
+        assert any("ix_paycheckout_checkout_next_read_at" in step for step in result["plan"])
 
 
 @pytest.mark.soak
