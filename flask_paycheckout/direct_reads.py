@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Engine, Select
+from sqlalchemy import Engine, PoolProxiedConnection, Select
+from sqlalchemy.exc import DBAPIError
 
 __all__ = ["DirectRead"]
 
@@ -40,7 +41,12 @@ class DirectRead:
         if _is_watched(self._engine):
             return self._as_usual(value)
         try:
-            return self._directly(value)
+            connection = self._engine.raw_connection()
+        except self._driver_error as error:
+            # A server that cannot be reached is not waited for twice.
+            raise DBAPIError.instance(None, None, error, self._driver_error, dialect=self._engine.dialect) from error
+        try:
+            return self._directly(connection, value)
         except self._driver_error:
             # SQLAlchemy knows a lost connection from other faults, and what to do about each.
             return self._as_usual(value)
@@ -49,9 +55,8 @@ class DirectRead:
         with self._alone.connect() as connection:
             return [tuple(row) for row in connection.execute(self._statement, {self._parameter: value})]
 
-    def _directly(self, value: str) -> Sequence[Row]:
-        dialect, connection = self._engine.dialect, self._engine.raw_connection()
-        driver: Any = connection.dbapi_connection
+    def _directly(self, connection: PoolProxiedConnection, value: str) -> Sequence[Row]:
+        dialect, driver = self._engine.dialect, cast("Any", connection.dbapi_connection)
         try:
             if self._needs_autocommit:
                 dialect.set_isolation_level(driver, "AUTOCOMMIT")

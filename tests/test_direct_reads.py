@@ -117,3 +117,21 @@ def test_what_goes_wrong_is_told_as_usual_and_over_then(engine: sa.Engine, monke
     with engine.begin() as connection:
         connection.execute(sa.text("ALTER TABLE lost RENAME TO thing"))
     assert len(read.rows("a")) == 2
+
+
+def test_a_server_that_cannot_be_reached_is_asked_once(
+    engine: sa.Engine, monkeypatch: pytest.MonkeyPatch, each_database: str
+) -> None:
+    no_other_way(monkeypatch)
+    driver_error: type[Exception] = engine.dialect.loaded_dbapi.OperationalError
+    tried = []
+
+    def refuse(*arguments: object, **options: object) -> None:
+        tried.append(1)
+        raise driver_error("nobody is there")
+
+    away = sa.create_engine(each_database)
+    monkeypatch.setattr(away.dialect, "connect", refuse)
+    with pytest.raises(sa.exc.OperationalError, match="nobody is there"):
+        DirectRead(lambda: away, BY_NAME, "name").rows("a")
+    assert tried == [1]
