@@ -158,6 +158,7 @@ def test_every_command_shown_is_one_that_a_test_runs() -> None:
         'flask --app shop db migrate -m "Tables of flask_paycheckout"',
         "flask --app shop db upgrade",
         "python -m tests.soak --orders 10000 --kills 500 --minutes 30 --database postgresql",
+        "python -m tests.benchmarks.reconcile --database postgresql --stored 10000 100000 1000000 --latency 0",
         "python -m tests.benchmarks --quick",
         "python -m tests.benchmarks --peers --markdown",
     }
