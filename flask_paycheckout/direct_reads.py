@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import cached_property
 from typing import Any, cast
 
@@ -60,17 +61,12 @@ class DirectRead:
         try:
             if self._needs_autocommit:
                 dialect.set_isolation_level(driver, "AUTOCOMMIT")
-            cursor = connection.cursor()
-            try:
+            with closing(connection.cursor()) as cursor:
                 dialect.do_execute(cursor, self._sql, self._parameters(value))
                 found = cursor.fetchall()
                 read = self._readers or self._make_readers(cursor.description)
-            finally:
-                cursor.close()
-                if self._needs_autocommit:
-                    dialect.reset_isolation_level(driver)
         finally:
-            connection.close()
+            self._give_back(connection, driver)
         return [tuple([of(value) if of else value for of, value in zip(read, row, strict=True)]) for row in found]
 
     @cached_property
@@ -100,6 +96,17 @@ class DirectRead:
 
     def _parameters(self, value: str) -> Any:
         return (value,) if self._compiled.positional else {self._parameter: value}
+
+    def _give_back(self, connection: PoolProxiedConnection, driver: Any) -> None:
+        """To the pool, as it was; one that would go on committing each statement by itself is thrown away instead."""
+        try:
+            if self._needs_autocommit:
+                self._engine.dialect.reset_isolation_level(driver)
+        except BaseException:
+            connection.invalidate()
+            raise
+        finally:
+            connection.close()
 
     def _make_readers(self, description: Any) -> _Readers:
         """What makes of each column's value, as the driver gives it, what the column's type says."""

@@ -79,6 +79,28 @@ def test_the_connection_is_given_back_as_it_was(engine: sa.Engine, monkeypatch: 
     assert len(read.rows("a")) == 2
 
 
+def test_a_connection_that_cannot_be_as_it_was_is_thrown_away(
+    engine: sa.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sa.Engine, "_has_events", False)
+    if engine.dialect.name == "sqlite":
+        pytest.skip("nothing is changed on its connections")
+    read = DirectRead(lambda: engine, BY_NAME, "name")
+    reset = engine.dialect.reset_isolation_level
+
+    def fail(connection: Any) -> None:
+        monkeypatch.setattr(engine.dialect, "reset_isolation_level", reset)
+        raise InterruptedError
+
+    monkeypatch.setattr(engine.dialect, "reset_isolation_level", fail)
+    with pytest.raises(InterruptedError):
+        read.rows("a")
+    with engine.connect() as connection:
+        connection.execute(TABLE.delete())
+        connection.rollback()
+    assert len(read.rows("a")) == 2
+
+
 def test_who_listens_to_the_engine_hears_of_it(engine: sa.Engine) -> None:
     heard = []
 
