@@ -36,6 +36,7 @@ _MOMENTS = (
     "moved_at",
     "next_read_at",
     "last_read_at",
+    "problem_since",
     "webhook_read_at",
     "occurred_at",
     "delivered_at",
@@ -57,6 +58,8 @@ class CheckoutMixin:
     :ivar moved_at: when the state, or what the deposit says, last changed.
     :ivar next_read_at: when reconcile reads the deposit next; None when never again by itself.
     :ivar webhooks: how many webhooks told of it.
+    :ivar problem: why the deposit could not be read, or what it says not be applied, the last time; None when it could.
+    :ivar problem_since: since when that has been so.
     :ivar found_by: what caused the read that found the payment: webhook, status page, reconcile or settle.
     """
 
@@ -101,8 +104,12 @@ class CheckoutMixin:
     #: Reads that the service answered, with a deposit or with "Deposit not found".
     reads: Mapped[int] = mapped_column(Integer)
     not_found_reads: Mapped[int] = mapped_column(Integer)
-    #: Reads in a row that gave no answer to rely on.
+    #: Attempts in a row to read the deposit, or to apply what it says, that failed.
     failed_reads: Mapped[int] = mapped_column(Integer)
+    #: Why the last of them failed, in words for people; NULL after one that succeeded.
+    problem: Mapped[str | None] = mapped_column(Text)
+    #: When the first of them failed.
+    problem_since: Mapped[datetime | None] = mapped_column(_Moment)
     webhooks: Mapped[int] = mapped_column(Integer)
     #: What caused the read that found the payment: webhook, status page, reconcile or settle.
     found_by: Mapped[str | None] = mapped_column(String(16))

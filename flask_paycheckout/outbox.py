@@ -11,12 +11,11 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from weakref import ref
 
 from sqlalchemy import Connection, Engine, Table, bindparam, or_, select, tuple_, update
 from sqlalchemy.orm import scoped_session
@@ -25,7 +24,7 @@ from flask_paycheckout.checkout_statements import CheckoutStatements
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.events import HELD_COLUMNS, LEASE, HeldEvent
 from flask_paycheckout.models import CheckoutMixin, Models
-from flask_paycheckout.signals import BY_NAME
+from flask_paycheckout.receivers import receivers_of
 
 __all__ = ["Delivery", "Outbox"]
 
@@ -115,18 +114,18 @@ class Outbox:
             return Delivery(delivered=1)
         failure: Exception | None = None
         done = _names(event.receivers_done)
-        waiting = [(name, receiver) for name, receiver in self._receivers(event.name) if name not in done]
-        for number, (name, receiver) in enumerate(waiting, start=1):
+        waiting = [receiver for receiver in receivers_of(event.name, self._sender) if receiver.name not in done]
+        for number, receiver in enumerate(waiting, start=1):
             last = failure is None and number == len(waiting)
             try:
                 # Each receiver gets one of its own: the first may have changed what it was given.
                 checkout = event.checkout if number == 1 else self._checkout(event)
-                self._run(event, checkout, receiver, [*done, name], last)
-                done.append(name)
+                self._run(event, checkout, receiver.function, [*done, receiver.name], last)
+                done.append(receiver.name)
             except _LeaseLost:
                 return Delivery()
             except Exception as error:
-                _log.exception("receiver %s of %s failed for order %s", name, event.name, event.order_id)
+                _log.exception("receiver %s of %s failed for order %s", receiver.name, event.name, event.order_id)
                 failure = error
                 # A commit whose answer was lost may be a fact: who is marked as done is asked, not assumed.
                 done = self._done(event)
@@ -161,21 +160,6 @@ class Outbox:
         with self._engine().connect() as connection:
             marks = connection.execute(select(table.c.receivers_done).where(table.c.event_id == event.event_id))
             return _names(marks.scalar_one())
-
-    def _receivers(self, signal_name: str) -> Iterator[tuple[str, Callable[..., object]]]:
-        """The signal's receivers with a name each that is the same in every process of the shop."""
-        signal = BY_NAME[signal_name]
-        connected = list(signal.receivers_for(self._sender))
-        # In the order of their connection, which the signal's own iteration does not keep.
-        references = [
-            reference() if isinstance(reference, ref) else reference for reference in signal.receivers.values()
-        ]
-        seen: dict[str, int] = {}
-        for receiver in (receiver for receiver in references if receiver in connected):
-            name = f"{receiver.__module__}.{receiver.__qualname__}" if hasattr(receiver, "__qualname__") else ""
-            name = name or f"{type(receiver).__module__}.{type(receiver).__qualname__}"
-            seen[name] = seen.get(name, 0) + 1
-            yield (name if seen[name] == 1 else f"{name}#{seen[name]}"), receiver
 
     def _run(
         self,

@@ -28,7 +28,7 @@ LAYERS = (
         "history",
         "host_session",
     ),
-    ("models", "checkout_statements", "events"),
+    ("models", "checkout_statements", "events", "receivers"),
     ("attempts", "outbox"),
     ("checkouts", "settlement"),
     ("reconcile", "explain", "report", "orders", "notices", "standing", "database_checks"),
