@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -21,7 +21,7 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.explain import Explanation, explain
-from flask_paycheckout.host_session import refuse_uncommitted
+from flask_paycheckout.host_session import own_session, refuse_uncommitted
 from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.notices import Notices
 from flask_paycheckout.outbox import Outbox
@@ -131,17 +131,14 @@ def build_runtime(
     @cache
     def engine() -> Engine:
         # Late: the shop may set its database up after this extension.
-        with app.app_context():
+        with scope():
             return db.engines[getattr(models.Checkout, "__bind_key__", None)]
 
-    @contextmanager
-    def scope() -> Iterator[scoped_session[Any]]:
-        # A context of its own gives a db.session of its own: nothing half-done of the caller is in it.
-        with app.app_context():
-            yield db.session
+    def scope() -> AbstractContextManager[scoped_session[Any]]:
+        return own_session(db, app.app_context)
 
     def ask_total(order_id: str) -> Total | None:
-        with app.app_context():
+        with scope():
             total = order_total(order_id)
         if total is not None and not isinstance(total, (Pay, Receive)):
             raise TypeError(
