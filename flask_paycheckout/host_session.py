@@ -8,13 +8,14 @@ from typing import Any
 from weakref import WeakSet
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, StaticPool, event
+from sqlalchemy import Connection, Engine, StaticPool, event
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, scoped_session
 from sqlalchemy.util import ScopedRegistry
 
 from flask_paycheckout.errors import ConfigurationError, UncommittedChanges
 
-__all__ = ["own_session", "refuse_uncommitted", "watch_writes"]
+__all__ = ["allow_reading", "own_session", "refuse_uncommitted", "watch_writes"]
 
 # Each `db.session` that was found to give sessions of its own making.
 _giving_new_sessions: WeakSet[Any] = WeakSet()
@@ -114,6 +115,37 @@ def _current(registry: ScopedRegistry[Any]) -> Session | None:
     except RuntimeError:
         # Sessions belong to application contexts, and there is none.
         return None
+
+
+def allow_reading(db: SQLAlchemy, call: str, engine: Engine) -> None:
+    """Let a read of ours through that the current `db.session` would keep waiting for its own transaction.
+
+    A session that only read is rolled back. SQLite lets others read beside a writer, unless every transaction begins
+    by taking the one write lock; an in-memory database has one connection, whose transaction a read of ours would end.
+
+    :param engine: what is read from.
+    :raises UncommittedChanges: the session wrote what is not committed; names the changed classes.
+    """
+    # A session whose flush failed holds nothing any more, and refuses to be asked.
+    if not _registry(db).has() or not db.session().is_active:
+        return
+    if isinstance(engine.pool, StaticPool) or (_holds_lock(db.session()) and not _can_begin(engine)):
+        refuse_uncommitted(db, call, only_if_blocking=True)
+
+
+def _can_begin(engine: Engine) -> bool:
+    """Whether a transaction can begin on SQLite at this moment, without waiting for another one's lock."""
+    with engine.connect() as connection:
+        driver: Any = connection.connection.dbapi_connection
+        (patience,) = driver.execute("PRAGMA busy_timeout").fetchone()
+        driver.execute("PRAGMA busy_timeout = 0")
+        try:
+            connection.begin()
+        except OperationalError:
+            return False
+        finally:
+            driver.execute(f"PRAGMA busy_timeout = {int(patience)}")
+    return True
 
 
 def _connection_of(session: Session) -> Any:

@@ -21,11 +21,12 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.explain import Explanation, explain
-from flask_paycheckout.host_session import own_session, refuse_uncommitted
+from flask_paycheckout.host_session import allow_reading, own_session, refuse_uncommitted
 from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.notices import Notices
 from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
+from flask_paycheckout.report import Report, report
 from flask_paycheckout.schedule import Schedule
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.signals import BY_NAME
@@ -96,7 +97,17 @@ class Runtime:
 
     def explain(self, order_id: str) -> Explanation:
         """The story of an order."""
+        self.allow_reading(f"explain({order_id!r})")
         return explain(self.engine(), self.models, self.attempts, order_id)
+
+    def report(self, webhook_url: str) -> Report:
+        """How payments stand in the whole shop, and what of it needs a person."""
+        self.allow_reading("the report")
+        return report(self.engine(), self.models, self.clock(), webhook_url)
+
+    def allow_reading(self, call: str) -> None:
+        """Let reads of ours through beside the shop's session; refuse where its uncommitted work stands in the way."""
+        allow_reading(self.db, call, self.engine())
 
 
 def runtime() -> Runtime:
