@@ -14,6 +14,7 @@ from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.testing import Signals
+from tests.optional_parts import left_out
 from tests.postgres import empty_database, empty_schema, running_server
 from tests.scripted import Clock, Service, Shop, make_app
 
@@ -50,8 +51,24 @@ def each_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'each.db'}"
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Spread a whole run over the cores that there are. A chosen folder or test runs in one process, as does `-n 0`."""
+    whole = config.args_source is not pytest.Config.ArgsSource.ARGS
+    # Workers have no such choice, and `-p no:xdist` takes the option away.
+    may_choose = config.pluginmanager.hasplugin("xdist") and not hasattr(config, "workerinput")
+    if whole and may_choose and config.option.numprocesses is None and not config.option.collectonly:
+        config.option.numprocesses, config.option.dist = "auto", "loadgroup"
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on_each_database: the tests' shops run on SQLite and on PostgreSQL")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line for each reason to leave tests out, in the place of one for each test."""
+    for line in left_out(terminalreporter.stats.get("skipped", [])):
+        terminalreporter.write_line(line)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -96,17 +113,11 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iter
     """Opens shops; each name has a database of its own."""
     opened: list[Shop] = []
 
-    def open_one(
-        name: str = "shop",
-        *,
-        prepare: Callable[[SQLAlchemy], object] | None = None,
-        session_options: dict[str, Any] | None = None,
-        **config: Any,
-    ) -> Shop:
+    def open_one(name: str = "shop", *, prepare: Callable[[SQLAlchemy], object] | None = None, **config: Any) -> Shop:
         if "SQLALCHEMY_DATABASE_URI" not in config:
             config["SQLALCHEMY_DATABASE_URI"] = new_database(name)
         app = make_app(**config)
-        db = SQLAlchemy(app, session_options=session_options)
+        db = SQLAlchemy(app)
         if prepare is not None:
             prepare(db)
         paycheckout = PayCheckout()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-__all__ = ["chromium", "redis"]
+__all__ = ["chromium", "left_out", "postgresql", "redis"]
 
 REQUIRED = "REQUIRE_OPTIONAL_PARTS"
 
@@ -19,13 +20,39 @@ def chromium() -> Path:
         found = shutil.which(name)
         if found:
             return Path(found)
-    return _missing("Chromium", "install Debian's package chromium to run the browser tests")
+    return _missing("Chromium", "install Debian's package chromium")
+
+
+def postgresql() -> Path:
+    """The folder of the programs of the newest PostgreSQL server."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    on_path = shutil.which("initdb")
+    if found or on_path:
+        return found[-1].parent if found else Path(str(on_path)).parent
+    return _missing("PostgreSQL", "install Debian's package postgresql")
 
 
 def redis() -> Path:
     """The Redis server."""
     found = shutil.which("redis-server")
-    return Path(found) if found else _missing("redis-server", "install Debian's package redis-server")
+    return Path(found) if found else _missing("Redis", "install Debian's package redis-server")
+
+
+def left_out(reports: list[pytest.TestReport]) -> list[str]:
+    """Summarize skipped tests, one line for each reason.
+
+    :param reports: those of the tests that were skipped.
+    """
+    reasons = Counter(_reason(report) for report in reports)
+    return [
+        f"{count} {'test' if count == 1 else 'tests'} left out: {reason}" for reason, count in sorted(reasons.items())
+    ]
+
+
+def _reason(report: pytest.TestReport) -> str:
+    # A skip's report holds file, line and reason.
+    said = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return said.removeprefix("Skipped: ")
 
 
 def _missing(part: str, remedy: str) -> Path:

@@ -13,21 +13,11 @@ import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
 import sqlalchemy as sa
 
-
-def programs() -> Path:
-    """The folder of the newest server. Without one the test is skipped, or fails where nothing may be missing."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
-    on_path = shutil.which("initdb")
-    if find_spec("psycopg") is None or not (found or on_path):
-        missing = "PostgreSQL or psycopg is not installed"
-        pytest.fail(missing) if os.environ.get("REQUIRE_OPTIONAL_PARTS") else pytest.skip(missing)
-    return found[-1].parent if found else Path(str(on_path)).parent
+from tests.optional_parts import postgresql
 
 
 @contextmanager
@@ -36,7 +26,7 @@ def running_server(*, durable: bool = False) -> Iterator[str]:
 
     :param durable: commits wait for the disk, as a shop's do; tests have no use for that.
     """
-    bin_folder = programs()
+    bin_folder = postgresql()
     # The server refuses to run as root, and pytest's own folders are closed to everybody else.
     user = "postgres" if os.geteuid() == 0 else None
     folder = Path(tempfile.mkdtemp(prefix="tests-pg-"))

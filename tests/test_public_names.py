@@ -18,7 +18,6 @@ import flask_paycheckout
 from flask_paycheckout.config import Settings
 
 NAMES = {
-    "Amount",
     "CheckoutMixin",
     "ConfigurationError",
     "EventMixin",
@@ -28,8 +27,6 @@ NAMES = {
     "Pay",
     "PayCheckout",
     "PayCheckoutError",
-    "Payment",
-    "PaymentFee",
     "Receive",
     "ReconcileReport",
     "StartContended",
@@ -42,7 +39,6 @@ NAMES = {
     "order_paid",
     "order_pending",
     "payment_held",
-    "payment_resolved",
 }
 
 

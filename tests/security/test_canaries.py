@@ -11,12 +11,14 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from sqlalchemy import text
 
+import flask_paycheckout
 from flask_paycheckout.client import (
     BankDetails,
     CryptoReceiver,
@@ -38,6 +40,9 @@ from tests.sandbox.inspector.developer import Developer
 from tests.scripted import BASE_URL, SAME_SITE, Shop, make_app
 
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
+
+#: Frames of the product lie here. The name alone says nothing: the repository's folder has it too.
+PACKAGE = Path(flask_paycheckout.__file__).parent
 
 
 def canary() -> str:
@@ -128,7 +133,7 @@ def frames_of(error: BaseException | None, seen: set[int]) -> Iterator[str]:
     seen.add(id(error))
     yield f"{type(error).__name__}: {error}"
     for frame, line in traceback.walk_tb(error.__traceback__):
-        if "/flask_paycheckout/" in frame.f_code.co_filename:
+        if Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
             for name, value in frame.f_locals.items():
                 yield f"{frame.f_code.co_qualname}:{line} {name}={printed(value)}"
     yield from frames_of(error.__cause__, seen)

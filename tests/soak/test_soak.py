@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.chance import seed_of, soak_count
-from tests.postgres import programs
+from tests.optional_parts import postgresql
 from tests.soak.checker import check
 from tests.soak.databases import KINDS
 
@@ -29,7 +29,7 @@ Record = dict[str, Any]
 def kind(request: pytest.FixtureRequest) -> str:
     """Each kind of database that a shop may use."""
     if request.param == "postgresql":
-        programs()
+        postgresql()
     return str(request.param)
 
 

@@ -1,0 +1,93 @@
+"""How README's command runs the tests: on all cores, and with one line for each missing part of the machine."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import pytest_cmdline_main
+from tests.test_readme import README
+
+ROOT = Path(__file__).parent.parent
+
+SKIPS = """
+import pytest
+from tests import optional_parts
+
+@pytest.mark.parametrize("number", range(20))
+def test_browser(number, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    optional_parts.chromium()
+
+def test_broker(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    optional_parts.redis()
+"""
+PLUGIN = """
+from tests.conftest import pytest_terminal_summary
+"""
+
+
+def run_skipping(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> pytest.RunResult:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeconftest(PLUGIN)
+    pytester.makepyfile(SKIPS)
+    return pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", *arguments, timeout=300)
+
+
+@pytest.mark.parametrize("spread", [("-n", "2"), ("-p", "no:xdist")], ids=["two workers", "no xdist"])
+def test_each_missing_part_is_named_in_one_line(
+    spread: tuple[str, ...], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REQUIRE_OPTIONAL_PARTS", raising=False)
+    told = run_skipping(pytester, monkeypatch, *spread)
+    told.assert_outcomes(skipped=21)
+    assert [line for line in told.outlines if "not on this machine" in line] == [
+        "20 tests left out: Chromium is not on this machine; install Debian's package chromium",
+        "1 test left out: Redis is not on this machine; install Debian's package redis-server",
+    ]
+
+
+def test_a_missing_part_fails_where_all_are_required(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REQUIRE_OPTIONAL_PARTS", "1")
+    run_skipping(pytester, monkeypatch, "-p", "no:xdist").assert_outcomes(failed=21)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "processes"),
+    [([], "auto"), (["-k", "x"], "auto"), (["-n", "0"], 0), (["-n", "3"], 3), (["test_one.py"], None)],
+)
+def test_a_whole_run_uses_all_cores(pytester: pytest.Pytester, arguments: list[str], processes: object) -> None:
+    pytester.makepyfile(test_one="")
+    config = pytester.parseconfig(*arguments)
+    pytest_cmdline_main(config)
+    assert config.option.numprocesses == processes
+
+
+def test_debugging_without_xdist_needs_no_more_than_to_say_so(pytester: pytest.Pytester) -> None:
+    config = pytester.parseconfig("-p", "no:xdist")
+    pytest_cmdline_main(config)
+    assert not hasattr(config.option, "numprocesses")
+
+
+def commands(text: str) -> Any:
+    return runpy.run_path(str(ROOT / ".ci" / "readme_commands.py"))["commands"](text)
+
+
+def test_readmes_commands_are_found() -> None:
+    assert commands(README) == {
+        "demo": "python3 -m venv .venv && .venv/bin/pip install -e '.[demo]' && .venv/bin/python -m example_shop",
+        "tests": "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest",
+    }
+
+
+def test_readme_without_its_commands_is_refused() -> None:
+    with pytest.raises(SystemExit, match="has 1 console blocks"):
+        commands("```console\npython -m example_shop\n```\n")
+    with pytest.raises(SystemExit, match=r"'python -m pytest' was expected(.|\n)*make test"):
+        commands("```console\npython -m example_shop\n```\n\n```console\nmake test\n```\n")
