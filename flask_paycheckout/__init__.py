@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.explain import Explanation
     from flask_paycheckout.extension import PayCheckout
     from flask_paycheckout.models import CheckoutMixin, EventMixin
+    from flask_paycheckout.payments import Amount, Payment, PaymentFee
     from flask_paycheckout.reconcile import ReconcileReport
     from flask_paycheckout.signals import (
         checkout_created,
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
         order_paid,
         order_pending,
         payment_held,
+        payment_resolved,
     )
     from flask_paycheckout.totals import Pay, Receive
 
@@ -85,12 +87,21 @@ _HOMES = {
     "extension": ("PayCheckout",),
     "models": ("CheckoutMixin", "EventMixin"),
     "reconcile": ("ReconcileReport",),
-    "signals": ("checkout_created", "order_abandoned", "order_paid", "order_pending", "payment_held"),
+    "payments": ("Amount", "Payment", "PaymentFee"),
+    "signals": (
+        "checkout_created",
+        "order_abandoned",
+        "order_paid",
+        "order_pending",
+        "payment_held",
+        "payment_resolved",
+    ),
     "totals": ("Pay", "Receive"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Amount",
     "CheckoutMixin",
     "ConfigurationError",
     "EventMixin",
@@ -100,6 +111,8 @@ __all__ = [
     "Pay",
     "PayCheckout",
     "PayCheckoutError",
+    "Payment",
+    "PaymentFee",
     "Receive",
     "ReconcileReport",
     "StartContended",
@@ -112,6 +125,7 @@ __all__ = [
     "order_paid",
     "order_pending",
     "payment_held",
+    "payment_resolved",
 ]
 
 

@@ -22,7 +22,6 @@ from flask_paycheckout.database_checks import words
 from flask_paycheckout.doctor import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.reconcile import ReconcileReport
-from flask_paycheckout.report import report as make_report
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.telling import visible
 
@@ -127,7 +126,7 @@ def report(as_json: bool) -> None:
     Exit code 0: nothing needs a person. 1: something does.
     """
     shop = runtime()
-    told = make_report(shop.engine(), shop.models, shop.clock(), webhook_address(shop))
+    told = shop.report(webhook_address(shop))
     click.echo(json.dumps(told.as_dict(), indent=2) if as_json else str(told))
     raise SystemExit(1 if told.needs_a_person else 0)
 

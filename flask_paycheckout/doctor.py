@@ -14,6 +14,7 @@ from flask_paycheckout.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.client import NotFound, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.database_checks import check_database, words
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.host_session import refuse_uncommitted
 from flask_paycheckout.origins import is_loopback, origin_of
 from flask_paycheckout.report import read_backlog
 from flask_paycheckout.runtime import Runtime
@@ -53,6 +54,7 @@ class Diagnosis:
 
 def examine(shop: Runtime) -> Diagnosis:
     """Make every check on the current app's shop. Reads the service once; nothing stays changed."""
+    refuse_uncommitted(shop.db, "doctor", only_if_blocking=True)
     return Diagnosis(tuple(check for look in _LOOKS for check in look(shop)), webhook_address(shop))
 
 

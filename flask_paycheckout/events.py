@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.states import SIGNAL_OF, Status
 
-__all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "new_event"]
+__all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "further_keywords", "new_event"]
 
 LEASE = timedelta(minutes=5)
 """How long an event is left to who holds it before somebody else may deliver it."""
@@ -23,6 +24,8 @@ class HeldEvent(NamedTuple):
     checkout_id: str
     order_id: str
     reason: str | None
+    #: JSON object of further keywords for the receivers.
+    extra: str | None
     #: How often delivery was begun, this time included.
     attempts: int
     #: JSON list of the receivers that ran.
@@ -34,6 +37,11 @@ class HeldEvent(NamedTuple):
     #: Nobody listens: it was stored as delivered.
     delivered: bool = False
 
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """What receivers get beside `order_id`, `checkout` and `event_id`."""
+        return further_keywords(self.reason, self.extra)
+
     @classmethod
     def of_row(cls, row: Any, checkout: CheckoutMixin) -> HeldEvent:
         """From the columns of the event table, as a mapping."""
@@ -43,6 +51,15 @@ class HeldEvent(NamedTuple):
 
 HELD_COLUMNS = tuple(name for name in HeldEvent._fields if name not in ("checkout", "delivered"))
 """Those of the event table that a deliverer knows."""
+
+
+def further_keywords(reason: str | None, extra: str | None) -> dict[str, Any]:
+    """What receivers of an event get beside `order_id`, `checkout` and `event_id`.
+
+    :param extra: JSON object, as the event's column holds it.
+    """
+    told = {} if reason is None else {"reason": reason}
+    return told if extra is None else told | json.loads(extra)
 
 
 def new_event(
@@ -65,6 +82,7 @@ def new_event(
         "checkout_id": checkout.checkout_id,
         "order_id": checkout.order_id,
         "reason": reason,
+        "extra": None,
         "occurred_at": now,
         "attempts": 1,
         "delivered_at": now if told else None,

@@ -1,16 +1,24 @@
-"""Knows whether the shop's own session holds work that is not committed, so that nothing of ours commits it."""
+"""Keeps the shop's own session apart: its work that is not committed is noticed, and nothing of ours commits it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
+from weakref import WeakSet
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, StaticPool, event
-from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction
+from sqlalchemy import Connection, Engine, StaticPool, event
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, scoped_session
+from sqlalchemy.util import ScopedRegistry
 
-from flask_paycheckout.errors import UncommittedChanges
+from flask_paycheckout.errors import ConfigurationError, UncommittedChanges
 
-__all__ = ["refuse_uncommitted", "watch_writes"]
+__all__ = ["allow_reading", "own_session", "refuse_uncommitted", "watch_writes"]
+
+# Each `db.session` that was found to give sessions of its own making.
+_giving_new_sessions: WeakSet[Any] = WeakSet()
 
 _WROTE = "flask_paycheckout_wrote"
 _COUNT = "flask_paycheckout_count"
@@ -33,8 +41,9 @@ def refuse_uncommitted(db: SQLAlchemy, call: str, *, only_if_blocking: bool = Fa
     :param only_if_blocking: raise only where our own write could not proceed beside them, or would commit them:
         SQLite has one writer, and an in-memory one has a single connection for everybody.
     :raises UncommittedChanges: names the changed classes, never their values.
+    :raises ConfigurationError: `db.session` was replaced by something that gives no session of its own.
     """
-    if not db.session.registry.has():
+    if not _registry(db).has():
         return
     session = db.session()
     single_writer = db.engine.dialect.name == "sqlite" or isinstance(db.engine.pool, StaticPool)
@@ -48,6 +57,95 @@ def refuse_uncommitted(db: SQLAlchemy, call: str, *, only_if_blocking: bool = Fa
     if locked and not session.in_nested_transaction():
         # Where every transaction takes SQLite's one write lock, a session that only read would lock us out for ever.
         session.rollback()
+
+
+@contextmanager
+def own_session(db: SQLAlchemy, context: Callable[[], AbstractContextManager[object]]) -> Iterator[scoped_session[Any]]:
+    """An application context in which `db.session` is a new session, with nothing of the caller's in it.
+
+    Where sessions do not belong to application contexts, as with a `scopefunc` of the shop's, the caller's is set
+    aside meanwhile: neither committed, rolled back nor closed.
+
+    :param context: opens an application context of the shop.
+    :raises ConfigurationError: `db.session` was replaced by something that gives no session of its own.
+    """
+    registry = _registry(db)
+    before = _current(registry)
+    host = None
+    try:
+        with context():
+            found = _current(registry)
+            if found is not None:
+                # One that is not the caller's either is left over from a context that is gone.
+                registry.clear()
+                host = found if found is before else None
+            yield db.session
+    finally:
+        if host is not None:
+            # Flask-SQLAlchemy removes ours as the context ends; not so where the shop replaced that too.
+            db.session.remove()
+            registry.set(host)
+
+
+def _registry(db: SQLAlchemy) -> ScopedRegistry[Any]:
+    if db.session not in _giving_new_sessions:
+        _require_new_sessions(db.session)
+        watch_writes(db)
+        _giving_new_sessions.add(db.session)
+    return db.session.registry
+
+
+def _require_new_sessions(sessions: Any) -> None:
+    if isinstance(sessions, scoped_session):
+        one, other = sessions.session_factory(), sessions.session_factory()
+        if one is not other:
+            one.close()
+            other.close()
+            return
+    raise ConfigurationError(
+        "db.session was replaced by something that gives one and the same session to everybody, so receivers would"
+        " commit what the shop has in it. Put scoped_session(sessionmaker(...)) there, which makes new ones."
+    )
+
+
+def _current(registry: ScopedRegistry[Any]) -> Session | None:
+    """The session that the registry has for where we are, if it has one."""
+    try:
+        return registry() if registry.has() else None
+    except RuntimeError:
+        # Sessions belong to application contexts, and there is none.
+        return None
+
+
+def allow_reading(db: SQLAlchemy, call: str, engine: Engine) -> None:
+    """Let a read of ours through that the current `db.session` would keep waiting for its own transaction.
+
+    A session that only read is rolled back. SQLite lets others read beside a writer, unless every transaction begins
+    by taking the one write lock; an in-memory database has one connection, whose transaction a read of ours would end.
+
+    :param engine: what is read from.
+    :raises UncommittedChanges: the session wrote what is not committed; names the changed classes.
+    """
+    # A session whose flush failed holds nothing any more, and refuses to be asked.
+    if not _registry(db).has() or not db.session().is_active:
+        return
+    if isinstance(engine.pool, StaticPool) or (_holds_lock(db.session()) and not _can_begin(engine)):
+        refuse_uncommitted(db, call, only_if_blocking=True)
+
+
+def _can_begin(engine: Engine) -> bool:
+    """Whether a transaction can begin on SQLite at this moment, without waiting for another one's lock."""
+    with engine.connect() as connection:
+        driver: Any = connection.connection.dbapi_connection
+        (patience,) = driver.execute("PRAGMA busy_timeout").fetchone()
+        driver.execute("PRAGMA busy_timeout = 0")
+        try:
+            connection.begin()
+        except OperationalError:
+            return False
+        finally:
+            driver.execute(f"PRAGMA busy_timeout = {int(patience)}")
+    return True
 
 
 def _connection_of(session: Session) -> Any:

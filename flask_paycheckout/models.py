@@ -15,17 +15,22 @@ from functools import cached_property
 from typing import Any
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import BigInteger, DateTime, Index, Integer, String, Table, Text, event
+from sqlalchemy import BigInteger, DateTime, Index, Integer, String, Table, Text, event, text
 from sqlalchemy.orm import Mapped, class_mapper, declared_attr, make_transient_to_detached, mapped_column
 from sqlalchemy.orm.attributes import instance_state, manager_of_class, set_committed_value
 
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["MAX_ID", "CheckoutMixin", "EventMixin", "Models", "make_models", "total_columns"]
+__all__ = ["MAX_ID", "MONEY_ASTRAY", "CheckoutMixin", "EventMixin", "Models", "make_models", "total_columns"]
 
 MAX_ID = 255
 """Characters of the longest order id or checkout id that is stored."""
+
+MONEY_ASTRAY = "status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL"
+"""SQL of money that was decided but paid no order, a rejected payment or an accepted second one, while it is not said
+what became of it. Written out, since only so a database sees that the partial index serves a statement."""
 
 # SQLite numbers rows by itself only in a column that is exactly INTEGER.
 _RowId = BigInteger().with_variant(Integer, "sqlite")
@@ -42,6 +47,7 @@ _MOMENTS = (
     "delivered_at",
     "next_attempt_at",
     "lease_until",
+    "payment_completed_at",
 )
 
 
@@ -61,6 +67,7 @@ class CheckoutMixin:
     :ivar problem: why the deposit could not be read, or what it says not be applied, the last time; None when it could.
     :ivar problem_since: since when that has been so.
     :ivar found_by: what caused the read that found the payment: webhook, status page, reconcile or settle.
+    :ivar payback: what became of money that did not pay the order: `paid_back`, `kept`, or None while nobody said.
     """
 
     __tablename__ = "paycheckout_checkout"
@@ -72,7 +79,12 @@ class CheckoutMixin:
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
         # Counts by state, what is held, and the newest payments, without a look at every row.
-        return (Index("ix_paycheckout_checkout_state", "status", "moved_at"),)
+        # The last one holds only money that no order was paid with and of which nobody said yet what became of it.
+        astray = text(MONEY_ASTRAY)
+        return (
+            Index("ix_paycheckout_checkout_state", "status", "moved_at"),
+            Index("ix_paycheckout_checkout_astray", "moved_at", sqlite_where=astray, postgresql_where=astray),
+        )
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
@@ -113,6 +125,22 @@ class CheckoutMixin:
     webhooks: Mapped[int] = mapped_column(Integer)
     #: What caused the read that found the payment: webhook, status page, reconcile or settle.
     found_by: Mapped[str | None] = mapped_column(String(16))
+    #: What the completed deposit said of its money, numbers as exact text; NULL where it said nothing.
+    payment_paid_amount: Mapped[str | None] = mapped_column(String(255))
+    payment_paid_currency: Mapped[str | None] = mapped_column(String(255))
+    payment_received_amount: Mapped[str | None] = mapped_column(String(255))
+    payment_received_currency: Mapped[str | None] = mapped_column(String(255))
+    payment_fee_amount: Mapped[str | None] = mapped_column(String(255))
+    payment_fee_percentage: Mapped[str | None] = mapped_column(String(255))
+    payment_fee_currency: Mapped[str | None] = mapped_column(String(255))
+    #: The bank's code, else its name, else "crypto".
+    payment_method: Mapped[str | None] = mapped_column(String(255))
+    payment_bank_name: Mapped[str | None] = mapped_column(String(255))
+    payment_rate: Mapped[str | None] = mapped_column(String(255))
+    #: When the deposit was first read as completed; NULL while no money arrived.
+    payment_completed_at: Mapped[datetime | None] = mapped_column(_Moment)
+    #: "paid_back" or "kept", of money that did not pay the order; NULL while nobody said which.
+    payback: Mapped[str | None] = mapped_column(String(16))
     #: What happened, a JSON object a line; read by `explain`.
     history: Mapped[str] = mapped_column(Text)
 
@@ -123,6 +151,11 @@ class CheckoutMixin:
         if self.total_kind == "pay":
             return Pay(amount, self.total_currency, receive_in=self.total_other_currency)
         return Receive(amount, self.total_currency, pay_in=str(self.total_other_currency))
+
+    @property
+    def payment(self) -> Payment | None:
+        """What the deposit said of the money that arrived; None before, and for rows that older versions wrote."""
+        return payment_of({name: getattr(self, name) for name in PAYMENT_COLUMNS})
 
     def __repr__(self) -> str:
         # No URL here: whoever has it can pay, and reprs end in logs.
@@ -159,6 +192,8 @@ class EventMixin:
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID))
     order_id: Mapped[str] = mapped_column(String(MAX_ID), index=True)
     reason: Mapped[str | None] = mapped_column(String(32))
+    #: JSON object of further keywords for the receivers: who decided a held payment, and why; NULL without any.
+    extra: Mapped[str | None] = mapped_column(Text)
     occurred_at: Mapped[datetime] = mapped_column(_Moment)
     delivered_at: Mapped[datetime | None] = mapped_column(_Moment)
     attempts: Mapped[int] = mapped_column(Integer)

@@ -173,8 +173,8 @@ class Outbox:
             try:
                 # Loaded elsewhere: a receiver that only calls another service opens no transaction meanwhile.
                 session.add(checkout)
-                extra = {} if event.reason is None else {"reason": event.reason}
-                receiver(self._sender, order_id=event.order_id, checkout=checkout, event_id=event.event_id, **extra)
+                told = {"order_id": event.order_id, "checkout": checkout, "event_id": event.event_id}
+                receiver(self._sender, **told, **event.keywords)
                 session.flush()
                 # The connection that the session writes this table with, and so the receiver's own transaction.
                 connection = session.connection(bind_arguments={"clause": self._models.events})

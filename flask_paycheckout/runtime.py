@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
@@ -21,11 +21,12 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.explain import Explanation, explain
-from flask_paycheckout.host_session import refuse_uncommitted
+from flask_paycheckout.host_session import allow_reading, own_session, refuse_uncommitted
 from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.notices import Notices
 from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
+from flask_paycheckout.report import Report, report
 from flask_paycheckout.schedule import Schedule
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.signals import BY_NAME
@@ -96,7 +97,17 @@ class Runtime:
 
     def explain(self, order_id: str) -> Explanation:
         """The story of an order."""
+        self.allow_reading(f"explain({order_id!r})")
         return explain(self.engine(), self.models, self.attempts, order_id)
+
+    def report(self, webhook_url: str) -> Report:
+        """How payments stand in the whole shop, and what of it needs a person."""
+        self.allow_reading("the report")
+        return report(self.engine(), self.models, self.clock(), webhook_url)
+
+    def allow_reading(self, call: str) -> None:
+        """Let reads of ours through beside the shop's session; refuse where its uncommitted work stands in the way."""
+        allow_reading(self.db, call, self.engine())
 
 
 def runtime() -> Runtime:
@@ -131,17 +142,14 @@ def build_runtime(
     @cache
     def engine() -> Engine:
         # Late: the shop may set its database up after this extension.
-        with app.app_context():
+        with scope():
             return db.engines[getattr(models.Checkout, "__bind_key__", None)]
 
-    @contextmanager
-    def scope() -> Iterator[scoped_session[Any]]:
-        # A context of its own gives a db.session of its own: nothing half-done of the caller is in it.
-        with app.app_context():
-            yield db.session
+    def scope() -> AbstractContextManager[scoped_session[Any]]:
+        return own_session(db, app.app_context)
 
     def ask_total(order_id: str) -> Total | None:
-        with app.app_context():
+        with scope():
             total = order_total(order_id)
         if total is not None and not isinstance(total, (Pay, Receive)):
             raise TypeError(

@@ -17,6 +17,7 @@ __all__ = [
     "order_paid",
     "order_pending",
     "payment_held",
+    "payment_resolved",
 ]
 
 _signals = Namespace()
@@ -49,6 +50,14 @@ payment_held = _signals.signal(
     " order_not_payable or duplicate. `paycheckout.resolve(...)` decides.",
 )
 
+payment_resolved = _signals.signal(
+    "payment_resolved",
+    "Sent when a person decided a held payment, before the `order_paid` or `order_abandoned` that the decision causes."
+    " Also passes `accepted`, `by` and `why`. Money that paid no order stays listed until"
+    " `paycheckout.mark_paid_back(...)` says what became of it.",
+)
+
 BY_NAME = {
-    signal.name: signal for signal in (checkout_created, order_pending, order_paid, order_abandoned, payment_held)
+    signal.name: signal
+    for signal in (checkout_created, order_pending, order_paid, order_abandoned, payment_held, payment_resolved)
 }

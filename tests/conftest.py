@@ -113,11 +113,17 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iter
     """Opens shops; each name has a database of its own."""
     opened: list[Shop] = []
 
-    def open_one(name: str = "shop", *, prepare: Callable[[SQLAlchemy], object] | None = None, **config: Any) -> Shop:
+    def open_one(
+        name: str = "shop",
+        *,
+        prepare: Callable[[SQLAlchemy], object] | None = None,
+        session_options: dict[str, Any] | None = None,
+        **config: Any,
+    ) -> Shop:
         if "SQLALCHEMY_DATABASE_URI" not in config:
             config["SQLALCHEMY_DATABASE_URI"] = new_database(name)
         app = make_app(**config)
-        db = SQLAlchemy(app)
+        db = SQLAlchemy(app, session_options=session_options)
         if prepare is not None:
             prepare(db)
         paycheckout = PayCheckout()

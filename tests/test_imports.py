@@ -18,6 +18,7 @@ LAYERS = (
     (
         "states",
         "verdict",
+        "payments",
         "config",
         "client",
         "tokens",
@@ -180,7 +181,7 @@ def test_flask_is_known_from_runtime_upward(file: Path) -> None:
 
 
 def test_the_database_is_known_where_rows_are_kept_and_nowhere_in_the_rules() -> None:
-    rules = {"states", "verdict", "schedule", "read_window"}
+    rules = {"states", "verdict", "payments", "schedule", "read_window"}
     pure = rules | {"errors", "clock", "signals", "totals", "origins", "config", "tokens"}
     for file in EXTENSION:
         if part_of(name_of(file)) in pure:

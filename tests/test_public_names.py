@@ -18,6 +18,7 @@ import flask_paycheckout
 from flask_paycheckout.config import Settings
 
 NAMES = {
+    "Amount",
     "CheckoutMixin",
     "ConfigurationError",
     "EventMixin",
@@ -27,6 +28,8 @@ NAMES = {
     "Pay",
     "PayCheckout",
     "PayCheckoutError",
+    "Payment",
+    "PaymentFee",
     "Receive",
     "ReconcileReport",
     "StartContended",
@@ -39,6 +42,7 @@ NAMES = {
     "order_paid",
     "order_pending",
     "payment_held",
+    "payment_resolved",
 }
 
 

@@ -99,6 +99,8 @@ def _admit(permission: Permission) -> None:
     if who is None:
         abort(403, "Only the shop's owner may look here. Log in to the shop first.")
     g.paycheckout_owner = who
+    # The permission may have read db.session: what that holds must not keep these pages waiting for themselves.
+    runtime().allow_reading("the owner's page")
 
 
 def _status_asked_for() -> Status | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import event
 
 from flask_paycheckout import Pay, PayCheckout, UncommittedChanges, order_paid
+from flask_paycheckout.checks import Check, Level
+from flask_paycheckout.doctor import examine
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import NewDatabase
 from tests.journeys.conftest import SAME_SITE
@@ -122,6 +125,76 @@ def test_rows_written_past_the_session_stand_in_nobodys_way_where_there_are_many
         calls(shop, checkout_id)[call]()
         shop.db.session.rollback()
     assert shop.stored() == [], "nothing of ours committed them"
+
+
+def reading_calls(shop: ImmediateShop) -> dict[str, Callable[[], Any]]:
+    runtime = shop.app.extensions["paycheckout"]
+    return {
+        "explain": lambda: shop.paycheckout.explain("o-1").status,
+        "report": lambda: runtime.report("https://shop.example").checkouts["created"],
+        "examine": lambda: (
+            Check("database", Level.OK, f"{shop.db.engine.dialect.name} answers") in examine(runtime).checks
+        ),
+    }
+
+
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("call", ["explain", "report", "examine"])
+def test_a_session_that_only_read_does_not_keep_us_from_reading(shop: ImmediateShop, call: str) -> None:
+    with shop.app.app_context():
+        shop.paycheckout.start("o-1")
+        shop.reads()
+        assert reading_calls(shop)[call]()
+
+
+@pytest.mark.parametrize("call", ["explain", "report", "examine"])
+def test_a_read_that_would_wait_for_rows_of_ours_is_refused_at_once(shop: ImmediateShop, call: str) -> None:
+    with shop.app.app_context():
+        shop.paycheckout.start("o-1")
+        shop.writes_unseen()
+        with pytest.raises(UncommittedChanges, match="commit"):
+            reading_calls(shop)[call]()
+        shop.db.session.commit()
+    assert shop.stored() == ["raw"]
+
+
+@pytest.mark.on_each_database
+def test_an_owner_whom_the_shop_looks_up_in_its_session_sees_every_page(shop: ImmediateShop) -> None:
+    def owner() -> str:
+        shop.reads()
+        return "Ada"
+
+    shop.app.register_blueprint(shop.paycheckout.owner_view(owner))
+    with shop.app.app_context():
+        checkout_id = shop.paycheckout.start("o-1").checkout_id
+    browser = shop.app.test_client()
+    for path in ("", f"?search={checkout_id}", "?status=created", "/order?id=o-1"):
+        assert browser.get(f"/paycheckout/owner{path}").status_code in (200, 303)
+
+
+@pytest.mark.parametrize("address", ["sqlite://", "sqlite:///{folder}/usual.db"])
+def test_a_read_beside_half_done_work_neither_ends_it_nor_shows_it(
+    tmp_path: Path, paycheckout_sandbox: Sandbox, address: str
+) -> None:
+    """A file lets others read; an in-memory database has one connection, whose transaction a read of ours would end."""
+    app, db, paycheckout = Flask("usual"), SQLAlchemy(), PayCheckout()
+    app.config.update(paycheckout_sandbox.config, TESTING=True, SECRET_KEY="usual")
+    app.config["SQLALCHEMY_DATABASE_URI"] = address.format(folder=tmp_path)
+    db.init_app(app)
+    orders = db.Table("orders", db.Column("id", db.String, primary_key=True))
+    paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
+    with app.app_context():
+        db.create_all()
+        db.session.execute(orders.insert().values(id="half done"))
+        if address == "sqlite://":
+            with pytest.raises(UncommittedChanges):
+                paycheckout.explain("o-1")
+        else:
+            assert paycheckout.explain("o-1").status == "unpaid"
+        db.session.commit()
+        assert db.session.scalars(db.select(orders.c.id)).all() == ["half done"]
+        db.session.remove()
+        db.engine.dispose()
 
 
 @pytest.mark.on_each_database

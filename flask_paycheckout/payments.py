@@ -1,0 +1,165 @@
+"""What a deposit said of the money that arrived: kept as exact text beside the checkout, given back as a record.
+
+Pure. Every part may be missing: the service need not say it, and may say it in a way that cannot be read. That never
+hides that money arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flask_paycheckout.client import Deposit
+
+__all__ = ["PAYMENT_COLUMNS", "Amount", "Payment", "PaymentFee", "payment_columns", "payment_of"]
+
+# Longer is no currency, no name of a bank, and no number that the client's own bounds let through.
+_MAX_NAME = 255
+_MAX_NUMBER = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A sum of money as the service said it.
+
+    :ivar amount: exact, with as many decimals as the service gave.
+    :ivar currency: an ISO 4217 code, or a token id of the service.
+    """
+
+    amount: Decimal
+    currency: str
+
+    def __str__(self) -> str:
+        return f"{self.amount:f} {self.currency}"
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentFee:
+    """What the payment method cost; each part is None where the service did not say it.
+
+    :ivar amount: in `currency`.
+    :ivar percentage: percent of the amount.
+    """
+
+    amount: Decimal | None
+    percentage: Decimal | None
+    currency: str | None
+
+    def __str__(self) -> str:
+        amount = None if self.amount is None else f"{self.amount:f} {self.currency or '(no currency)'}"
+        percentage = None if self.percentage is None else f"{self.percentage:f} %"
+        return ", ".join(part for part in (amount, percentage) if part) or f"in {self.currency}"
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """The money that arrived for a checkout, as the completed deposit said it; what it did not say is None.
+
+    :ivar paid: what the customer paid.
+    :ivar received: what the shop receives.
+    :ivar fee: what the payment method cost.
+    :ivar method: how the customer paid: the bank's code, else its name, else `crypto`.
+    :ivar bank_name: the bank's name.
+    :ivar rate: of the exchange between the two currencies.
+    :ivar completed_at: when the deposit was first read as completed; aware UTC.
+    """
+
+    paid: Amount | None
+    received: Amount | None
+    fee: PaymentFee | None
+    method: str | None
+    bank_name: str | None
+    rate: Decimal | None
+    completed_at: datetime
+
+
+PAYMENT_COLUMNS = (
+    "payment_paid_amount",
+    "payment_paid_currency",
+    "payment_received_amount",
+    "payment_received_currency",
+    "payment_fee_amount",
+    "payment_fee_percentage",
+    "payment_fee_currency",
+    "payment_method",
+    "payment_bank_name",
+    "payment_rate",
+    "payment_completed_at",
+)
+"""The columns of the checkout table that hold a payment."""
+
+
+def payment_columns(deposit: Deposit, now: datetime) -> dict[str, str | datetime | None]:
+    """The columns that hold what this completed deposit says of its money.
+
+    :param now: when it was read as completed, or the earlier time at which that was seen first.
+    """
+    fee, fiat, exchange = deposit.fee, deposit.payment_fiat, deposit.exchange_info
+    code = _text(fiat.bank_code) if fiat else None
+    name = _text(fiat.bank_name) if fiat else None
+    return {
+        "payment_paid_amount": _number_text(deposit.input_amount),
+        "payment_paid_currency": _text(deposit.input_currency),
+        "payment_received_amount": _number_text(deposit.output_amount),
+        "payment_received_currency": _text(deposit.output_currency),
+        "payment_fee_amount": _number_text(fee.amount) if fee else None,
+        "payment_fee_percentage": _number_text(fee.percentage) if fee else None,
+        "payment_fee_currency": _text(fee.currency) if fee else None,
+        "payment_method": code or name or ("crypto" if deposit.payment_crypto else None),
+        "payment_bank_name": name,
+        "payment_rate": _number_text(exchange.exchange_rate) if exchange else None,
+        "payment_completed_at": now,
+    }
+
+
+def payment_of(columns: Mapping[str, Any]) -> Payment | None:
+    """The payment that these columns hold; None when no money arrived, or none was written down.
+
+    :param columns: each of `PAYMENT_COLUMNS` by its name; `payment_completed_at` as an aware UTC datetime.
+    """
+    completed_at = columns["payment_completed_at"]
+    if completed_at is None:
+        return None
+    return Payment(
+        _amount(columns["payment_paid_amount"], columns["payment_paid_currency"]),
+        _amount(columns["payment_received_amount"], columns["payment_received_currency"]),
+        _fee(columns["payment_fee_amount"], columns["payment_fee_percentage"], columns["payment_fee_currency"]),
+        columns["payment_method"],
+        columns["payment_bank_name"],
+        _number(columns["payment_rate"]),
+        completed_at,
+    )
+
+
+def _amount(amount: str | None, currency: str | None) -> Amount | None:
+    number = _number(amount)
+    return None if number is None or not currency else Amount(number, currency)
+
+
+def _fee(amount: str | None, percentage: str | None, currency: str | None) -> PaymentFee | None:
+    fee = PaymentFee(_number(amount), _number(percentage), currency)
+    return None if fee == PaymentFee(None, None, None) else fee
+
+
+def _number(text: str | None) -> Decimal | None:
+    """The stored number; None for what another program wrote there."""
+    try:
+        number = None if text is None else Decimal(text)
+    except InvalidOperation:
+        return None
+    return number if number is not None and number.is_finite() else None
+
+
+def _number_text(number: Decimal | None) -> str | None:
+    if not isinstance(number, Decimal) or not number.is_finite():
+        return None
+    text = f"{number:f}" if abs(number.adjusted()) < _MAX_NUMBER else ""
+    return text if 0 < len(text) <= _MAX_NUMBER else None
+
+
+def _text(value: str | None) -> str | None:
+    return value if value and len(value) <= _MAX_NAME else None
