@@ -93,7 +93,7 @@ class Machine:
             yield f"http://127.0.0.1:{self.port}"
         finally:
             server.terminate()
-            server.communicate(timeout=30)
+            server.communicate(timeout=60)
 
 
 def behind_nginx() -> dict[str, str]:
@@ -119,23 +119,23 @@ def test_the_shop_takes_a_payment_in_production(machine: Machine, sandbox: str) 
         assert action is not None
         # A form of another address than the proxy's visitors see would be refused.
         from_shop = behind_nginx() | {"Origin": "https://shop.example"}
-        answer = requests.post(address + action[1], headers=from_shop, allow_redirects=False, timeout=20)
+        answer = requests.post(address + action[1], headers=from_shop, allow_redirects=False, timeout=60)
         assert (answer.status_code, answer.headers["Location"].startswith(sandbox)) == (303, True)
         assert visited(f"{address}/orders/1", behind_nginx() | {"X-Forwarded-Host": "evil.example"}).status_code == 400
 
         checkout_id = answer.headers["Location"].rsplit("/", 1)[1]
         control = {"X-Sandbox-Control": "readme-control"}
-        pay = requests.post(f"{sandbox}/_sandbox/checkouts/{checkout_id}/pay", json={}, headers=control, timeout=20)
+        pay = requests.post(f"{sandbox}/_sandbox/checkouts/{checkout_id}/pay", json={}, headers=control, timeout=60)
         assert pay.status_code == 200
         finds_the_payment(machine, address)
 
 
 def visited(url: str, headers: dict[str, str]) -> requests.Response:
     """The answer, once gunicorn gives one."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         try:
-            return requests.get(url, headers=headers, timeout=20)
+            return requests.get(url, headers=headers, timeout=60)
         except requests.ConnectionError:
             assert time.monotonic() < deadline
             time.sleep(0.1)
@@ -152,12 +152,12 @@ def finds_the_payment(machine: Machine, address: str) -> None:
     assert program == f"{service['WorkingDirectory']}/.venv/bin/flask"
     running = machine.types(shlex.join([str(BIN / "flask"), *arguments]))
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while "Paid" not in visited(f"{address}/orders/1", behind_nginx()).text:
             assert time.monotonic() < deadline, "reconcile did not find the payment"
             time.sleep(0.2)
         running.send_signal(signal.SIGTERM)
-        assert running.wait(20) == 0
+        assert running.wait(60) == 0
     finally:
         running.kill()
-        running.communicate(timeout=20)
+        running.communicate(timeout=60)

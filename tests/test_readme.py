@@ -74,7 +74,7 @@ def run(folder: Path, *arguments: str, base_url: str = "", code: int = 0) -> str
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == code, done.stdout + done.stderr
@@ -110,7 +110,7 @@ def pays_out(folder: Path, base_url: str, code: int = 0) -> str:
 def orders_fault(base_url: str, kind: str) -> None:
     fault = {"operation": "POST /v2/disbursement/fiat", "kind": kind, "times": 1}
     headers = {"X-Sandbox-Control": "control"}
-    requests.post(f"{base_url}/_sandbox/faults", json=fault, headers=headers, timeout=10).raise_for_status()
+    requests.post(f"{base_url}/_sandbox/faults", json=fault, headers=headers, timeout=60).raise_for_status()
 
 
 def payouts(base_url: str) -> list[tuple[str | None, str]]:

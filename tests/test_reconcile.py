@@ -157,7 +157,7 @@ def test_reads_run_at_once_and_never_more_than_allowed(open_shop: OpenShop) -> N
     shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=4)
     stores_many(shop, 40)
     # New reads begin by two: a fourth one may have ended just before these three met.
-    full = Barrier(3, timeout=20)
+    full = Barrier(3, timeout=60)
     under_way, most, claimed = set[int](), [0], [0]
 
     def meanwhile() -> None:

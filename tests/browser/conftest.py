@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from example_shop.serving import Demo
 from tests.optional_parts import chromium
+
+# Milliseconds that a loaded machine may take; what holds earlier is seen earlier.
+PATIENCE = 60_000
+expect.set_options(timeout=PATIENCE)
 
 
 @contextmanager
@@ -47,7 +51,7 @@ def new_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         def make(**options: Any) -> Page:
             context = browser.new_context(**options)
             contexts.callback(context.close)
-            context.set_default_timeout(15_000)
+            context.set_default_timeout(PATIENCE)
             return context.new_page()
 
         yield make

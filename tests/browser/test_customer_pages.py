@@ -46,7 +46,7 @@ class Site:
         """The customer pays elsewhere, and the webhook tells of it."""
         checkout_id = self.shop.starts(order_id)
         self.shop.service.says(checkout_id, "completed")
-        answer = requests.post(f"{self.address}/paycheckout/webhook", json={"orderId": checkout_id}, timeout=10)
+        answer = requests.post(f"{self.address}/paycheckout/webhook", json={"orderId": checkout_id}, timeout=60)
         assert answer.status_code == 200
 
 

@@ -77,7 +77,7 @@ def test_a_customer_pays_an_order(make_demo: Callable[..., Demo], new_page: Call
     page.goto(order_url)
     expect(page.get_by_text("Your parcel is")).to_be_visible()
     parcel = page.locator("section .code").first.inner_text()
-    assert parcel in requests.get(demo.warehouse_url, timeout=10).text
+    assert parcel in requests.get(demo.warehouse_url, timeout=60).text
 
 
 def test_without_any_webhook_the_reconciler_finds_the_payment(make_demo: Callable[..., Demo], page: Page) -> None:

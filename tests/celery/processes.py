@@ -45,7 +45,7 @@ class Redis:
 
     def dies(self) -> None:
         self._process.kill()
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=60)
 
 
 class Worker:
@@ -78,13 +78,13 @@ class Worker:
     def dies(self) -> None:
         """Worker and children, at whatever instruction they are."""
         os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait(timeout=20)
+        self._process.wait(timeout=60)
 
     def stops(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()
             try:
-                self._process.wait(timeout=20)
+                self._process.wait(timeout=60)
             except subprocess.TimeoutExpired:
                 self.dies()
 

@@ -81,7 +81,7 @@ def test_the_shop_with_celery_takes_a_payment(folder: Path, sandbox: str, found_
     ).strip()
     control = {"X-Sandbox-Control": TOKEN}
     paid = f"{sandbox}/_sandbox/checkouts/{checkout_id}/pay"
-    requests.post(paid, json={}, headers=control, timeout=20).raise_for_status()
+    requests.post(paid, json={}, headers=control, timeout=60).raise_for_status()
     options = ["--beat"] if found_by == "reconcile" else []
     worker = Worker(folder, "shop:celery_app", environment, *options, cwd=folder)
     try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CERTIFICATE = Path(__file__).with_name("localhost.pem")
-BUDGET = 0.4
+BUDGET = 1.5
 
 
 @pytest.fixture

@@ -54,8 +54,9 @@ ANSWERS = [
 @pytest.fixture
 def hasty_shop(open_shop: OpenShop) -> Shop:
     """A shop without the time to ask twice, in which order "o-2" was started once: as "chk-1"."""
-    shop = open_shop(PAYCHECKOUT_TIMEOUT=0.04)
+    shop = open_shop()
     shop.starts("o-2")
+    object.__setattr__(shop.runtime.client._caller.retries, "budget", 0.04)
     return shop
 
 

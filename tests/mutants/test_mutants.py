@@ -51,7 +51,7 @@ def run(mutant: Mutant, folder: Path) -> subprocess.CompletedProcess[str]:
     command += [f"tests/{mutant.caught_in}", "-k", mutant.by]
     # The workers' own variables would make this a part of their run.
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COVERAGE_"))}
-    return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=folder, env=kept, capture_output=True, text=True, timeout=600, check=False)
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name.replace(" ", "-"))

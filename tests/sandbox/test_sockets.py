@@ -39,7 +39,7 @@ def served(app: Flask) -> Iterator[int]:
         server.server_close()
 
 
-def post_checkout(port: int, timeout: float = 5) -> dict[str, Any]:
+def post_checkout(port: int, timeout: float = 60) -> dict[str, Any]:
     body = b'{"inputCurrency":"USD","inputAmount":12.5}'
     now = machine_seconds()
     headers = {
@@ -98,7 +98,7 @@ def started(*arguments: str) -> Iterator[dict[str, str]]:
             yield json.loads(process.stdout.readline())
         finally:
             process.send_signal(signal.SIGINT)
-            assert process.wait(20) == 0
+            assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("said", [b"", b"POST /v1/checkout HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n\r\n{"])
@@ -108,7 +108,7 @@ def test_a_caller_who_falls_silent_is_let_go(
     """Before a word, or in the middle of a body: else each would keep a thread for ever."""
     assert 0 < QuietHandler.timeout <= 60
     monkeypatch.setattr(QuietHandler, "timeout", 0.2)
-    with served(sandbox) as port, socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+    with served(sandbox) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as line:
         line.sendall(said)
         answer = b"".join(iter(lambda: line.recv(4096), b""))
     assert answer.startswith(b"HTTP/1.1 400 ") if said else answer == b""
@@ -120,7 +120,7 @@ def test_the_process_serves_signed_calls_and_stops_cleanly() -> None:
         port = int(facts["baseUrl"].rpartition(":")[2])
         answer = post_checkout(port)
         assert answer["data"]["url"].startswith(f"{facts['baseUrl']}/checkout/")
-        line = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        line = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         line.request("GET", "/_sandbox/clock", headers={"X-Sandbox-Control": facts["controlToken"]})
         assert line.getresponse().status == 200
         line.close()

@@ -210,7 +210,7 @@ def test_a_database_that_cannot_be_opened_is_an_error_at_the_start(tmp_path: Pat
 
 
 def test_two_senders_of_webhooks_that_were_held_back_do_not_wait_for_each_other(postgres_database: str) -> None:
-    receiver, meeting = Receiver(), Barrier(2, timeout=30)
+    receiver, meeting = Receiver(), Barrier(2, timeout=60)
 
     def meet(payload: object) -> None:
         meeting.wait()

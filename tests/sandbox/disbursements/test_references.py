@@ -92,7 +92,7 @@ def _expect_the_later_batch_to_wait(first: Flask, second: Flask) -> None:
     with first.app_context(), transaction() as session:
         disburse(session, USER_ID, NewCryptoDisbursements("usdc-polygon", [Receiver(Decimal(5), WALLET, "w")]))
         sends.start()
-        give_up = time.monotonic() + 20
+        give_up = time.monotonic() + 60
         while not session.execute(sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted")).scalar_one():
             assert time.monotonic() < give_up
     sends.join()
