@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import socket
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from flask import Flask, Response, request
+from werkzeug.exceptions import BadRequest
 
 from flask_paycheckout.sandbox.url_rules import LazyRule
+
+if TYPE_CHECKING:
+    from flask import Request
+    from werkzeug.routing import MapAdapter
 
 
 class ConnectionDropped(ConnectionError):
@@ -23,6 +29,13 @@ class SandboxApp(Flask):
     """Flask, except that it is made quickly, and that a dropped connection is not turned into an error page."""
 
     url_rule_class = LazyRule
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """The adapter of a request, also where its Host is no name: the page that refuses it has links as well."""
+        try:
+            return super().create_url_adapter(request)
+        except BadRequest:
+            return self.url_map.bind("localhost")
 
     def handle_exception(self, e: Exception) -> Response:
         if isinstance(e, ConnectionDropped):

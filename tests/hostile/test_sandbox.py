@@ -39,6 +39,9 @@ MALFORMED = (
     "127.0.0.1:evil",
     "evil.example#.localhost",
     "a b.localhost",
+    ".localhost",
+    "a..localhost",
+    f"{'a' * 64}.localhost",
     "",
 )
 BODY = b'{"advanceSeconds": 900, "url": "http://127.0.0.1:9/", "operation": "POST /v1/checkout", "kind": "drop"}'
@@ -115,9 +118,10 @@ def test_no_preflight_is_answered_with_leave(sandbox: Flask, wanted: str) -> Non
 
 @pytest.mark.parametrize("host", MALFORMED)
 def test_what_is_no_host_is_none_of_ours(sandbox: Flask, host: str) -> None:
-    answer = sandbox.test_client().get("/", environ_overrides={"HTTP_HOST": host})
-    assert answer.status_code == 400
-    assert "which this sandbox does not answer to" in answer.text
+    for path in ("/", "/checkout/c-1", "/v1/deposit/d-1", "/nowhere"):
+        answer = sandbox.test_client().get(path, environ_overrides={"HTTP_HOST": host})
+        assert answer.status_code == 400
+        assert "which this sandbox does not answer to" in answer.text
 
 
 @pytest.mark.parametrize("host", REBOUND)
