@@ -76,10 +76,14 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
         OWNER_PASSWORD=None,  # nobody may log in as the owner until it is set
         # Lax: a customer who comes back from the hosted payment page still has the basket.
         SESSION_COOKIE_SAMESITE="Lax",
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SECURE=None,  # by https only, unless in debug and testing
     )
     if "SHOP_SETTINGS" in os.environ:
         app.config.from_envvar("SHOP_SETTINGS")
     app.config.from_mapping(config)
+    if app.config["SESSION_COOKIE_SECURE"] is None:
+        app.config["SESSION_COOKIE_SECURE"] = not (app.debug or app.testing)
 
 
 def show_fault(fault: HTTPException) -> tuple[str, int]:

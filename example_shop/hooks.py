@@ -26,6 +26,8 @@ class Hooks:
     #: Why an order cannot be paid now, and why a paid one cannot be sent yet.
     against_paying: list[Callable[[Order], str | None]] = field(default_factory=list)
     against_sending: list[Callable[[Order], str | None]] = field(default_factory=list)
+    #: What to do when an order was changed or cancelled: in the same transaction, in which the order is locked.
+    order_changes: list[Callable[[Order], None]] = field(default_factory=list)
     #: A sentence for a jar's page, for an order's page, and for an order on the owner's desk.
     jar_notes: list[Callable[[Product], str | None]] = field(default_factory=list)
     order_notes: list[Callable[[Order], str | None]] = field(default_factory=list)

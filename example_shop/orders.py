@@ -12,7 +12,7 @@ from example_shop.clock import now
 from example_shop.database import db
 from example_shop.hooks import hooks, said
 from example_shop.models import Line, Order
-from example_shop.payments import paycheckout, payment_status
+from example_shop.payments import paycheckout, payment_status, remember_visit
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -66,11 +66,24 @@ def find_order(order_id: str) -> Order:
     return db.session.get(Order, order_id) or abort(404)
 
 
-def find_open_order(order_id: str) -> Order:
-    order = find_order(order_id)
+def lock_open_order(order_id: str) -> Order:
+    """An order that may be changed, and is nobody else's to change or to pay until the transaction ends.
+
+    `order_total` takes the same lock in the transaction that moves a payment: a payment is settled either before this
+    change, which then comes too late, or after it, and then counts the new total.
+    """
+    # The lock comes before the look: how the payment stands is read after whoever had the lock has committed.
+    order = db.session.get(Order, order_id, with_for_update=True) or abort(404)
     if not may_change(order):
         abort(409, "This order can no longer be changed.")
     return order
+
+
+def commit_change(order: Order) -> None:
+    """What features make of the change is committed with it."""
+    for adapt in hooks().order_changes:
+        adapt(order)
+    db.session.commit()
 
 
 def faults_of(name: str, email: str) -> dict[str, str]:
@@ -124,6 +137,7 @@ def line_of(entry: basket.Entry) -> Line:
 @blueprint.get("/<order_id>")
 def show(order_id: str) -> str:
     order = find_order(order_id)
+    remember_visit(order_id)
     where = standing(order)
     return render_template(
         "order.html",
@@ -141,7 +155,7 @@ def show(order_id: str) -> str:
 @blueprint.post("/<order_id>/change")
 def change(order_id: str) -> Response:
     """Set the quantities anew, even while the customer is at the payment page: the new total counts from then on."""
-    order = find_open_order(order_id)
+    order = lock_open_order(order_id)
     quantities = {line.id: basket.quantity_in(request.form, line.slug) for line in order.lines}
     if not any(quantities.values()):
         flash("An order needs at least one jar. To call it off, cancel it.")
@@ -149,15 +163,16 @@ def change(order_id: str) -> Response:
     for line in order.lines:
         line.quantity = quantities[line.id]
     order.lines = [line for line in order.lines if line.quantity]
-    db.session.commit()
+    commit_change(order)
     flash("Your order is changed.")
     return redirect(url_for("orders.show", order_id=order_id), 303)
 
 
 @blueprint.post("/<order_id>/cancel")
 def cancel(order_id: str) -> Response:
-    find_open_order(order_id).state = "cancelled"
-    db.session.commit()
+    order = lock_open_order(order_id)
+    order.state = "cancelled"
+    commit_change(order)
     return redirect(url_for("orders.show", order_id=order_id), 303)
 
 

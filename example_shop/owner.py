@@ -1,16 +1,20 @@
 """The owner's desk, behind a password: the newest orders, and the payments that wait for a decision.
 
+Guesses at the password are few: see `throttle`.
+
 Features put pages of their own beside it, behind the same password: see `ask_for_password`.
 """
 
 from __future__ import annotations
 
 import hmac
+from math import ceil
 from typing import TYPE_CHECKING
 
 from flask import Blueprint, abort, current_app, flash, redirect, render_template, request, session, url_for
 from sqlalchemy import select
 
+from example_shop import csrf, throttle
 from example_shop.database import db
 from example_shop.models import Order
 from example_shop.payments import HELD_BECAUSE, paycheckout, payment_statuses
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
 blueprint = Blueprint("owner", __name__, url_prefix="/owner")
+
+#: Letters of a decision's reason.
+MOST_REASON = 300
 
 
 def is_owner(password: str) -> bool:
@@ -36,13 +43,23 @@ def ask_for_password() -> Response | None:
 
 
 @blueprint.route("/login", methods=["GET", "POST"])
-def login() -> str | tuple[str, int] | Response:
+def login() -> str | tuple[str, int, dict[str, str]] | Response:
     if request.method == "GET":
         return render_template("owner_login.html", fault=None)
+    try:
+        throttle.claim_try()
+    except throttle.TooMany as refused:
+        minutes = ceil(refused.wait / 60)
+        fault = f"There were too many tries. Please try again in {minutes} minute{'s'[: minutes != 1]}."
+        return render_template("owner_login.html", fault=fault), 429, {"Retry-After": str(refused.wait)}
     if not is_owner(request.form.get("password", "")):
-        return render_template("owner_login.html", fault="That is not the password."), 403
+        return render_template("owner_login.html", fault="That is not the password."), 403, {}
+    throttle.forgive()
+    csrf.renew()
     session["owner"] = True
-    return redirect(url_for("owner.desk"), 303)
+    answer = redirect(url_for("owner.desk"), 303)
+    throttle.remember_browser(answer)
+    return answer
 
 
 @blueprint.post("/logout")
@@ -67,8 +84,12 @@ def desk() -> str:
 @blueprint.post("/held/<checkout_id>")
 def decide(checkout_id: str) -> Response:
     """Accept held money as payment of its order, or reject it; the reason is kept with the decision."""
-    why = request.form.get("why", "").strip() or abort(400, "A decision needs a reason.")
-    accept = request.form.get("decision") == "accept"
+    decision, why = request.form.get("decision"), request.form.get("why", "").strip()
+    if decision not in ("accept", "reject"):
+        abort(400, "Please choose: accept or reject. Nothing was decided.")
+    if not 0 < len(why) <= MOST_REASON:
+        abort(400, f"A decision needs a reason, of at most {MOST_REASON} letters. Nothing was decided.")
+    accept = decision == "accept"
     try:
         paycheckout.resolve(checkout_id, accept, by="the owner", why=why)
     except UnknownCheckout:

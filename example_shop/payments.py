@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flask import session, url_for
 from sqlalchemy import select
 
 from example_shop.database import db
@@ -36,6 +37,9 @@ HELD_BECAUSE = {
 # An order's attempts at payment may stand differently; the first of these that one of them has is the order's.
 _BEST_FIRST = ("paid", "held", "pending", "created", "abandoned")
 
+#: A cookie has room for a few.
+_MOST_REMEMBERED = 20
+
 
 @paycheckout.order_total
 def order_total(order_id: str) -> Pay | Receive | None:
@@ -47,6 +51,22 @@ def order_total(order_id: str) -> Pay | Receive | None:
         # The keeper of the lighthouse gets her price whole: the customer pays the payment method's fee on top.
         return Receive(order.total, CURRENCY, pay_in=CURRENCY)
     return Pay(order.total, CURRENCY)
+
+
+@paycheckout.order_url
+def order_page(order_id: str) -> str | None:
+    """Where the payment pages lead back to, for who has been there.
+
+    A status link may be passed on; the order's address is the key to it, and must not go along.
+    """
+    return url_for("orders.show", order_id=order_id) if order_id in session.get("orders", []) else None
+
+
+def remember_visit(order_id: str) -> None:
+    """This visitor knows the order's address."""
+    seen: list[str] = session.get("orders", [])
+    if order_id not in seen:
+        session["orders"] = [*seen, order_id][-_MOST_REMEMBERED:]
 
 
 def payment_statuses(order_ids: Iterable[str]) -> dict[str, str]:

@@ -169,6 +169,7 @@ class Demo:
             "WAREHOUSE_URL": self.warehouse_url,
             # Browsers keep one jar of cookies for all ports of a host, and the sandbox is a neighbour.
             "SESSION_COOKIE_NAME": "fair_and_foul",
+            "SESSION_COOKIE_SECURE": False,  # on this machine the demo speaks plain http
             "PAYCHECKOUT_BASE_URL": self.sandbox_url,
             "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
             "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",

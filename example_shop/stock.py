@@ -1,9 +1,15 @@
 """Jars are reserved while somebody pays for them, taken once they are paid, and free again when nobody pays.
 
-Never oversold: a jar leaves the free ones by one conditional UPDATE, and where it changes nothing, nothing is left.
-All five signals lead to the same function, which looks at how the order stands now: signals that come late, twice or
+How many are free and kept for whom is in `shelf`, and so is why nothing is oversold.
+All signals lead to the same function, which looks at how the order stands now: signals that come late, twice or
 in another order do no harm. Money that arrives late, when the jars of an abandoned order were free again, is taken
 while there still are enough of them; else the payment is held for the owner, because `against_paying` objects.
+
+No shelf is reserved for free. To press the pay button costs nothing, so it reserves nothing. To pick a way to pay costs
+nothing either, but a customer who was told where to send the money must find the jars there: so that reserves, until
+PAYCHECKOUT_PENDING_FOR is over. All that is reserved of a jar and not paid is at most half of what there is, so that
+nobody can empty the shop without paying, however many orders they place. An order for which nothing could be reserved
+is paid from the free half, first come, first served.
 """
 
 from __future__ import annotations
@@ -12,141 +18,51 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from flask import Blueprint, abort, flash, redirect, render_template_string, request, url_for
-from sqlalchemy import CheckConstraint, Connection, ForeignKey, String, Table, delete, event, insert, select, update
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import select, update
 
 from example_shop import owner
 from example_shop.basket import quantity_in
-from example_shop.database import Model, changed, db
+from example_shop.database import changed, db
 from example_shop.hooks import hooks
 from example_shop.models import Order
 from example_shop.payments import payment_status
 from example_shop.products import SHELF, Product
+from example_shop.shelf import Reservation, SoldOut, Stock, free_of, kept, release, reserve, take, wanted
 from flask_paycheckout import checkout_created, order_abandoned, order_paid, order_pending, payment_held
 
 if TYPE_CHECKING:
     from flask import Flask
     from werkzeug.wrappers import Response
 
-#: What is caught at the start, of each jar.
-OPENING = 40
-_RARE = {"northern-lights": 11}
-
-_RESERVING = ("created", "pending", "held")
+#: How a payment stands for which jars are kept.
+_RESERVING = ("pending", "held")
 
 blueprint = Blueprint("stock", __name__, url_prefix="/owner/stock")
 blueprint.before_request(owner.ask_for_password)
-
-
-class SoldOut(Exception):
-    """Fewer jars are free than an order wants; nothing was reserved."""
-
-
-class Stock(Model):
-    """The free jars of a kind: those on the shelf that nobody has reserved."""
-
-    __tablename__ = "stock"
-
-    slug: Mapped[str] = mapped_column(String(40), primary_key=True)
-    free: Mapped[int] = mapped_column(CheckConstraint("free >= 0"))
-
-
-class Reservation(Model):
-    """So many jars are kept for an order, or `taken`: gone from the shelf for good."""
-
-    __tablename__ = "reservations"
-
-    order_id: Mapped[str] = mapped_column(ForeignKey("orders.id"), primary_key=True)
-    slug: Mapped[str] = mapped_column(ForeignKey("stock.slug"), primary_key=True, index=True)
-    quantity: Mapped[int]
-    taken: Mapped[bool] = mapped_column(default=False)
-
-
-@event.listens_for(Stock.__table__, "after_create")
-def fill_the_shelf(table: Table, connection: Connection, **_: object) -> None:
-    opening = [{"slug": jar.slug, "free": _RARE.get(jar.slug, OPENING)} for jar in SHELF]
-    connection.execute(insert(table), opening)
-
-
-def wanted(order: Order) -> Counter[str]:
-    jars: Counter[str] = Counter()
-    for line in order.lines:
-        jars[line.slug] += line.quantity
-    return jars
-
-
-def kept(order_id: str) -> dict[str, Reservation]:
-    """What is reserved or taken for an order, by jar."""
-    rows = db.session.scalars(select(Reservation).where(Reservation.order_id == order_id))
-    return {row.slug: row for row in rows}
-
-
-def free_of(slug: str) -> int:
-    return db.session.scalar(select(Stock.free).where(Stock.slug == slug)) or 0
-
-
-def move(slug: str, jars: int) -> None:
-    """Take so many from the free jars, or give them back when negative; in one statement, so never too many.
-
-    :raises SoldOut: there are not so many.
-    """
-    enough = Stock.free >= jars
-    if not changed(update(Stock).where(Stock.slug == slug, enough).values(free=Stock.free - jars)):
-        raise SoldOut(f"There are not enough free jars of {slug}.")
-
-
-def reserve(order: Order) -> None:
-    """Keep what the order wants, no more and no less; all of it or none.
-
-    :raises SoldOut: there is too little of a jar.
-    """
-    jars, before = wanted(order), kept(order.id)
-    with db.session.begin_nested():
-        # In one order for everybody, so that two orders with the same jars never wait for each other.
-        for slug in sorted(jars.keys() | before.keys()):
-            row = before.get(slug)
-            move(slug, jars[slug] - (row.quantity if row else 0))
-            if row and not jars[slug]:
-                db.session.delete(row)
-            elif row:
-                row.quantity = jars[slug]
-            else:
-                db.session.add(Reservation(order_id=order.id, slug=slug, quantity=jars[slug]))
-
-
-def take(order: Order) -> None:
-    """The jars are the customer's.
-
-    :raises SoldOut: they were released, and are gone. The extension calls again, ever more rarely, until the owner has
-        caught new ones; `flask paycheckout report` shows it meanwhile.
-    """
-    reserve(order)
-    for row in kept(order.id).values():
-        row.taken = True
-
-
-def release(order_id: str) -> None:
-    for slug, row in sorted(kept(order_id).items()):
-        # Who deletes the row gives its jars back, and only one can delete it.
-        if changed(delete(Reservation).where(Reservation.order_id == order_id, Reservation.slug == slug)):
-            move(slug, -row.quantity)
 
 
 def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
     """What is to be done with the jars follows from how the order stands now, whichever signal told of it."""
     # One at a time for each order; SQLite has only one writer anyway. The lock comes before the look.
     order = db.session.get_one(Order, order_id, with_for_update=True)
-    status = payment_status(order_id)
-    if status == "paid":
+    if payment_status(order_id) == "paid":
         take(order)
-    elif status not in _RESERVING:
-        release(order_id)
     else:
-        try:
-            reserve(order)
-        except SoldOut:
-            # Somebody was faster. Should the money come, `too_few` holds it for the owner.
-            release(order_id)
+        keep(order)
+
+
+def keep(order: Order) -> None:
+    """Reserve for a locked order that is not paid, or release, as it stands now."""
+    status = payment_status(order.id)
+    called_off = order.state == "cancelled" and status == "pending"
+    if status not in _RESERVING or called_off:
+        release(order.id)
+        return
+    try:
+        reserve(order)
+    except SoldOut:
+        # Somebody was faster, or it is too much. Money that comes takes what is free, or is held because of `too_few`.
+        release(order.id)
 
 
 def too_few(order: Order) -> str | None:
@@ -234,6 +150,7 @@ def init_app(app: Flask) -> None:
     attached = hooks(app)
     attached.against_paying.append(too_few)
     attached.against_sending.append(not_taken)
+    attached.order_changes.append(keep)
     attached.jar_notes.append(jar_note)
     attached.desk_notes.append(desk_note)
     attached.desk_pages.append(("stock.shelf", "Stock"))

@@ -89,7 +89,9 @@ def create_warehouse() -> Flask:
 
     @app.post("/hatch")
     def turn_hatch() -> Response:
-        hatch.shut = request.form.get("shut") == "yes"
+        if request.form.get("shut") not in ("yes", "no"):
+            abort(400, "Shut or open?")
+        hatch.shut = request.form["shut"] == "yes"
         return redirect(url_for("shelves"), 303)
 
     return app

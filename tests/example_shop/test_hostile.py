@@ -9,7 +9,7 @@ import responses
 
 from example_shop.fulfilment import BadAnswer, number_in
 from example_shop.warehouse import create_warehouse
-from tests.example_shop.conftest import WAREHOUSE, Owner, Shopper
+from tests.example_shop.conftest import PASSWORD, WAREHOUSE, Owner, Shopper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,6 +80,45 @@ def test_the_payment_pages_keep_their_own_headers(shop: Flask, shopper: Shopper)
     assert page.status_code == 200
     assert "'nonce-" in page.headers["Content-Security-Policy"]
     assert page.headers["Referrer-Policy"] == "no-referrer, strict-origin"
+
+
+# Cookies
+
+PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.test", "PAYCHECKOUT_ALLOW_SANDBOX": True}
+
+
+def test_cookies_travel_by_https_only(make_shop: Callable[..., Flask]) -> None:
+    browser = make_shop(**PRODUCTION).test_client()
+    [cookie] = browser.get("https://shop.test/jars/first-snow").headers.getlist("Set-Cookie")
+    assert {"Secure", "HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
+
+
+def test_the_owners_cookies_do_too(make_shop: Callable[..., Flask]) -> None:
+    shop = make_shop(**PRODUCTION)
+    owner = Owner(shop)
+    page = owner.browser.get("https://shop.test/owner/login").text
+    form = {"csrf": page.partition('name="csrf" value="')[2].partition('"')[0], "password": PASSWORD}
+    answer = owner.browser.post("https://shop.test/owner/login", data=form)
+    cookies = answer.headers.getlist("Set-Cookie")
+    assert len(cookies) == 2
+    assert all({"Secure", "HttpOnly", "SameSite=Lax"} <= set(cookie.split("; ")) for cookie in cookies)
+
+
+def test_who_comes_without_https_is_told_why_no_form_works(make_shop: Callable[..., Flask]) -> None:
+    answer = make_shop(**PRODUCTION).test_client().post("http://shop.test/basket/add", data={"slug": "first-snow"})
+    assert answer.status_code == 400
+    assert "SESSION_COOKIE_SECURE = False" in answer.text
+
+
+@pytest.mark.parametrize("settings", [{"DEBUG": True, "TESTING": False}, {"TESTING": True}], ids=["debug", "testing"])
+def test_a_developer_needs_no_https(make_shop: Callable[..., Flask], settings: dict[str, bool]) -> None:
+    browser = make_shop(**settings).test_client()
+    assert "Secure" not in browser.get("/jars/first-snow").headers["Set-Cookie"]
+
+
+def test_the_owner_may_say_otherwise(make_shop: Callable[..., Flask]) -> None:
+    browser = make_shop(**PRODUCTION, SESSION_COOKIE_SECURE=False).test_client()
+    assert "Secure" not in browser.get("https://shop.test/jars/first-snow").headers["Set-Cookie"]
 
 
 # The warehouse's answers
@@ -164,6 +203,8 @@ def test_another_sites_page_does_not_shut_the_hatch() -> None:
     for site in ("cross-site", "same-site"):
         assert http.post("/hatch", data={"shut": "yes"}, headers={"Sec-Fetch-Site": site}).status_code == 403
     assert http.post("/hatch", data={"shut": "yes"}, headers={"Host": "evil.example"}).status_code == 400
+    assert http.post("/hatch").status_code == 400
+    assert http.post("/hatch", data={"shut": "perhaps"}).status_code == 400
     assert http.get("/", headers={"Host": "evil.example"}).status_code == 400
     page = http.get("/")
     assert "The hatch is open" in page.text

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import func, select
 
+from example_shop.database import db
+from example_shop.throttle import MOST_FROM_ALL, MOST_FROM_ONE, Tries
 from tests.example_shop.conftest import PASSWORD, Owner, Shopper, newest_checkout, stored
+from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,6 +118,23 @@ def test_a_decision_needs_a_reason(shop: Flask, owner: Owner, held_order: str) -
     assert stored(shop, held_order)["state"] == "open"
 
 
+@pytest.mark.parametrize("fields", [{}, {"decision": ""}, {"decision": "Accept"}, {"decision": "no"}])
+def test_a_form_without_a_decision_decides_nothing(
+    shop: Flask, owner: Owner, held_order: str, fields: dict[str, str]
+) -> None:
+    owner.logs_in()
+    answer = owner.sends(f"/owner/held/{newest_checkout(shop, held_order)}", why="let me see", **fields)
+    assert answer.status_code == 400
+    assert "accept or reject" in answer.text
+    assert "Money that waits for you" in owner.sees("/owner/")
+
+
+def test_a_reason_is_as_long_as_its_field(shop: Flask, owner: Owner, held_order: str) -> None:
+    owner.logs_in()
+    assert owner.decides(newest_checkout(shop, held_order), "accept", "x" * 301).status_code == 400
+    assert stored(shop, held_order)["state"] == "open"
+
+
 def test_a_decision_that_was_taken_already_is_told_so(shop: Flask, owner: Owner, held_order: str) -> None:
     owner.logs_in()
     checkout_id = newest_checkout(shop, held_order)
@@ -120,3 +142,105 @@ def test_a_decision_that_was_taken_already_is_told_so(shop: Flask, owner: Owner,
     assert owner.decides(checkout_id, "accept", "on second thoughts").status_code == 409
     assert owner.decides("no-such-checkout", "accept", "let me see").status_code == 404
     assert stored(shop, held_order)["state"] == "open"
+
+
+# Guessing the password
+
+GUESS = "a foul wind"
+
+
+def tries_from(owner: Owner, address: str, password: str = GUESS) -> tuple[int, str | None]:
+    """Give a password from this address; the answer's status, and when to come again."""
+    owner.browser.environ_base["REMOTE_ADDR"] = address
+    answer = owner.logs_in(password)
+    return answer.status_code, answer.headers.get("Retry-After")
+
+
+def answer_to_a_guess(owner: Owner) -> int:
+    return owner.logs_in(GUESS).status_code
+
+
+def rows(shop: Flask) -> int:
+    with shop.app_context():
+        return db.session.scalar(select(func.count()).select_from(Tries)) or 0
+
+
+def test_who_guesses_the_password_waits(shop: Flask, owner: Owner, paycheckout_sandbox: Sandbox) -> None:
+    stranger = Owner(shop)
+    for _ in range(MOST_FROM_ONE):
+        assert tries_from(stranger, "192.0.2.1") == (403, None)
+    paycheckout_sandbox.advance(minutes=1)
+    assert tries_from(stranger, "192.0.2.1") == (429, "840")
+    assert tries_from(stranger, "192.0.2.1", PASSWORD)[0] == 429, "the wait would tell which guess was right"
+    assert "try again in 14 minutes" in stranger.logs_in(GUESS).text
+    assert tries_from(owner, "192.0.2.2", PASSWORD) == (303, None)
+    paycheckout_sandbox.advance(minutes=15)
+    assert tries_from(stranger, "192.0.2.1") == (403, None)
+
+
+def test_all_addresses_of_one_network_of_the_newer_kind_are_one(shop: Flask) -> None:
+    stranger = Owner(shop)
+    answers = [tries_from(stranger, f"2001:db8:0:1::{number:x}")[0] for number in range(1, MOST_FROM_ONE + 2)]
+    assert answers == [403] * MOST_FROM_ONE + [429]
+    assert tries_from(stranger, "2001:db8:0:2::1")[0] == 403
+    older = [tries_from(stranger, f"::ffff:192.0.2.{number}")[0] for number in range(1, MOST_FROM_ONE + 2)]
+    assert set(older) == {403}
+
+
+def test_who_knows_the_password_may_mistype_it_again(shop: Flask, owner: Owner) -> None:
+    for _ in range(2):
+        for _ in range(MOST_FROM_ONE - 1):
+            assert tries_from(owner, "192.0.2.1")[0] == 403
+        assert tries_from(owner, "192.0.2.1", PASSWORD)[0] == 303
+    assert rows(shop) <= 3
+
+
+def test_guesses_from_everywhere_are_few_and_lock_out_no_browser_that_was_in_before(
+    shop: Flask, owner: Owner, paycheckout_sandbox: Sandbox
+) -> None:
+    assert owner.logs_in().status_code == 303
+    owner.sends("/owner/logout")
+    stranger = Owner(shop)
+    addresses = [f"192.0.2.{number}" for number in range(1, MOST_FROM_ALL + 10)]
+    answers = [tries_from(stranger, address)[0] for address in addresses]
+    assert answers.count(403) == MOST_FROM_ALL
+    assert set(answers[MOST_FROM_ALL:]) == {429}
+    assert rows(shop) <= MOST_FROM_ALL + 2, "what is kept is bounded"
+    assert tries_from(owner, "192.0.2.200") == (403, None), "her own browser is known by its cookie"
+    assert tries_from(owner, "192.0.2.200", PASSWORD) == (303, None)
+    assert tries_from(Owner(shop), "192.0.2.250", PASSWORD)[0] == 429
+    paycheckout_sandbox.advance(minutes=16)
+    assert tries_from(Owner(shop), "192.0.2.250", PASSWORD) == (303, None)
+    assert rows(shop) <= 3, "and forgotten"
+
+
+def test_a_made_up_cookie_is_no_known_browser(shop: Flask, owner: Owner) -> None:
+    owner.logs_in()
+    known = owner.browser.get_cookie("owner_browser", path="/owner/login")
+    assert known is not None
+    assert known.http_only
+    assert known.same_site == "Lax"
+    stranger = Owner(shop)
+    for number in range(MOST_FROM_ONE + 1):
+        stranger.browser.set_cookie("owner_browser", f"{number}{known.value}", path="/owner/login")
+        last = tries_from(stranger, "192.0.2.1")[0]
+    assert last == 429
+
+
+def test_of_many_guesses_at_once_no_more_than_allowed_are_looked_at(
+    make_shop: Callable[..., Flask], each_database: str
+) -> None:
+    shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
+    strangers = [Owner(shop) for _ in range(2 * MOST_FROM_ONE)]
+    with crowd(len(strangers)) as people:
+        answers = people.does([partial(answer_to_a_guess, each) for each in strangers])
+    assert sorted(answers) == [403] * MOST_FROM_ONE + [429] * MOST_FROM_ONE
+
+
+def test_a_login_begins_a_new_session(shop: Flask, owner: Owner) -> None:
+    """Who put a session into the owner's browser before knows none of its secrets afterwards."""
+    with owner.browser.session_transaction() as session:
+        session["csrf"] = "known to a stranger"
+    assert owner.logs_in().status_code == 303
+    assert owner.sends("/owner/logout", csrf="known to a stranger").status_code == 400
+    assert owner.browser.get("/owner/").status_code == 200

@@ -10,7 +10,7 @@ import pytest
 
 from example_shop import create_app
 from example_shop.database import db
-from example_shop.payments import order_total, payment_status
+from example_shop.payments import order_total, paycheckout, payment_status
 from flask_paycheckout import Pay, Receive
 from tests.example_shop.conftest import Shopper, stored
 
@@ -45,6 +45,27 @@ def test_only_open_orders_are_to_be_paid(shop: Flask, shopper: Shopper) -> None:
     shopper.cancels(order_id)
     assert total_of(shop, order_id) is None
     assert total_of(shop, "AAAA-BBBB-CCCC") is None
+
+
+def test_the_payment_pages_lead_back_to_the_order(shop: Flask, shopper: Shopper) -> None:
+    order_id = shopper.orders(small_rainbow=1)
+    shopper.sees(f"/orders/{order_id}")
+    back = f'href="/orders/{order_id}"'
+    with shop.test_request_context():
+        status_page = paycheckout.status_url(order_id).removeprefix("http://localhost")
+    assert back in shopper.sees(status_page)
+    assert order_id not in Shopper(shop).sees(status_page), "its address is the key to the order"
+    shopper.cancels(order_id)
+    assert back in shopper.sees(status_page)
+
+
+def test_few_orders_are_remembered_in_a_cookie(shopper: Shopper) -> None:
+    for _ in range(23):
+        last = shopper.orders(small_rainbow=1)
+        shopper.sees(f"/orders/{last}")
+    with shopper.browser.session_transaction() as session:
+        assert len(session["orders"]) == 20
+        assert session["orders"][-1] == last
 
 
 def test_a_payment_is_followed_from_page_to_paid(

@@ -10,7 +10,8 @@ from sqlalchemy import select, update
 
 from example_shop.database import db
 from example_shop.models import Order
-from example_shop.stock import OPENING, Reservation, SoldOut, Stock, follow_payment, release, reserve
+from example_shop.shelf import OPENING, Reservation, SoldOut, Stock, release, reserve
+from example_shop.stock import follow_payment
 from tests.example_shop.conftest import WAREHOUSE, Owner, Shopper, newest_checkout, stored
 from tests.races.crowds import crowd
 
@@ -50,7 +51,7 @@ def test_jars_are_reserved_while_somebody_pays_and_taken_once_it_is_paid(
     order_id = shopper.orders(first_snow=3)
     assert shelf(shop) == (OPENING, 0, 0)
     checkout_id = shopper.starts_to_pay(order_id)
-    assert shelf(shop) == (OPENING - 3, 3, 0)
+    assert shelf(shop) == (OPENING, 0, 0), "to press the button is free"
     paycheckout_sandbox.pick(checkout_id)
     passes(paycheckout_sandbox, reconcile, 2)
     assert shelf(shop) == (OPENING - 3, 3, 0)
@@ -60,10 +61,16 @@ def test_jars_are_reserved_while_somebody_pays_and_taken_once_it_is_paid(
 
 
 def test_jars_of_an_abandoned_order_are_free_again(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+    shop: Flask,
+    shopper: Shopper,
+    picks_a_method: Callable[[str], str],
+    paycheckout_sandbox: Sandbox,
+    reconcile: Callable[[], Any],
 ) -> None:
-    shopper.starts_to_pay(shopper.orders(first_snow=3))
-    passes(paycheckout_sandbox, reconcile, 17, 2)
+    picks_a_method(shopper.orders(first_snow=3))
+    passes(paycheckout_sandbox, reconcile, 2)
+    assert shelf(shop) == (OPENING - 3, 3, 0)
+    passes(paycheckout_sandbox, reconcile, 25 * 60)
     assert shelf(shop) == (OPENING, 0, 0)
 
 
@@ -81,25 +88,106 @@ def test_jars_of_a_payment_that_was_rejected_are_free_again(
     assert shelf(shop) == (OPENING, 0, 0)
 
 
-def test_a_new_start_after_a_change_reserves_what_is_wanted_now(shop: Flask, shopper: Shopper) -> None:
+def test_a_change_reserves_at_once_what_is_wanted_now(
+    shop: Flask,
+    shopper: Shopper,
+    picks_a_method: Callable[[str], str],
+    paycheckout_sandbox: Sandbox,
+    reconcile: Callable[[], Any],
+) -> None:
     order_id = shopper.orders(first_snow=3, north_wind=2)
-    shopper.starts_to_pay(order_id)
+    picks_a_method(order_id)
+    passes(paycheckout_sandbox, reconcile, 2)
+    assert shelf(shop, "north-wind") == (OPENING - 2, 2, 0)
     shopper.changes(order_id, first_snow=5, north_wind=0)
-    shopper.starts_to_pay(order_id)
     assert shelf(shop) == (OPENING - 5, 5, 0)
     assert shelf(shop, "north-wind") == (OPENING, 0, 0)
 
 
-def test_the_last_jar_is_for_who_pays_first(shop: Flask, shopper: Shopper) -> None:
+def test_jars_of_an_order_that_is_called_off_are_free_at_once(
+    shop: Flask,
+    shopper: Shopper,
+    picks_a_method: Callable[[str], str],
+    paycheckout_sandbox: Sandbox,
+    reconcile: Callable[[], Any],
+) -> None:
+    order_id = shopper.orders(first_snow=3)
+    picks_a_method(order_id)
+    passes(paycheckout_sandbox, reconcile, 2)
+    shopper.cancels(order_id)
+    assert shelf(shop) == (OPENING, 0, 0)
+    with shop.app_context():
+        follow_payment(shop, order_id=order_id)
+        db.session.commit()
+    assert shelf(shop) == (OPENING, 0, 0), "nor does a signal that comes late reserve any"
+
+
+def test_the_last_jar_is_for_who_pays_first(
+    shop: Flask,
+    shopper: Shopper,
+    picks_a_method: Callable[[str], str],
+    paycheckout_sandbox: Sandbox,
+    reconcile: Callable[[], Any],
+) -> None:
     leave_only(shop, 1)
     first, second = shopper.orders(first_snow=1), shopper.orders(first_snow=1)
     assert "Only 1 left." in shopper.sees("/jars/first-snow")
-    shopper.starts_to_pay(first)
-    page = shopper.sees(f"/orders/{second}")
+    slow = picks_a_method(first)
+    quick = picks_a_method(second)
+    paycheckout_sandbox.pay(quick)
+    passes(paycheckout_sandbox, reconcile, 2)
+    assert stored(shop, second)["state"] == "paid"
+    assert "All gone for now." in shopper.sees("/jars/first-snow")
+    page = shopper.sees(f"/orders/{first}")
     assert "We do not have enough left of First Snow." in page
     assert "Pay $" not in page
-    assert "All gone for now." in shopper.sees("/jars/first-snow")
-    assert "Pay $24.00" in shopper.sees(f"/orders/{first}")
+    paycheckout_sandbox.pay(slow)
+    passes(paycheckout_sandbox, reconcile, 10)
+    assert shopper.reads(first) == "We are looking at your payment"
+    assert shelf(shop) == (0, 0, 1)
+
+
+def test_nobody_empties_the_shelf_without_paying(
+    shop: Flask,
+    shopper: Shopper,
+    picks_a_method: Callable[[str], str],
+    paycheckout_sandbox: Sandbox,
+    reconcile: Callable[[], Any],
+) -> None:
+    """However many orders are placed, buttons pressed and ways to pay picked."""
+    stranger = Shopper(shop)
+    pressed = [stranger.orders(first_snow=20, northern_lights=11) for _ in range(3)]
+    picked = [stranger.orders(first_snow=9) for _ in range(5)]
+    for order_id in pressed:
+        stranger.starts_to_pay(order_id)
+        stranger.starts_to_pay(order_id)
+    assert shelf(shop) == (OPENING, 0, 0)
+    for order_id in (*pressed, *picked):
+        picks_a_method(order_id)
+    passes(paycheckout_sandbox, reconcile, 2)
+    free, reserved, _ = shelf(shop)
+    assert 0 < reserved <= free
+    assert shelf(shop, "northern-lights") == (11, 0, 0)
+    for order_id in picked:
+        stranger.changes(order_id, first_snow=20)
+    free, reserved, _ = shelf(shop)
+    assert reserved <= free
+
+    order_id = shopper.orders(first_snow=free)
+    paycheckout_sandbox.pay(shopper.starts_to_pay(order_id))
+    passes(paycheckout_sandbox, reconcile, 2)
+    assert stored(shop, order_id)["state"] == "paid"
+    assert shelf(shop) == (0, reserved, free)
+
+
+def test_a_cent_buys_no_shelf(
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+) -> None:
+    """Too little money is held for the owner, and is no reason to keep more than half of the jars."""
+    for _ in range(3):
+        paycheckout_sandbox.pay(shopper.starts_to_pay(shopper.orders(first_snow=20)), "0.01")
+    passes(paycheckout_sandbox, reconcile, 2)
+    assert shelf(shop) == (OPENING - 20, 20, 0)
 
 
 def test_a_late_payment_takes_jars_that_were_released_while_there_are_enough(
@@ -212,7 +300,7 @@ def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[...,
     shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
     shopper = Shopper(shop)
     orders = [shopper.orders(first_snow=2, north_wind=1) for _ in range(8)]
-    leave_only(shop, 7)
+    leave_only(shop, 13)
 
     def reserves(order_id: str) -> bool:
         with shop.app_context():
@@ -232,11 +320,11 @@ def test_of_many_at_once_as_many_get_a_jar_as_there_are(make_shop: Callable[...,
 
     with crowd(8) as people:
         assert sum(people.does([partial(reserves, each) for each in orders])) == 3
-        assert shelf(shop) == (1, 6, 0)
+        assert shelf(shop) == (7, 6, 0)
         # Told twice at the same moment, it is still given back once.
         people.does([partial(releases, each) for each in orders[:4] * 2])
         people.does([partial(releases, each) for each in orders])
-    assert shelf(shop) == (7, 0, 0)
+    assert shelf(shop) == (13, 0, 0)
     assert shelf(shop, "north-wind") == (OPENING, 0, 0)
 
 
