@@ -6,31 +6,51 @@ nothing here ever commits what the shop has in `db.session`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import ColumnElement, Connection, Engine, exists, func, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from flask_paycheckout.checkout_statements import CheckoutStatements
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.database_errors import is_lost_race, without_row
 from flask_paycheckout.direct_reads import DirectRead, without_transaction
 from flask_paycheckout.events import HeldEvent, new_event
 from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin, Models, total_columns
+from flask_paycheckout.receivers import Receiver
+from flask_paycheckout.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.totals import Total
 
-__all__ = ["Attempts", "Glance"]
+__all__ = ["Attempts", "Glance", "Move"]
 
-# PostgreSQL's words for a transaction that it took back because of another one, and that may simply be tried again.
-_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
+Row = Mapping[Any, Any]
 
 
 class _OrderPaid(Exception):
     """Ends the transaction that would have stored one attempt too many."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """A change of an attempt's state, to be stored.
+
+    :ivar entry: the line of its history.
+    :ivar beside_paid: a person decided that this attempt is paid although another one of the order is.
+    :ivar values: further columns of the attempt.
+    """
+
+    to: Status
+    entry: str
+    reason: str | None = None
+    beside_paid: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Glance(NamedTuple):
@@ -52,11 +72,17 @@ class Attempts:
     :param engine: gives the engine of the checkout table, when first needed.
     :param claim: how long a claimed read is left to its claimant before somebody else may read; longer than a read
         can take.
-    :param has_listeners: whether anybody wants to be told of the events of a name.
+    :param receivers: gives the receivers of a signal, by its name.
+    :param shop: opens transactions in which the shop takes part.
     """
 
     def __init__(
-        self, engine: Callable[[], Engine], models: Models, claim: timedelta, has_listeners: Callable[[str], bool]
+        self,
+        engine: Callable[[], Engine],
+        models: Models,
+        claim: timedelta,
+        receivers: Callable[[str], Sequence[Receiver]],
+        shop: ShopTransactions,
     ) -> None:
         self._engine = engine
         self._models = models
@@ -66,7 +92,8 @@ class Attempts:
         self._glance = DirectRead(engine, statements.glance, "of_checkout_id")
         self._glances = DirectRead(engine, statements.glances, "of_order_id")
         self._insert_event = models.events.insert().inline()
-        self._has_listeners = has_listeners
+        self._receivers = receivers
+        self._shop = shop
         self.claim = claim
 
     @property
@@ -97,10 +124,15 @@ class Attempts:
         """Every attempt of an order, oldest first."""
         return [self._attempt(row) for row in self._of_order.rows(order_id)]
 
-    def has_paid(self, order_id: str) -> bool:
-        """Whether an attempt of this order paid it."""
-        with self._single.connect() as connection:
+    def has_paid(self, order_id: str, connection: Connection | None = None) -> bool:
+        """Whether an attempt of this order paid it.
+
+        :param connection: of the transaction that asks; None for one of its own.
+        """
+        if connection is not None:
             return self._has_paid(connection, order_id)
+        with self._single.connect() as own:
+            return self._has_paid(own, order_id)
 
     def count_due(self, now: datetime) -> int:
         """How many reads are due."""
@@ -143,7 +175,7 @@ class Attempts:
             **total_columns(total),
         }
         try:
-            with self._engine().begin() as connection:
+            with self._transaction(in_session=self._has_atomic(SIGNAL_OF[Status.CREATED])) as (connection, shop):
                 if replaces is not None:
                     connection.execute(self._statements.supersede, {"of_id": replaces.id})
                     if self._has_paid(connection, order_id):
@@ -151,7 +183,7 @@ class Attempts:
                         # attempt has no older one, or the unique column refuses it.
                         raise _OrderPaid
                 stored = connection.execute(self._statements.insert, row).mappings().one()
-                return self._store_event(connection, Status.CREATED, self._models.checkout_of_row(stored), now, None)
+                return self._store_event(connection, shop, Status.CREATED, stored, now, None)
         except _OrderPaid:
             return None
         except IntegrityError as error:
@@ -159,9 +191,9 @@ class Attempts:
             if self._exists((table.c.checkout_id == checkout_id) | self._other_current(order_id, replaces)):
                 return None
             # Nobody was first: the table refuses the row for a reason of its own, which must be seen.
-            refused = _without_row(error)
+            refused = without_row(error)
         except OperationalError as error:
-            if _is_lost_race(error):
+            if is_lost_race(error):
                 return None
             raise
         raise refused
@@ -174,7 +206,7 @@ class Attempts:
             with self._single.begin() as connection:
                 return connection.execute(statement, _loaded(attempt) | _news(entry, values)).rowcount == 1
         except OperationalError as error:
-            if _is_lost_race(error):
+            if is_lost_race(error):
                 return False
             raise
 
@@ -202,7 +234,7 @@ class Attempts:
             with self._single.begin() as connection:
                 claimed = connection.execute(statement, due | {"new_next_read_at": now + self.claim}).mappings().all()
         except OperationalError as error:
-            if _is_lost_race(error):
+            if is_lost_race(error):
                 return ()
             raise
         return [self._models.checkout_of_row(row) for row in claimed]
@@ -254,34 +286,81 @@ class Attempts:
         :param beside_paid: a person decided that this attempt is paid although another one of the order is.
         :returns: the stored events, held by the caller, who delivers them; None when the attempt, or its order, moved
             meanwhile.
+        :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        values |= {"status": to.value, "reason": reason, "moved_at": now, "revision": attempt.revision + 1}
-        pays = to is Status.PAID
+        move = Move(to, entry, reason, beside_paid, values)
+        in_session = self._has_atomic(SIGNAL_OF[to])
+        return self._moved(attempt, now, lambda transaction: move, in_session=in_session, asks_shop=False)
+
+    def move_as_shop_says(
+        self, attempt: CheckoutMixin, now: datetime, decide: Callable[[ShopTransaction], Move]
+    ) -> list[HeldEvent] | None:
+        """Move an attempt as decided inside the transaction that moves it; otherwise as `move`.
+
+        :param decide: called with the transaction, in which it may ask the shop. What it raises ends the transaction.
+        """
+        move = cast("Callable[[ShopTransaction | None], Move]", decide)
+        return self._moved(attempt, now, move, in_session=True, asks_shop=True)
+
+    def _moved(
+        self,
+        attempt: CheckoutMixin,
+        now: datetime,
+        decide: Callable[[ShopTransaction | None], Move],
+        *,
+        in_session: bool,
+        asks_shop: bool,
+    ) -> list[HeldEvent] | None:
         try:
-            with self._engine().begin() as connection:
-                if beside_paid or to in (Status.ABANDONED, Status.REJECTED):
-                    pays = not self._lock_order(connection, attempt.order_id) and pays
-                if pays:
-                    # Unique: the database itself refuses to take a second payment for the order's.
-                    values["paid_order_id"] = attempt.order_id
-                statement = self._statements.move(values, decided=to not in OPEN)
-                moved = self._changed(connection, statement, _loaded(attempt) | _news(entry, values))
-                if moved is None:
+            with self._transaction(in_session=in_session) as (connection, shop):
+                # What the shop reads must still hold at the commit. SQLite has no locks of rows, only of everything.
+                if asks_shop and self.single_writer and not self._lock(connection, attempt):
                     return None
-                if not self._is_news(connection, attempt, to, pays):
-                    return []
-                return [self._store_event(connection, to, moved, now, reason)]
+                return self._store_move(connection, shop, attempt, decide(shop), now)
         except IntegrityError as error:
             table = self._models.checkouts
             unmoved = (table.c.id == attempt.id) & (table.c.revision == attempt.revision)
             if self._exists(table.c.paid_order_id == attempt.order_id) or not self._exists(unmoved):
                 return None
-            refused = _without_row(error)
+            refused = without_row(error)
         except OperationalError as error:
-            if _is_lost_race(error):
+            if is_lost_race(error):
                 return None
             raise
         raise refused
+
+    @contextmanager
+    def _transaction(self, *, in_session: bool) -> Iterator[tuple[Connection, ShopTransaction | None]]:
+        """A transaction on the checkout table, of the shop's session where the shop takes part in it."""
+        if in_session:
+            with self._shop.begin() as transaction:
+                yield transaction.connection, transaction
+        else:
+            with self._engine().begin() as connection:
+                yield connection, None
+
+    def _lock(self, connection: Connection, attempt: CheckoutMixin) -> bool:
+        return connection.execute(self._statements.lock, _loaded(attempt)).rowcount == 1
+
+    def _store_move(
+        self, connection: Connection, shop: ShopTransaction | None, attempt: CheckoutMixin, move: Move, now: datetime
+    ) -> list[HeldEvent] | None:
+        to, order_id = move.to, attempt.order_id
+        values = {**move.values, "status": to.value, "reason": move.reason}
+        values |= {"moved_at": now, "revision": attempt.revision + 1}
+        pays = to is Status.PAID
+        if move.beside_paid or to in (Status.ABANDONED, Status.REJECTED):
+            pays = not self._lock_order(connection, order_id) and pays
+        if pays:
+            # Unique: the database itself refuses to take a second payment for the order's.
+            values["paid_order_id"] = order_id
+        statement = self._statements.move(values, decided=to not in OPEN)
+        row = self._changed_row(connection, statement, _loaded(attempt) | _news(move.entry, values))
+        if row is None:
+            return None
+        if not self._is_news(connection, attempt, to, pays):
+            return []
+        return [self._store_event(connection, shop, to, row, now, move.reason)]
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
         with self._single.connect() as connection:
@@ -304,8 +383,11 @@ class Attempts:
 
     def _changed(self, connection: Connection, statement: Any, parameters: dict[str, Any]) -> CheckoutMixin | None:
         """The attempt whose row this statement changed, if it did."""
-        row = connection.execute(statement, parameters).mappings().one_or_none()
+        row = self._changed_row(connection, statement, parameters)
         return None if row is None else self._models.checkout_of_row(row)
+
+    def _changed_row(self, connection: Connection, statement: Any, parameters: dict[str, Any]) -> Row | None:
+        return connection.execute(statement, parameters).mappings().one_or_none()
 
     def _lock_order(self, connection: Connection, order_id: str) -> bool:
         """One at a time decides that an order has no hope left; tells whether an attempt of it is paid.
@@ -318,11 +400,33 @@ class Attempts:
         return bool(connection.execute(self._statements.has_paid, {"of_paid_order_id": order_id}).scalar_one())
 
     def _store_event(
-        self, connection: Connection, status: Status, checkout: CheckoutMixin, now: datetime, reason: str | None
+        self,
+        connection: Connection,
+        shop: ShopTransaction | None,
+        status: Status,
+        row: Row,
+        now: datetime,
+        reason: str | None,
     ) -> HeldEvent:
-        event = new_event(status, checkout, now, reason, told=not self._has_listeners(SIGNAL_OF[status]))
+        """Store the event of a row that was just changed, and run its atomic receivers.
+
+        :param shop: the transaction of the shop's session; None where no atomic receiver listens.
+        """
+        receivers = self._receivers(SIGNAL_OF[status])
+        atomic = [receiver for receiver in receivers if receiver.atomic and shop is not None]
+        checkout = self._models.checkout_of_row(row)
+        done = [receiver.name for receiver in atomic]
+        event = new_event(status, checkout, now, reason, done=done, told=len(done) == len(receivers))
         connection.execute(self._insert_event, event)
+        if shop is not None and atomic:
+            shop.run(event, self._models.checkout_of_row(row), atomic)
+            # They may have written to the row.
+            written = connection.execute(self._statements.find, {"of_checkout_id": checkout.checkout_id})
+            checkout = self._models.checkout_of_row(written.mappings().one())
         return HeldEvent.of_row(event, checkout)
+
+    def _has_atomic(self, signal_name: str) -> bool:
+        return any(receiver.atomic for receiver in self._receivers(signal_name))
 
 
 def _loaded(attempt: CheckoutMixin) -> dict[str, Any]:
@@ -342,19 +446,3 @@ def _utc(stored: datetime | None) -> datetime | None:
 
 def _news(entry: str | None, values: dict[str, Any]) -> dict[str, Any]:
     return {"entry": entry} | {f"new_{name}": value for name, value in values.items()}
-
-
-def _without_row(error: IntegrityError) -> IntegrityError:
-    """The same error in the first line of the database's words; PostgreSQL adds the whole row, and so the URL.
-
-    Raised outside of the handler, so that the longer one does not come along as its context.
-    """
-    orig: Any = error.orig
-    return IntegrityError(error.statement, None, type(orig)(str(orig).partition("\n")[0]), hide_parameters=True)
-
-
-def _is_lost_race(error: OperationalError) -> bool:
-    """Whether the transaction was ended in favour of another one: under a stricter isolation level, or a deadlock."""
-    # As psycopg and as psycopg2 call it.
-    state = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
-    return state in (_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED)

@@ -86,6 +86,12 @@ class CheckoutStatements:
         """The row `of_id` is not its order's current one any more."""
         return update(self._table).where(self._is("id")).values(current_order_id=None)
 
+    @cached_property
+    def lock(self) -> Any:
+        """Take SQLite's write lock, and see that the row still is as it was when loaded."""
+        same = (self._is("id"), self._is("status"), self._is("revision"))
+        return update(self._table).where(*same).values(revision=self._table.c.revision)
+
     def move(self, columns: Collection[str], *, decided: bool) -> Any:
         """Give these columns new values in the row as it was when loaded, and give the row; `entry` is its history's.
 

@@ -18,7 +18,7 @@ from flask_paycheckout.origins import require_allowed
 from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.schedule import PAGE_VALID
 from flask_paycheckout.states import Status, best_of
-from flask_paycheckout.totals import Total
+from flask_paycheckout.totals import NothingToPay, Total
 
 __all__ = ["Checkouts"]
 
@@ -52,7 +52,8 @@ class Checkouts:
     def start(self, order_id: str) -> CheckoutMixin:
         """The order's usable checkout for its total now, made when there is none.
 
-        :raises OrderNotPayable: `order_total` returned None.
+        :raises OrderNotPayable: `order_total` returned None, or a total of nothing.
+        :raises ReceiverFailed: an atomic receiver of `checkout_created` raised.
         :raises OrderSettled: the order is paid, or a payment of it is held.
         :raises UnsafeCheckoutUrl: the service's URL is outside the allowed origins.
         :raises StartContended: other starts of this order kept winning.
@@ -62,7 +63,10 @@ class Checkouts:
         for _ in range(_MAX_ROUNDS):
             attempts = self._attempts.of_order(order_id)
             _refuse_settled(order_id, attempts)
-            total = self._ask_total(order_id)
+            try:
+                total = self._ask_total(order_id)
+            except NothingToPay:
+                raise OrderNotPayable(order_id, free=True) from None
             if total is None:
                 raise OrderNotPayable(order_id)
             current = next((attempt for attempt in attempts if attempt.current_order_id), None)

@@ -7,6 +7,7 @@
       OrderSettled           money for this order is already here: paid or held
       UnknownCheckout        no checkout of this id was ever stored
       TransitionRefused      the state table has no such move
+      ReceiverFailed         an atomic receiver raised, so nothing of its change was committed
       UnsafeCheckoutUrl      the service answered with a URL where no customer may be sent
       StartContended         the order kept changing while a checkout was being made
 
@@ -20,12 +21,15 @@ __all__ = [
     "OrderNotPayable",
     "OrderSettled",
     "PayCheckoutError",
+    "ReceiverFailed",
     "StartContended",
     "TransitionRefused",
     "UncommittedChanges",
     "UnknownCheckout",
     "UnsafeCheckoutUrl",
 ]
+
+_MAX_SAID = 500
 
 
 class PayCheckoutError(Exception):
@@ -50,14 +54,22 @@ class UncommittedChanges(PayCheckoutError):
 
 
 class OrderNotPayable(PayCheckoutError):
-    """The shop's `order_total` returned None for this order."""
+    """The shop wants no payment for this order: its `order_total` returned None, or a total of nothing."""
 
-    def __init__(self, order_id: str) -> None:
+    def __init__(self, order_id: str, *, free: bool = False) -> None:
         self.order_id = order_id
-        super().__init__(
-            f"order {order_id!r} is not payable: order_total returned None for it."
-            " Return Pay or Receive while a payment of the order is wanted, and offer no payment otherwise."
-        )
+        self.free = free
+        super().__init__(f"order {order_id!r} is not payable: {_FREE if free else _NOT_WANTED}")
+
+
+_NOT_WANTED = (
+    "order_total returned None for it."
+    " Return Pay or Receive while a payment of the order is wanted, and offer no payment otherwise."
+)
+_FREE = (
+    "it costs nothing, and the service takes positive amounts only."
+    " Close a free order in your own code, show no pay button for it, and let order_total return None."
+)
 
 
 class OrderSettled(PayCheckoutError):
@@ -91,6 +103,19 @@ class TransitionRefused(PayCheckoutError):
             f"checkout {checkout_id!r} is {status}: '{evidence}' does not apply to it."
             " Only held payments can be decided; 'flask paycheckout report' lists them."
         )
+
+
+class ReceiverFailed(PayCheckoutError):
+    """An atomic receiver raised. Neither what it wrote nor the change that it was told of was committed."""
+
+    def __init__(self, receiver: str, signal: str, order_id: str, error: BaseException) -> None:
+        self.receiver = receiver
+        self.signal = signal
+        self.order_id = order_id
+        said = f"{type(error).__name__}: {error}"[:_MAX_SAID]
+        #: Which receiver raised what.
+        self.problem = f"receiver {receiver} of {signal} failed: {said}"
+        super().__init__(f"{self.problem}. Nothing of the change of order {order_id!r} was committed.")
 
 
 class UnsafeCheckoutUrl(PayCheckoutError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -63,7 +64,7 @@ def further_keywords(reason: str | None, extra: str | None) -> dict[str, Any]:
 
 
 def new_event(
-    status: Status, checkout: CheckoutMixin, now: datetime, reason: str | None, *, told: bool
+    status: Status, checkout: CheckoutMixin, now: datetime, reason: str | None, *, done: Sequence[str] = (), told: bool
 ) -> dict[str, Any]:
     """The row of an event: this checkout came into this state.
 
@@ -71,7 +72,8 @@ def new_event(
     process die, the event is due when the lease ends.
 
     :param checkout: as this move left it.
-    :param told: nobody listens to it, and so it needs no deliverer.
+    :param done: names of the receivers that run in the transaction which stores the event.
+    :param told: nobody else listens to it, and so it needs no deliverer.
     """
     name = SIGNAL_OF[status]
     once = f"order:{checkout.order_id}" if status is Status.PAID else f"{checkout.revision}:{checkout.checkout_id}"
@@ -89,5 +91,5 @@ def new_event(
         "next_attempt_at": None if told else now + LEASE,
         "lease_token": None if told else str(uuid.uuid4()),
         "lease_until": None if told else now + LEASE,
-        "receivers_done": "[]",
+        "receivers_done": json.dumps(list(done)),
     }

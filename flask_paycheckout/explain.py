@@ -33,6 +33,7 @@ _REASON_WORDS = {
     "duplicate": "another payment already paid this order; this money probably has to go back",
     "order_changed": "the order costs something else now than when the customer was sent to pay",
     "order_not_payable": "the shop no longer wants a payment for this order (order_total returned None)",
+    "order_total_failed": "the shop could not say what the order costs by now (order_total raised)",
 }
 
 _MOVE_WORDS = {
@@ -201,6 +202,10 @@ def _tell_no_answer(facts: dict[str, Any]) -> str:
     return f"No answer to rely on, so nothing changed: {facts['error']}"
 
 
+def _tell_not_applied(facts: dict[str, Any]) -> str:
+    return f"Deposit read, but what it says could not be applied, and is tried again: {facts['error']}"
+
+
 def _tell_moved(facts: dict[str, Any]) -> str:
     reason = f" because {_REASON_WORDS.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
     return f"{_MOVE_WORDS[facts['to']]}{reason}. Deposit read ({facts['via']}): {facts['deposit']}; {facts['rule']}"
@@ -216,6 +221,7 @@ _TELL = {
     "webhook": _tell_webhook,
     "read": _tell_read,
     "no answer": _tell_no_answer,
+    "not applied": _tell_not_applied,
     "moved": _tell_moved,
     "resolved": _tell_resolved,
 }

@@ -16,8 +16,10 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.explain import Explanation
 from flask_paycheckout.host_session import watch_writes
 from flask_paycheckout.models import Models, make_models
+from flask_paycheckout.receivers import Function, mark_atomic
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.runtime import KEY, OrderTotal, OrderUrl, build_runtime, runtime
+from flask_paycheckout.shop_transaction import refuse_commits
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.button import paycheckout_button
@@ -78,6 +80,7 @@ class PayCheckout:
         _require_keys(app)
         models = make_models(db)
         watch_writes(db)
+        refuse_commits(db)
         self._databases.add(db)
         clock = in_utc(clock or getattr(transport, "clock", None) or utc_now)
         app.extensions[KEY] = build_runtime(
@@ -90,11 +93,31 @@ class PayCheckout:
     def order_total(self, callback: Callable[[str], Total | None]) -> Callable[[str], Total | None]:
         """Register the function that says what an order costs now; None means: not payable.
 
-        It is asked when a checkout is started and again when its money arrives, each time in an application context
-        of its own, so that it sees what is committed.
+        It is asked when a checkout is started, and again when its money arrives: then in the transaction that records
+        the payment. So lock the order that you read, and no change of it can come in between:
+
+            db.session.get(Order, order_id, with_for_update=True)
+
+        Each time it runs in an application context of its own, sees what is committed, and must not commit.
         """
         self._order_total = callback
         return callback
+
+    def atomic(self, receiver: Function) -> Function:
+        """Mark a receiver that only writes through `db.session`: it runs in the transaction that moves the checkout.
+
+            @order_paid.connect
+            @paycheckout.atomic
+            def close_order(app, *, order_id, **extra):
+                db.session.get(Order, order_id).paid = True
+
+        The shop's order and our checkout are then paid in one commit. When the receiver raises, nothing of that is
+        committed, and the move is tried again later. It must not commit or call anybody: in debug and testing a
+        socket that it opens is an error. Above or below `connect`.
+
+        :raises TypeError: the receiver is an object that takes no attributes.
+        """
+        return mark_atomic(receiver)
 
     def order_url(self, callback: Callable[[str], str | None]) -> Callable[[str], str | None]:
         """Register the function that says where the shop's own page of an order is; None: no link back.

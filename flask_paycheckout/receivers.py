@@ -9,7 +9,7 @@ from weakref import ref
 
 from flask_paycheckout.signals import BY_NAME
 
-__all__ = ["Receiver", "mark_atomic", "receivers_of"]
+__all__ = ["Function", "Receiver", "is_atomic", "mark_atomic", "receivers_of"]
 
 _ATOMIC = "__paycheckout_atomic__"
 

@@ -149,7 +149,8 @@ class Reconciler:
             _log.exception("checkout %s could not be settled", attempt.checkout_id)
             return ReconcileReport(checked=1, failed=1), Settled()
         delivery = _delivered(self._outbox.deliver(settled.events))
-        return ReconcileReport(checked=1, changed=int(settled.moved)) + delivery, settled
+        report = ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed))
+        return report + delivery, settled
 
 
 class _Due:

@@ -25,11 +25,12 @@ from flask_paycheckout.host_session import allow_reading, own_session, refuse_un
 from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.notices import Notices
 from flask_paycheckout.outbox import Outbox
+from flask_paycheckout.receivers import receivers_of
 from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.report import Report, report
 from flask_paycheckout.schedule import Schedule
 from flask_paycheckout.settlement import Settlement
-from flask_paycheckout.signals import BY_NAME
+from flask_paycheckout.shop_transaction import ShopTransactions
 from flask_paycheckout.standing import Standing, Standings
 from flask_paycheckout.tokens import Tokens
 from flask_paycheckout.totals import Pay, Receive, Total
@@ -148,15 +149,18 @@ def build_runtime(
     def scope() -> AbstractContextManager[scoped_session[Any]]:
         return own_session(db, app.app_context)
 
-    def ask_total(order_id: str) -> Total | None:
-        with scope():
-            total = order_total(order_id)
+    def ask_here(order_id: str) -> Total | None:
+        total = order_total(order_id)
         if total is not None and not isinstance(total, (Pay, Receive)):
             raise TypeError(
                 f"order_total must return Pay, Receive or None, not {type(total).__name__}."
                 " Write for instance: return Pay(order.total, 'USD')"
             )
         return total
+
+    def ask_total(order_id: str) -> Total | None:
+        with shop.ask() as transaction:
+            return transaction.call(ask_here, order_id)
 
     def keys() -> list[bytes]:
         listed = [*(app.config.get("SECRET_KEY_FALLBACKS") or []), app.secret_key or ""]
@@ -165,14 +169,15 @@ def build_runtime(
     client = _client(settings, transport)
     # A read that takes all of its time, and as long again for what is done with its answer.
     claim = max(_CLAIM, timedelta(seconds=2 * settings.timeout))
-    attempts = Attempts(engine, models, claim, lambda name: BY_NAME[name].has_receivers_for(app))
+    shop = ShopTransactions(scope, models.checkouts, app, lambda: app.debug or app.testing)
+    attempts = Attempts(engine, models, claim, lambda name: receivers_of(name, app), shop)
     outbox = Outbox(engine, models, clock, scope, app)
     settlement = Settlement(
         attempts,
         outbox,
         client,
         clock,
-        ask_total,
+        ask_here,
         Schedule(settings.pending_for, settings.watch_for),
         settings.closed_deposit_statuses,
     )

@@ -5,6 +5,7 @@ The only evidence is a fresh read of the service. Who asked for the read, and wh
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,15 +13,17 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.attempts import Attempts
+from flask_paycheckout.attempts import Attempts, Move
 from flask_paycheckout.client import Deposit, NotFound, PaymentsClient, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.errors import TransitionRefused, UnknownCheckout
+from flask_paycheckout.database_errors import first_line, is_passing
+from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, TransitionRefused, UnknownCheckout
 from flask_paycheckout.events import HeldEvent
 from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.schedule import PAGE_GONE, Schedule, after_failures
+from flask_paycheckout.shop_transaction import ShopTransaction
 from flask_paycheckout.states import OPEN, TRANSITIONS, Evidence, Status
 from flask_paycheckout.totals import Total
 from flask_paycheckout.verdict import Comparison, compare, order_disagreement
@@ -30,8 +33,12 @@ __all__ = ["Settled", "Settlement", "says_absent"]
 _COMPLETED = "completed"
 # The service's own words; a gateway's 404 about a missing route says something else.
 _NOT_FOUND = "deposit not found"
+# Characters of an error's text that are kept.
+_MAX_PROBLEM = 500
 # Two moves are the most that one read can cause; the rest is for losing races against other processes.
 _MAX_ROUNDS = 8
+
+_log = logging.getLogger("flask_paycheckout")
 
 
 def says_absent(error: NotFound) -> bool:
@@ -49,6 +56,8 @@ class Settled:
     events: tuple[HeldEvent, ...] = ()
     #: The next read is due at once.
     read_again: bool = False
+    #: What the deposit says could not be applied; it is tried again.
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,12 +67,22 @@ class _Ruling:
     evidence: Evidence | None
     reason: str | None = None
     compared: tuple[Comparison, ...] = ()
+    #: The shop's own words, where its `order_total` raised.
+    error: str | None = None
+
+
+class _OrderTotalFailed(Exception):
+    """The shop's `order_total` raised. Ends the transaction that it was asked in, which may be of no use any more."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.text = f"{type(error).__name__}: {error}"[:_MAX_PROBLEM]
+        super().__init__(self.text)
 
 
 class Settlement:
     """Applies what the service says to the checkouts of one app.
 
-    :param ask_total: the shop's `order_total`, asked in an application context of its own.
+    :param ask_total: the shop's `order_total`, asked in the application context that is open.
     :param closed_statuses: deposit statuses that end a deposit without a payment, in lower case.
     """
 
@@ -127,12 +146,12 @@ class Settlement:
         :param read: gives what `read` gave, or raises what it raised.
         """
         try:
-            return self._weigh(attempt, read(), via)
-        except SQLAlchemyError:
-            raise
+            deposit = read()
+            self._require_own(attempt, deposit)
         except Exception as error:
-            self._note_failure(attempt, error)
+            self._note_failure(attempt, "no answer", error, {})
             raise
+        return self._weigh(attempt, deposit, via)
 
     def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
         """A person's decision on a held payment, recorded with who and why.
@@ -167,13 +186,24 @@ class Settlement:
             raise UnknownCheckout(checkout_id)
         return attempt
 
-    def _note_failure(self, attempt: CheckoutMixin, error: Exception) -> None:
+    @staticmethod
+    def _require_own(attempt: CheckoutMixin, deposit: Deposit | None) -> None:
+        if deposit is not None and deposit.deposit_id != attempt.checkout_id:
+            # The path of the read takes references too: this deposit is somebody else's and says nothing here.
+            raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
+
+    def _note_failure(self, attempt: CheckoutMixin, what: str, error: Exception, seen: dict[str, Any]) -> None:
+        """Write down that the deposit could not be read, or what it says not be applied, and when to try again.
+
+        :param seen: what a read wrote down before that.
+        """
         now = self._clock()
         failures = attempt.failed_reads + 1
-        what = str(error) if isinstance(error, PaymentsError) else f"{type(error).__name__} in the shop"
+        problem = _problem(error)
         # One line for a run of failures: an outage of a day must not fill the story.
-        entry = line(now, "no answer", error=what[:200]) if failures == 1 else None
-        self._attempts.note(attempt, entry, failed_reads=failures, next_read_at=after_failures(failures, now))
+        entry = line(now, what, error=problem[:200]) if failures == 1 else None
+        failed = {"failed_reads": failures, "problem": problem, "problem_since": attempt.problem_since or now}
+        self._attempts.note(attempt, entry, after_failures(failures, now), **seen | failed)
 
     # The decision
 
@@ -182,7 +212,7 @@ class Settlement:
         moved = refused = False
         for _ in range(_MAX_ROUNDS):
             now = self._clock()
-            ruling = self._rule(attempt, deposit, now, refused)
+            ruling = self._rule(attempt, deposit, now)
             target = TRANSITIONS.get((Status(attempt.status), ruling.evidence)) if ruling.evidence else None
             seen = {} if moved else self._seen(attempt, deposit, now)
             if target is None:
@@ -190,7 +220,15 @@ class Settlement:
                 if moved or self._note_read(attempt, deposit, via, now, seen, due):
                     return Settled(moved, tuple(events), due is not None and due <= now)
             else:
-                stored = self._move(attempt, target, ruling, deposit, via, now, seen)
+                try:
+                    stored = self._move(attempt, target, ruling, refused, deposit, via, now, seen)
+                except ReceiverFailed as error:
+                    _log.exception("checkout %s could not be settled", attempt.checkout_id)
+                    self._note_failure(attempt, "not applied", error, seen)
+                    return Settled(moved, tuple(events), failed=True)
+                except Exception as error:
+                    self._note_if_possible(attempt, error, seen)
+                    raise
                 refused = stored is None
                 if stored is not None:
                     events += stored
@@ -203,18 +241,22 @@ class Settlement:
                 break
         return Settled(moved, tuple(events))
 
-    def _rule(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime, refused: bool) -> _Ruling:
-        """What this read of this attempt amounts to.
+    def _note_if_possible(self, attempt: CheckoutMixin, error: Exception, seen: dict[str, Any]) -> None:
+        """Note a failure that may be the database's own, which then takes no note either."""
+        try:
+            self._note_failure(attempt, "not applied", error, seen)
+        except SQLAlchemyError as fault:
+            _log.warning("checkout %s: its failure could not be noted: %s", attempt.checkout_id, first_line(fault))
 
-        :param refused: a move that an earlier ruling on this read called for was refused.
-        """
+    def _rule(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> _Ruling:
+        """What this read of this attempt amounts to, before the shop is asked about a payment that agrees."""
         if deposit is None:
             return _Ruling(self._absent(attempt, now))
         if deposit.status == _COMPLETED:
-            return self._completed(attempt, deposit, refused)
-        if deposit.deposit_id != attempt.checkout_id:
-            # The path of the read takes references too: this deposit is somebody else's and says nothing here.
-            raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
+            compared = compare(attempt.checkout_id, attempt.total, deposit)
+            if all(comparison.agrees for comparison in compared):
+                return _Ruling(Evidence.DEPOSIT_AGREES, None, compared)
+            return _Ruling(Evidence.DEPOSIT_DISAGREES, "amount_mismatch", compared)
         if deposit.status.lower() in self._closed_statuses:
             return _Ruling(Evidence.DEPOSIT_CLOSED)
         if attempt.status == Status.PENDING and self._stalled(attempt, deposit.status, now):
@@ -233,24 +275,41 @@ class Settlement:
     def _stalled(self, attempt: CheckoutMixin, deposit_status: str | None, now: datetime) -> bool:
         return deposit_status == attempt.deposit_status and now - attempt.moved_at >= self._schedule.pending_for
 
-    def _completed(self, attempt: CheckoutMixin, deposit: Deposit, refused: bool) -> _Ruling:
-        compared = compare(attempt.checkout_id, attempt.total, deposit)
-        if not all(comparison.agrees for comparison in compared):
-            return _Ruling(Evidence.DEPOSIT_DISAGREES, "amount_mismatch", compared)
-        total = self._ask_total(attempt.order_id)
+    def _ask_shop(
+        self, attempt: CheckoutMixin, agrees: _Ruling, refused: bool, transaction: ShopTransaction
+    ) -> _Ruling:
+        """Whether the shop still wants a payment that agrees, asked in the transaction that moves the attempt.
+
+        :param refused: the database refused to take this payment for the order's.
+        """
+        try:
+            total = transaction.call(self._ask_total, attempt.order_id)
+        except (ConfigurationError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            if is_passing(error):
+                raise
+            raise _OrderTotalFailed(error) from error
         reason = order_disagreement(attempt.total, total)
-        seen = "not payable" if total is None else str(total)
-        compared = (*compared, Comparison("order_total now", str(attempt.total), seen, not reason))
+        found = "not payable" if total is None else str(total)
+        compared = (*agrees.compared, Comparison("order_total now", str(attempt.total), found, not reason))
         # The move itself refuses a second payment of an order; here it is asked for as the reason to hold this one.
-        if (reason or refused) and self._attempts.has_paid(attempt.order_id):
+        if (reason or refused) and self._attempts.has_paid(attempt.order_id, transaction.connection):
             reason = "duplicate"
         return _Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
+
+    def _without_shop(self, attempt: CheckoutMixin, agrees: _Ruling, failure: _OrderTotalFailed) -> _Ruling:
+        """A payment that agrees with what was asked, of a shop that cannot say what its order costs by now."""
+        reason = "duplicate" if self._attempts.has_paid(attempt.order_id) else "order_total_failed"
+        asked = Comparison("order_total now", str(attempt.total), f"raised {failure.text}", False)
+        return _Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)
 
     # The statements
 
     def _seen(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> dict[str, Any]:
         """What every read writes down, whether it moves the attempt or not."""
         seen: dict[str, Any] = {"reads": attempt.reads + 1, "last_read_at": now, "failed_reads": 0}
+        seen |= {"problem": None, "problem_since": None}
         if deposit is None:
             seen["not_found_reads"] = attempt.not_found_reads + 1
         else:
@@ -283,29 +342,71 @@ class Settlement:
         attempt: CheckoutMixin,
         target: Status,
         ruling: _Ruling,
+        refused: bool,
         deposit: Deposit | None,
         via: str,
         now: datetime,
         seen: dict[str, Any],
     ) -> list[HeldEvent] | None:
+        def planned(final: _Ruling) -> Move:
+            assert final.evidence is not None  # noqa: S101 - a ruling without evidence moves nothing
+            to = TRANSITIONS[Status(attempt.status), final.evidence]
+            return self._plan(attempt, to, final, deposit, via, now, seen)
+
+        def decide(transaction: ShopTransaction) -> Move:
+            return planned(self._ask_shop(attempt, ruling, refused, transaction))
+
+        if ruling.evidence is not Evidence.DEPOSIT_AGREES:
+            return self._store(attempt, planned(ruling), now)
+        try:
+            return self._attempts.move_as_shop_says(attempt, now, decide)
+        except _OrderTotalFailed as failure:
+            _log.exception("order_total failed for order %s, whose payment is held", attempt.order_id)
+            held = self._without_shop(attempt, ruling, failure)
+        return self._store(attempt, planned(held), now)
+
+    def _store(self, attempt: CheckoutMixin, move: Move, now: datetime) -> list[HeldEvent] | None:
+        return self._attempts.move(attempt, move.to, now, move.entry, reason=move.reason, **move.values)
+
+    def _plan(
+        self,
+        attempt: CheckoutMixin,
+        to: Status,
+        ruling: _Ruling,
+        deposit: Deposit | None,
+        via: str,
+        now: datetime,
+        seen: dict[str, Any],
+    ) -> Move:
         compared = [
             f"{fact.field}: asked {fact.asked}, found {fact.seen}{'' if fact.agrees else ' (differs)'}"
             for fact in ruling.compared
         ]
-        rule = ruling.evidence
         entry = line(
             now,
             "moved",
-            to=target,
+            to=to,
             via=via,
             deposit=_shown(deposit),
-            rule=rule,
+            rule=ruling.evidence,
             reason=ruling.reason,
+            error=ruling.error,
             compared=compared,
         )
-        due = self._schedule.next_read(target, attempt.created_at, now, now)
-        found: dict[str, Any] = {"found_by": via} if target in (Status.PAID, Status.HELD) else {}
-        return self._attempts.move(attempt, target, now, entry, reason=ruling.reason, next_read_at=due, **found, **seen)
+        due = self._schedule.next_read(to, attempt.created_at, now, now)
+        found: dict[str, Any] = {"found_by": via} if to in (Status.PAID, Status.HELD) else {}
+        return Move(to, entry, ruling.reason, values={"next_read_at": due, **found, **seen})
+
+
+def _problem(error: Exception) -> str:
+    """Why something failed, for people; never with a row or a statement of the database."""
+    if isinstance(error, ReceiverFailed):
+        return error.problem[:_MAX_PROBLEM]
+    if isinstance(error, SQLAlchemyError):
+        return f"the database: {first_line(error)}"[:_MAX_PROBLEM]
+    if isinstance(error, (PaymentsError, ConfigurationError)):
+        return str(error)[:_MAX_PROBLEM]
+    return f"{type(error).__name__} in the shop"
 
 
 def _shown(deposit: Deposit | None) -> str:

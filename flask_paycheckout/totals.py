@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from functools import cache
 
-__all__ = ["Pay", "Receive", "Total", "decimals_of"]
+__all__ = ["NothingToPay", "Pay", "Receive", "Total", "decimals_of"]
 
 # A token id of the service: <symbol>-<network>, for instance "usdc-polygon".
 _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
@@ -20,6 +20,10 @@ _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
 _MAX_DIGITS = 40
 # The caller's own decimal context may be too narrow for what is exact here.
 _EXACT = Context(prec=2 * _MAX_DIGITS)
+
+
+class NothingToPay(ValueError):
+    """The amount is zero, which no payment can be."""
 
 
 @cache
@@ -64,7 +68,9 @@ def _exact_amount(amount: Decimal | int | str, currency: str) -> Decimal:
         raise ValueError(f"amount {str(amount)[:40]!r} in {currency} is not a decimal number") from None
     if not exact.is_finite():
         raise ValueError(f"amount {exact} in {currency} is not a finite number")
-    if exact <= 0:
+    if exact == 0:
+        raise NothingToPay(f"amount {str(exact)[:40]} in {currency} is not positive: there is nothing to pay")
+    if exact < 0:
         raise ValueError(f"amount {str(exact)[:40]} in {currency} is not positive")
     exponent = exact.as_tuple().exponent
     assert isinstance(exponent, int)  # noqa: S101 - finite, shown above

@@ -14,7 +14,18 @@ PACKAGE = Path(flask_paycheckout.__file__).parent
 
 # From the lowest layer to the highest; a module may import from lower layers, and from its own.
 LAYERS = (
-    ("errors", "clock", "signals", "totals", "origins", "checks", "telling", "permission", "catalogues"),
+    (
+        "errors",
+        "clock",
+        "signals",
+        "database_errors",
+        "totals",
+        "origins",
+        "checks",
+        "telling",
+        "permission",
+        "catalogues",
+    ),
     (
         "states",
         "verdict",
@@ -30,6 +41,7 @@ LAYERS = (
         "host_session",
     ),
     ("models", "checkout_statements", "events", "receivers"),
+    ("shop_transaction",),
     ("attempts", "outbox"),
     ("checkouts", "settlement"),
     ("reconcile", "explain", "report", "orders", "notices", "standing", "database_checks"),

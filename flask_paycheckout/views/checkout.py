@@ -9,7 +9,7 @@ from sqlalchemy.exc import OperationalError
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.errors import OrderNotPayable, OrderSettled, StartContended, UnsafeCheckoutUrl
+from flask_paycheckout.errors import OrderNotPayable, OrderSettled, ReceiverFailed, StartContended, UnsafeCheckoutUrl
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.tokens import PAY
 from flask_paycheckout.views import language
@@ -37,7 +37,7 @@ def create_checkout(token: str) -> BaseResponse:
         abort(404)
     except OrderSettled:
         return redirect(status_path(order_id), 303)
-    except (PaymentsError, UnsafeCheckoutUrl, StartContended) as error:
+    except (PaymentsError, UnsafeCheckoutUrl, StartContended, ReceiverFailed) as error:
         _log.error("no checkout for order %s: %s", order_id, error)
         return _unavailable(order_id, error)
     except OperationalError as error:
