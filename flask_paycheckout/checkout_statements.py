@@ -141,7 +141,9 @@ class CheckoutStatements:
                 # writer.
                 .with_for_update(skip_locked=True)
             )
-            self._claims[key] = self._claiming(c.id.in_(due.scalar_subquery()))
+            # PostgreSQL runs a plain subquery with LIMIT anew where its plan says so, and skips what it just locked;
+            # a common table expression that locks is run once.
+            self._claims[key] = self._claiming(c.id.in_(select(due.cte("due").c.id)))
         return self._claims[key]
 
     @cached_property

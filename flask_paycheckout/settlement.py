@@ -22,6 +22,7 @@ from flask_paycheckout.events import HeldEvent
 from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.outbox import Outbox
+from flask_paycheckout.payments import payment_columns
 from flask_paycheckout.schedule import PAGE_GONE, Schedule, after_failures
 from flask_paycheckout.shop_transaction import ShopTransaction
 from flask_paycheckout.states import OPEN, TRANSITIONS, Evidence, Status
@@ -394,8 +395,10 @@ class Settlement:
             compared=compared,
         )
         due = self._schedule.next_read(to, attempt.created_at, now, now)
-        found: dict[str, Any] = {"found_by": via} if to in (Status.PAID, Status.HELD) else {}
-        return Move(to, entry, ruling.reason, values={"next_read_at": due, **found, **seen})
+        values = {"next_read_at": due, **seen}
+        if deposit is not None and to in (Status.PAID, Status.HELD):
+            values |= {"found_by": via, **payment_columns(deposit, now)}
+        return Move(to, entry, ruling.reason, values=values)
 
 
 def _problem(error: Exception) -> str:

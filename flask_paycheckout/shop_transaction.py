@@ -19,6 +19,7 @@ from sqlalchemy.orm import Session, scoped_session
 
 from flask_paycheckout.database_errors import is_lost_race
 from flask_paycheckout.errors import ReceiverFailed
+from flask_paycheckout.events import further_keywords
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.receivers import Receiver
 
@@ -72,7 +73,7 @@ class ShopTransaction:
         :param checkout: as the change left it; belongs to no session.
         :raises ReceiverFailed: one of them raised. The caller rolls back.
         """
-        extra = {} if stored["reason"] is None else {"reason": stored["reason"]}
+        keywords = further_keywords(stored["reason"], stored["extra"])
         for receiver in receivers:
             try:
                 # The shop may have loaded this row already; either way the receiver sees it as it is now.
@@ -84,7 +85,7 @@ class ShopTransaction:
                         order_id=stored["order_id"],
                         checkout=attached,
                         event_id=stored["event_id"],
-                        **extra,
+                        **keywords,
                     )
                     self._session.flush()
             except KeyboardInterrupt:

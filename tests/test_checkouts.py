@@ -279,3 +279,10 @@ def test_a_payment_by_the_other_side_of_the_exchange(shop: Shop) -> None:
     checkout_id = shop.starts()
     shop.service.says(checkout_id, "completed", inputAmount=number("99"))
     assert shop.settles(checkout_id).status == "paid"
+
+
+def test_a_free_order_is_not_payable_and_says_why(shop: Shop) -> None:
+    shop.paycheckout.order_total(lambda order_id: Pay("0.00", "USD"))
+    with pytest.raises(OrderNotPayable, match="costs nothing"):
+        shop.starts()
+    assert shop.service.created == []

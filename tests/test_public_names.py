@@ -31,6 +31,7 @@ NAMES = {
     "Payment",
     "PaymentFee",
     "Receive",
+    "ReceiverFailed",
     "ReconcileReport",
     "StartContended",
     "TransitionRefused",

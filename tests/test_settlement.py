@@ -7,8 +7,9 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
-from flask_paycheckout import OrderSettled, Pay, TransitionRefused, UnknownCheckout
+from flask_paycheckout import ConfigurationError, OrderSettled, Pay, TransitionRefused, UnknownCheckout
 from flask_paycheckout.client import NotFound, PaymentsError, TransportFailed
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
@@ -58,7 +59,6 @@ def test_a_payment_that_agrees_pays(shop: Shop, signals: Signals, before: str) -
         pytest.param({"inputAmount": "12.50"}, id="a string is no amount"),
         pytest.param({"inputAmount": None}, id="no amount"),
         pytest.param({"inputCurrency": "EUR"}, id="other currency"),
-        pytest.param({"depositId": "chk-99"}, id="foreign deposit"),
     ],
 )
 def test_a_payment_that_disagrees_is_held(shop: Shop, signals: Signals, before: str, fields: dict[str, object]) -> None:
@@ -295,23 +295,59 @@ def test_an_id_that_was_never_stored_is_not_read(shop: Shop) -> None:
     assert shop.service.reads == []
 
 
-def test_an_order_total_that_breaks_loses_nothing(shop: Shop) -> None:
+def test_a_payment_is_held_when_order_total_raises(shop: Shop, signals: Signals) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    shop.paycheckout.order_total(lambda order_id: Pay("0.00", "USD"))
+
+    settled = shop.settles(checkout_id)
+    assert (settled.status, settled.reason, settled.deposit_status) == ("held", "order_total_failed", "completed")
+    assert signals[-1].extra == {"reason": "order_total_failed"}
+    with shop.app.app_context():
+        assert "amount 0.00 in USD is not positive" in str(shop.paycheckout.explain("o-1"))
+
+
+def test_a_payment_is_held_when_order_total_breaks_its_transaction(shop: Shop) -> None:
     checkout_id = shop.starts()
     shop.service.says(checkout_id, "completed")
 
     @shop.paycheckout.order_total
     def broken(order_id: str) -> Pay:
-        raise ZeroDivisionError("words-of-the-shop")
+        shop.db.session.execute(sa.text("SELECT no_such_column FROM paycheckout_checkout"))
+        raise AssertionError
 
-    with pytest.raises(ZeroDivisionError):
+    settled = shop.settles(checkout_id)
+    assert (settled.status, settled.reason) == ("held", "order_total_failed")
+
+
+def test_an_order_total_must_not_commit(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+
+    @shop.paycheckout.order_total
+    def commits(order_id: str) -> Pay:
+        shop.db.session.commit()
+        return Pay("12.50", "USD")
+
+    assert shop.settles(checkout_id).reason == "order_total_failed"
+    with pytest.raises(RuntimeError, match="must not commit"):
+        shop.starts("o-2")
+
+
+def test_a_process_without_order_total_holds_nothing(shop: Shop) -> None:
+    """It imported too little; another process knows what the order costs."""
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    shop.paycheckout._order_total = None
+    with pytest.raises(ConfigurationError, match="order_total"):
         shop.settles(checkout_id)
     attempt = shop.attempt(checkout_id)
-    assert (attempt.status, attempt.failed_reads) == ("created", 1)
-    assert "ZeroDivisionError in the shop" in attempt.history
-    assert "words-of-the-shop" not in attempt.history
+    assert (attempt.status, attempt.deposit_status) == ("created", "completed")
+    assert "order_total" in attempt.problem
 
     shop.paycheckout.order_total(shop.totals.get)
-    assert shop.settles(checkout_id).status == "paid"
+    settled = shop.settles(checkout_id)
+    assert (settled.status, settled.problem, settled.problem_since) == ("paid", None, None)
 
 
 def test_order_abandoned_is_told_only_when_no_attempt_is_left(shop: Shop, signals: Signals) -> None:
@@ -473,8 +509,12 @@ def test_not_found_is_an_error_of_the_client_and_a_state_of_the_checkout(shop: S
     assert shop.settles(checkout_id).not_found_reads == 1
 
 
-def test_a_foreign_deposit_is_named_as_such(shop: Shop) -> None:
+@pytest.mark.parametrize("status", ["pending", "completed"])
+def test_a_deposit_of_another_checkout_is_no_answer(shop: Shop, status: str) -> None:
     checkout_id = shop.starts()
-    shop.service.says(checkout_id, "pending", depositId="chk-99")
+    shop.service.says(checkout_id, status, depositId="chk-99")
     with pytest.raises(TransportFailed, match="another deposit"):
         shop.settles(checkout_id)
+    attempt = shop.attempt(checkout_id)
+    assert (attempt.status, attempt.deposit_status, attempt.failed_reads) == ("created", None, 1)
+    assert "another deposit" in attempt.problem

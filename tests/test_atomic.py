@@ -1,0 +1,189 @@
+"""Atomic receivers: what they write and the move of the checkout are committed together, or not at all."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from blinker import NamedSignal
+from flask import Flask
+
+from flask_paycheckout import ReceiverFailed, checkout_created, order_abandoned, order_paid, order_pending, payment_held
+from tests.carts import Carts, add_carts
+from tests.conftest import OpenShop
+from tests.scripted import Shop, number
+
+pytestmark = pytest.mark.on_each_database
+
+Receiver = Callable[..., object]
+
+
+@pytest.fixture
+def carts(open_shop: OpenShop) -> Iterator[Carts]:
+    carts = Carts(open_shop(prepare=add_carts))
+    carts.fill()
+    with carts.receiving():
+        yield carts
+
+
+@contextmanager
+def atomic(shop: Shop, receiver: Receiver, signal: NamedSignal = order_paid) -> Iterator[None]:
+    with signal.connected_to(shop.paycheckout.atomic(receiver), shop.app):
+        yield
+
+
+def test_order_and_checkout_are_paid_in_one_commit(carts: Carts) -> None:
+    carts.settle()
+    assert (carts.checkout.status, carts.cart.state, carts.cart.shipped) == ("paid", "paid", "12.50")
+    (event,) = carts.shop.events("order_paid")
+    assert (len(event.done), event.delivered_at) == (2, carts.shop.clock.now)
+
+
+@pytest.mark.parametrize("above", [True, False], ids=["above connect", "below connect"])
+def test_the_mark_stands_above_or_below_connect(shop: Shop, above: bool) -> None:
+    states = []
+
+    def close(app: Flask, *, checkout: object, **told: object) -> None:
+        states.append(shop.db.session.connection().in_transaction())
+        raise LookupError
+
+    if above:
+        shop.paycheckout.atomic(order_paid.connect(close, shop.app))
+    else:
+        order_paid.connect(shop.paycheckout.atomic(close), shop.app)
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    shop.settles(checkout_id)
+    order_paid.disconnect(close)
+    assert (states, shop.attempt(checkout_id).status) == ([True], "created")
+
+
+def test_nothing_is_committed_when_an_atomic_receiver_raises(carts: Carts) -> None:
+    shop = carts.shop
+
+    def broken(app: Flask, **told: object) -> None:
+        raise ZeroDivisionError("no such shelf")
+
+    with atomic(shop, broken):
+        carts.settle()
+        assert (carts.checkout.status, carts.cart.state, shop.events("order_paid")) == ("created", "open", [])
+        assert carts.checkout.deposit_status == "completed"
+        assert carts.checkout.problem.endswith("broken of order_paid failed: ZeroDivisionError: no such shelf")
+        assert carts.checkout.problem_since == shop.clock.now
+        shop.clock.advance(seconds=5)
+        assert shop.reconciles().failed == 1
+        assert shop.reconciles().checked == 0, "it waits, ever longer"
+
+    assert carts.change(total="198.00")
+    shop.clock.advance(seconds=10)
+    assert shop.reconciles().changed == 1
+    assert (carts.checkout.status, carts.checkout.reason) == ("held", "order_changed"), "order_total was asked again"
+    assert carts.checkout.problem is None
+
+
+def test_a_repaired_receiver_closes_the_order_at_the_next_try(carts: Carts) -> None:
+    with atomic(carts.shop, lambda app, **told: 1 / 0):
+        carts.settle()
+    carts.shop.clock.advance(seconds=5)
+    carts.shop.reconciles()
+    assert (carts.checkout.status, carts.cart.state, carts.cart.shipped) == ("paid", "paid", "12.50")
+
+
+def test_a_failed_delivery_leaves_the_order_closed(carts: Carts) -> None:
+    carts.failures = 1
+    carts.settle()
+    assert not carts.change(total="198.00")
+    carts.shop.reconciles()
+    carts.nothing_is_shipped_unpaid()
+    assert carts.cart.shipped == "12.50"
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
+def test_an_atomic_receiver_cannot_end_the_process(carts: Carts, error: type[BaseException]) -> None:
+    def leaves(app: Flask, **told: object) -> None:
+        raise error
+
+    with atomic(carts.shop, leaves):
+        carts.settle()
+    assert error.__name__ in carts.checkout.problem
+
+
+@pytest.mark.parametrize("call", ["commit", "rollback"])
+def test_an_atomic_receiver_must_leave_the_transaction_open(carts: Carts, call: str) -> None:
+    def ends_it(app: Flask, **told: object) -> None:
+        getattr(carts.shop.db.session, call)()
+
+    with atomic(carts.shop, ends_it):
+        carts.settle()
+    assert (carts.checkout.status, carts.cart.state) == ("created", "open")
+    assert "RuntimeError" in carts.checkout.problem
+
+
+def test_an_atomic_receiver_may_use_savepoints(carts: Carts) -> None:
+    def nested(app: Flask, **told: object) -> None:
+        with carts.shop.db.session.begin_nested():
+            pass
+
+    with atomic(carts.shop, nested):
+        carts.settle()
+    assert carts.checkout.status == "paid"
+
+
+def open_socket(app: Flask, **told: object) -> None:
+    socket.socket().close()
+
+
+def test_a_socket_in_an_atomic_receiver_is_an_error_while_testing(carts: Carts) -> None:
+    with atomic(carts.shop, open_socket):
+        carts.settle()
+        assert "opened a socket" in carts.checkout.problem
+        open_socket(carts.shop.app)
+        carts.shop.app.testing = False
+        carts.shop.clock.advance(seconds=5)
+        carts.shop.reconciles()
+    assert carts.checkout.status == "paid"
+
+
+def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
+    told: list[str] = []
+
+    def recorder(name: str) -> Receiver:
+        def record(app: Flask, *, checkout: object, **told_too: object) -> None:
+            assert shop.db.session().in_transaction()
+            told.append(f"{name}: {checkout.status}")  # type: ignore[attr-defined]
+
+        return record
+
+    signals = (checkout_created, order_pending, payment_held, order_abandoned)
+    connected = [atomic(shop, recorder(signal.name), signal) for signal in signals]
+    for each in connected:
+        each.__enter__()
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending")
+    shop.settles(checkout_id)
+    shop.service.says(checkout_id, "completed", inputAmount=number("1"))
+    shop.settles(checkout_id)
+    shop.resolves(checkout_id, accept=False)
+    for each in connected:
+        each.__exit__(None, None, None)
+    assert told == [
+        "checkout_created: created",
+        "order_pending: pending",
+        "payment_held: held",
+        "order_abandoned: rejected",
+    ]
+
+
+def test_a_decision_whose_atomic_receiver_raises_is_not_made(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    with atomic(shop, lambda app, **told: 1 / 0), pytest.raises(ReceiverFailed, match="ZeroDivisionError"):
+        shop.resolves(checkout_id, accept=True)
+    assert shop.attempt(checkout_id).status == "held"
+
+
+def test_a_start_whose_atomic_receiver_raises_stores_nothing(shop: Shop) -> None:
+    with atomic(shop, lambda app, **told: 1 / 0, checkout_created), pytest.raises(ReceiverFailed):
+        shop.starts()
+    assert shop.attempts() == []
