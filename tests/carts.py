@@ -49,7 +49,7 @@ class Carts:
     def close(self, app: Flask, *, order_id: str, **extra: object) -> None:
         """The atomic receiver of `order_paid`."""
         closed = self._change(order_id, state="paid").where(self._table.c.state == "open")
-        if self.shop.db.session.execute(closed).rowcount != 1:
+        if self._count(closed) != 1:
             raise LookupError(f"cart {order_id} is not open")
 
     def ship(self, app: Flask, *, order_id: str, **extra: object) -> None:
@@ -79,11 +79,9 @@ class Carts:
     def change(self, **values: str) -> bool:
         """What a view of the shop does for its customer; False when the cart is not open any more."""
         with self.shop.app.app_context():
-            changed = self.shop.db.session.execute(
-                self._change(self.order_id, **values).where(self._table.c.state == "open")
-            )
+            changed = self._count(self._change(self.order_id, **values).where(self._table.c.state == "open"))
             self.shop.db.session.commit()
-            return changed.rowcount == 1
+            return changed == 1
 
     def settle(self) -> None:
         self.shop.settles(self.checkout_id)
@@ -108,6 +106,10 @@ class Carts:
             assert (cart.state, cart.total) != ("open", "12.50"), "nothing had changed"
             assert cart.state != "paid"
         assert cart.shipped in (None, "12.50")
+
+    def _count(self, statement: Any) -> int:
+        result: Any = self.shop.db.session.execute(statement)
+        return int(result.rowcount)
 
     def _change(self, order_id: str, **values: Any) -> Any:
         return self._table.update().where(self._table.c.order_id == order_id).values(**values)
