@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from flask_paycheckout.client.errors import TransportFailed
@@ -16,6 +17,8 @@ T = TypeVar("T")
 
 # A list that grows while it is read could be walked for ever.
 _MOST_PAGES = 100_000
+# So many pages of known records in a row are new records that push them on; more are a list that circles.
+_MOST_IDLE = 1_000
 
 DEFAULT_LIMIT = 10
 """The page size of the service's lists when none is asked for."""
@@ -80,37 +83,61 @@ def page_of_array(docs: tuple[T, ...], asked_page: int | None, asked_limit: int 
 
 
 def walk(operation: str, fetch: Callable[[int], tuple[Page[T], bool]], id_of: Callable[[T], str | None]) -> Iterator[T]:
-    """Every record of a list, one page at a time, each page read when its first record is wanted.
+    """Every record of a list once, one page at a time, each page read when its first record is wanted.
 
-    Ends after as many pages as the service says there are, and after 100,000 in any case. A list that changes
-    meanwhile may show a record twice or not at all; the order `createdAt` moves least.
+    Records that are made meanwhile hide no other one: new ones at the list's beginning only push known ones onto the
+    next page, which are passed over. Where the pages' totals say that records have gone, the walk goes back as many
+    pages as they may have filled. An array has no totals: there, and where a record goes and another comes, a record
+    that moves to a page that was read already is missed. The order `createdAt` moves least.
 
     :param fetch: reads the page of a number, and tells whether it came as a plain array.
-    :param id_of: the id by which a page that repeats another one is known.
+    :param id_of: the id by which a record is known again; one without an id is never passed over.
     :raises TransportFailed: the pages would not come to an end.
     """
-    number, firsts = 1, set[str]()
-    while True:
+    known, went_back = set[str](), set[int]()
+    number, furthest, total, idle = 1, 0, 0, 0
+    for reads in count(1):
         page, is_array = fetch(number)
-        first = id_of(page.docs[0]) if page.docs else None
-        if is_array and (first is None or first in firsts):
-            # Past the end, or a list that ignores the page asked for: it has been seen whole.
+        if is_array and not page.docs:
             return
-        if fault := _fault(page, number, first in firsts, is_array):
+        gone, total = total - page.total_docs, page.total_docs
+        if gone > 0 and not is_array and number > 1 and number not in went_back:
+            # Once for each page: totals may be odd by themselves.
+            went_back.add(number)
+            number = max(1, number - -(-gone // max(1, page.limit)))
+            continue
+        new = [record for record in page.docs if id_of(record) not in known]
+        goes_on = page.has_next_page or is_array
+        idle = 0 if new or not page.docs else idle + 1
+        circles = goes_on and idle == 1 and number > furthest and _is_first_again(page, fetch, id_of)
+        if circles and is_array:
+            # The list ignores the page that is asked for: it has been seen whole.
+            return
+        if fault := _fault(page, number, reads, circles, idle, is_array):
             raise TransportFailed(operation, f"the list does not end: {fault}")
-        yield from page.docs
-        if not (page.has_next_page or is_array):
+        known.update(found for record in new if (found := id_of(record)) is not None)
+        yield from new
+        if not goes_on:
             return
-        if first is not None:
-            firsts.add(first)
+        furthest = max(furthest, number)
         number += 1
 
 
-def _fault(page: Page[T], number: int, repeats: bool, is_array: bool) -> str | None:
+def _is_first_again(
+    page: Page[T], fetch: Callable[[int], tuple[Page[T], bool]], id_of: Callable[[T], str | None]
+) -> bool:
+    """Whether a page of known records is what the first page is now; if not, new records have come before them."""
+    first, _ = fetch(1)
+    return [id_of(record) for record in first.docs] == [id_of(record) for record in page.docs]
+
+
+def _fault(page: Page[T], number: int, reads: int, circles: bool, idle: int, is_array: bool) -> str | None:
     """Why a page cannot be followed by another one."""
-    if repeats:
-        return f"page {number} begins as an earlier one did"
-    if number >= _MOST_PAGES:
+    if circles:
+        return f"page {number} is the first one again"
+    if idle > _MOST_IDLE:
+        return f"{_MOST_IDLE} pages brought nothing new"
+    if reads >= _MOST_PAGES:
         return f"it has more than {_MOST_PAGES} pages"
     if is_array or not page.has_next_page:
         return None
