@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -271,9 +272,9 @@ def test_no_question_of_the_report_looks_at_every_row(shop: Shop) -> None:
     assert len(plans) == 6
     for plan in plans:
         assert "Seq Scan" not in plan, plan
-        assert "SCAN paycheckout_checkout" not in plan.replace("SCAN paycheckout_checkout USING COVERING INDEX", ""), (
-            plan
-        )
+        # A whole index is looked at where it is the table's shortest form, or holds only the rows that are asked for.
+        short = r"SCAN paycheckout_checkout USING (COVERING INDEX|INDEX ix_paycheckout_checkout_payback)"
+        assert "SCAN paycheckout_checkout" not in re.sub(short, "", plan), plan
 
 
 def explained(shop: Shop) -> list[tuple[str, str]]:
