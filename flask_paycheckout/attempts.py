@@ -64,6 +64,7 @@ class Glance(NamedTuple):
     last_read_at: datetime | None
     failed_reads: int
     webhooks: int
+    reason: str | None
 
 
 class Attempts:
@@ -360,7 +361,9 @@ class Attempts:
             return None
         if not self._is_news(connection, attempt, to, pays):
             return []
-        return [self._store_event(connection, shop, to, row, now, move.reason)]
+        # Receivers of `order_abandoned` find the reason on the checkout; it is a keyword of `payment_held` only.
+        reason = None if to is Status.ABANDONED else move.reason
+        return [self._store_event(connection, shop, to, row, now, reason)]
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
         with self._single.connect() as connection:

@@ -14,6 +14,7 @@ from flask_paycheckout.client import PaymentsClient, TransportFailed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import OrderNotPayable, OrderSettled, StartContended, UnsafeCheckoutUrl
 from flask_paycheckout.models import MAX_ID, CheckoutMixin
+from flask_paycheckout.order_ids import require_order_id
 from flask_paycheckout.origins import require_allowed
 from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.schedule import PAGE_VALID
@@ -59,7 +60,7 @@ class Checkouts:
         :raises StartContended: other starts of this order kept winning.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
-        _require_order_id(order_id)
+        require_order_id(order_id)
         for _ in range(_MAX_ROUNDS):
             attempts = self._attempts.of_order(order_id)
             _refuse_settled(order_id, attempts)
@@ -106,10 +107,3 @@ def _refuse_settled(order_id: str, attempts: Sequence[CheckoutMixin]) -> None:
     status = best_of({attempt.status for attempt in attempts})
     if status in (Status.PAID, Status.HELD):
         raise OrderSettled(order_id, status)
-
-
-def _require_order_id(order_id: str) -> None:
-    if not isinstance(order_id, str):
-        raise TypeError(f"order_id must be a string, not {type(order_id).__name__}; write str(order.id)")
-    if not order_id or len(order_id) > MAX_ID or "\x00" in order_id:
-        raise ValueError(f"order_id must have 1 to {MAX_ID} characters, none of them NUL")

@@ -161,43 +161,23 @@ class PayCheckout:
         return runtime().reconcile(limit)
 
     def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> Any:
-        """Decide a held payment; who and why are recorded, and `payment_resolved` fires.
+        """Decide a held payment; who and why are recorded.
 
-        An accepted payment pays the order, and `order_paid` fires, unless another payment paid it already. A rejected
-        payment, and an accepted second one, stays listed until `mark_paid_back` says what became of the money.
-
-        :param by: who decides; 255 characters at most.
-        :param why: the reason; 1,000 characters at most.
         :returns: the `Checkout`, now paid or rejected.
-        :raises UnknownCheckout: no such checkout is stored.
         :raises TransitionRefused: the checkout is not held.
-        :raises ValueError: `by` or `why` is empty or too long.
         """
         return runtime().resolve(checkout_id, accept, by, why)
-
-    def mark_paid_back(self, checkout_id: str, *, by: str, why: str, kept: bool = False) -> Any:
-        """Record that money which paid no order was paid back, or is kept. No money is moved by this.
-
-        :param by: who says so; 255 characters at most.
-        :param why: how it was paid back, or why it is kept; 1,000 characters at most.
-        :param kept: it is kept; it may still be marked as paid back later.
-        :returns: the `Checkout`, no longer listed.
-        :raises UnknownCheckout: no such checkout is stored.
-        :raises PaybackRefused: this money paid an order, is not decided yet, or is marked so already.
-        :raises ValueError: `by` or `why` is empty or too long.
-        """
-        return runtime().mark_paid_back(checkout_id, by, why, kept)
 
     def explain(self, order_id: str) -> Explanation:
         """Every attempt, webhook, read and comparison of an order, and the rule that decided."""
         return runtime().explain(order_id)
 
     def pay_url(self, order_id: str) -> str:
-        """Absolute URL to POST to for paying this order; carries a signed token."""
+        """Absolute URL to POST to for paying this order; carries a sealed token."""
         return order_urls.pay_url(order_id)
 
     def status_url(self, order_id: str) -> str:
-        """Absolute URL of the order's status page; carries a signed token, so whoever has it may look."""
+        """Absolute URL of the order's status page; carries a sealed token, so whoever has it may look."""
         return order_urls.status_url(order_id)
 
     def webhook_url(self) -> str:
@@ -271,7 +251,7 @@ def _no_url(order_id: str) -> None:
 def _require_keys(app: Flask) -> None:
     if not app.secret_key:
         raise ConfigurationError(
-            "SECRET_KEY is not set; the links to pay are signed with it."
+            "SECRET_KEY is not set; the links to pay are sealed with it."
             " Make one with: python -c 'import secrets; print(secrets.token_hex(32))'."
         )
     if isinstance(app.config.get("SECRET_KEY_FALLBACKS"), (str, bytes)):

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session, load_only
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.explain import total_text
 from flask_paycheckout.models import CheckoutMixin, Models
+from flask_paycheckout.order_ids import is_order_id
 from flask_paycheckout.states import Status, best_of
 
 __all__ = ["ListedAttempt", "ListedOrder", "OrderPage", "find_order_id", "page_of_orders"]
@@ -85,7 +86,7 @@ def page_of_orders(
 def find_order_id(engine: Engine, models: Models, said: str) -> str | None:
     """The order that this order id, or checkout id, names; None when neither is stored."""
     c = models.checkouts.c
-    if "\x00" in said:
+    if not is_order_id(said):
         return None  # PostgreSQL takes no such text, and none is stored.
     with engine.connect() as connection:
         for column in (c.order_id, c.checkout_id):

@@ -12,8 +12,6 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
-from flask_paycheckout.clock import as_utc
-
 if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit
 
@@ -52,10 +50,9 @@ class PaymentFee:
     currency: str | None
 
     def __str__(self) -> str:
-        amount = "of unknown amount" if self.amount is None else f"{self.amount:f}"
-        currency = "" if self.currency is None else f" {self.currency}"
-        percentage = "" if self.percentage is None else f" ({self.percentage:f} %)"
-        return f"{amount}{currency}{percentage}"
+        amount = None if self.amount is None else f"{self.amount:f} {self.currency or '(no currency)'}"
+        percentage = None if self.percentage is None else f"{self.percentage:f} %"
+        return ", ".join(part for part in (amount, percentage) if part) or f"in {self.currency}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +75,6 @@ class Payment:
     bank_name: str | None
     rate: Decimal | None
     completed_at: datetime
-
-    def __str__(self) -> str:
-        """The amounts, the fee, the method and the rate in a line, without those that were not said."""
-        bank = self.bank_name if self.bank_name != self.method else None
-        said = (
-            f"{self.paid or 'an unknown amount'} paid",
-            self.received and f"{self.received} received",
-            self.fee and f"fee {self.fee}",
-            self.method and f"method {self.method}{f' ({bank})' if bank else ''}",
-            self.rate and f"rate {self.rate:f}",
-        )
-        return ", ".join(part for part in said if part)
 
 
 PAYMENT_COLUMNS = (
@@ -131,11 +116,10 @@ def payment_columns(deposit: Deposit, now: datetime) -> dict[str, str | datetime
     }
 
 
-def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
+def payment_of(columns: Mapping[str, Any]) -> Payment | None:
     """The payment that these columns hold; None when no money arrived, or none was written down.
 
-    :param columns: each of `PAYMENT_COLUMNS` by its name; `payment_completed_at` may be the UTC that SQLite gives back
-        without saying so.
+    :param columns: each of `PAYMENT_COLUMNS` by its name; `payment_completed_at` as an aware UTC datetime.
     """
     completed_at = columns["payment_completed_at"]
     if completed_at is None:
@@ -147,7 +131,7 @@ def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
         columns["payment_method"],
         columns["payment_bank_name"],
         _number(columns["payment_rate"]),
-        as_utc(completed_at),
+        completed_at,
     )
 
 

@@ -17,7 +17,6 @@ from flask_paycheckout.attempts import Attempts, Move
 from flask_paycheckout.client import Deposit, NotFound, PaymentsClient, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database_errors import first_line, is_passing
-from flask_paycheckout.decisions import who_and_why
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, TransitionRefused, UnknownCheckout
 from flask_paycheckout.events import HeldEvent
 from flask_paycheckout.history import line
@@ -26,7 +25,7 @@ from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.payments import payment_columns
 from flask_paycheckout.schedule import PAGE_GONE, Schedule, after_failures
 from flask_paycheckout.shop_transaction import ShopTransaction
-from flask_paycheckout.states import OPEN, TRANSITIONS, Evidence, Status
+from flask_paycheckout.states import OPEN, REASON_OF, TRANSITIONS, Evidence, Status
 from flask_paycheckout.totals import Total
 from flask_paycheckout.verdict import Comparison, compare, order_disagreement
 
@@ -161,7 +160,9 @@ class Settlement:
         :raises UnknownCheckout: no such checkout is stored.
         :raises TransitionRefused: the checkout is not held.
         """
-        by, why = who_and_why(by, why)
+        for name, value in (("by", by), ("why", why)):
+            if not value.strip():
+                raise ValueError(f"{name} must not be empty: the decision is recorded with it")
         evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
             attempt = self._require(checkout_id)
@@ -397,7 +398,8 @@ class Settlement:
         values = {"next_read_at": due, **seen}
         if deposit is not None and to in (Status.PAID, Status.HELD):
             values |= {"found_by": via, **payment_columns(deposit, now)}
-        return Move(to, entry, ruling.reason, values=values)
+        reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED and ruling.evidence else ruling.reason
+        return Move(to, entry, reason, values=values)
 
 
 def _problem(error: Exception) -> str:

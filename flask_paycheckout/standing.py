@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -34,6 +35,8 @@ class Standing:
     final: bool
     #: Seconds until asking again is worthwhile; 0 when it is not.
     poll_after: int
+    #: Why the newest attempt was abandoned; None while the order is not abandoned.
+    reason: str | None = None
 
 
 class Standings:
@@ -54,7 +57,7 @@ class Standings:
             # Each of them, not only as many as it takes to find news.
             if sum(self._read(attempt, now) for attempt in due):
                 attempts = self._attempts.glances(order_id)
-        return _standing(best_of({attempt.status for attempt in attempts}))
+        return _standing(attempts)
 
     def _read(self, attempt: Glance, now: datetime) -> bool:
         try:
@@ -80,7 +83,10 @@ def _due(attempt: Glance, now: datetime) -> bool:
     return attempt.last_read_at is None or attempt.last_read_at <= now - cooldown
 
 
-def _standing(status: str) -> Standing:
+def _standing(attempts: Sequence[Glance]) -> Standing:
+    status = best_of({attempt.status for attempt in attempts})
     final = status == Status.PAID
     # A person decides on what is held; everything else may be paid at any moment, on another device too.
-    return Standing(status, final, 0 if final else _PATIENT if status == Status.HELD else _EAGER)
+    poll_after = 0 if final else _PATIENT if status == Status.HELD else _EAGER
+    abandoned = [attempt.reason for attempt in attempts if attempt.status == status == Status.ABANDONED]
+    return Standing(status, final, poll_after, abandoned[-1] if abandoned else None)

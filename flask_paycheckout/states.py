@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["FINAL", "OPEN", "SIGNAL_OF", "TRANSITIONS", "Evidence", "Status", "best_of"]
+__all__ = [
+    "DEPOSIT_CLOSED",
+    "FINAL",
+    "NEVER_PICKED",
+    "OPEN",
+    "REASON_OF",
+    "SIGNAL_OF",
+    "STALLED",
+    "TRANSITIONS",
+    "Evidence",
+    "Status",
+    "best_of",
+]
 
 
 class Status(StrEnum):
@@ -50,6 +62,16 @@ TRANSITIONS: dict[tuple[Status, Evidence], Status] = {
     (Status.HELD, Evidence.REJECTED): Status.REJECTED,
 }
 """Everything that is not a row here is refused; nothing leads out of `paid` and `rejected`."""
+
+NEVER_PICKED, DEPOSIT_CLOSED, STALLED = "never_picked", "deposit_closed", "stalled"
+"""Reasons of an abandoned checkout: the page ran out, the payment failed, no money came in time."""
+
+REASON_OF: dict[Evidence, str] = {
+    Evidence.NEVER_PICKED: NEVER_PICKED,
+    Evidence.DEPOSIT_CLOSED: DEPOSIT_CLOSED,
+    Evidence.DEPOSIT_STALLED: STALLED,
+}
+"""The reason that is stored when this evidence abandons a checkout."""
 
 OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
 """States that a read of the deposit can still change."""

@@ -1,18 +1,28 @@
-"""Signed tokens that stand for an order in a URL: one salt per purpose, an age limit, rotating keys."""
+"""Sealed tokens that stand for an order in a URL: a key for each purpose, an age limit, rotating keys.
+
+A token is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody reads an order id from a link.
+Encrypted, and not a random handle in a table: a handle would have to be written while a page is rendered, inside the
+shop's own transaction, for orders that nobody ever pays.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
+from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from datetime import timedelta
-from functools import cached_property
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
-from itsdangerous import BadSignature, SignatureExpired, Signer, TimestampSigner, URLSafeTimedSerializer, want_bytes
+from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import ConfigurationError
 
-__all__ = ["PAY", "RESOLVE", "STATUS", "Tokens"]
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
+
+__all__ = ["PAY", "RESOLVE", "STATUS", "Opened", "Tokens"]
 
 PAY = "paycheckout.pay"
 STATUS = "paycheckout.status"
@@ -21,81 +31,104 @@ RESOLVE = "paycheckout.resolve"
 # Two web servers never agree on the second; a token from this far in the future is still taken.
 _CLOCK_SKEW = timedelta(seconds=30)
 
-_SIGNER_ARGUMENTS = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+# Fernet's decoder passes over other characters; two spellings of one token are of no use to anybody.
+_LETTERS = re.compile(r"[A-Za-z0-9_-]+")
+
+# Earlier versions signed their tokens, in parts with dots between them. Those in e-mails stay good until they expire.
+_SIGNED = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 
-class _KeptKeys(TimestampSigner):
-    """Derives each key once, not for every token."""
+class Opened(NamedTuple):
+    """What a good token holds."""
 
-    @cached_property
-    def _derived(self) -> dict[bytes, bytes]:
-        return {}
-
-    def derive_key(self, secret_key: str | bytes | None = None) -> bytes:
-        key = self.secret_keys[-1] if secret_key is None else want_bytes(secret_key)
-        if key not in self._derived:
-            self._derived[key] = super().derive_key(key)
-        return self._derived[key]
-
-
-class _KeptSigner(URLSafeTimedSerializer):
-    """Makes its signer once; it only ever signs for its own salt."""
-
-    @cached_property
-    def _kept(self) -> Signer:
-        return super().make_signer()
-
-    def make_signer(self, salt: str | bytes | None = None) -> Signer:
-        return self._kept
+    subject: str
+    #: When the first link was made; one that is made in its place keeps this age.
+    signed_at: datetime
 
 
 class Tokens:
-    """Signs and reads order tokens of one app.
+    """Seals and opens the tokens of one app.
 
-    :param keys: gives the signing keys, oldest first, the current one last (Flask's `SECRET_KEY_FALLBACKS`, then
+    :param keys: gives the secret keys, oldest first, the current one last (Flask's `SECRET_KEY_FALLBACKS`, then
         `SECRET_KEY`); asked anew each time, so that a rotated key counts at once.
     :param max_age: how long a token is good for.
     """
 
     def __init__(self, keys: Callable[[], Sequence[bytes]], clock: Clock, max_age: timedelta) -> None:
-        class ClockedSigner(_KeptKeys):
-            def get_timestamp(self) -> int:
-                return int(clock().timestamp())
-
-        self._signer = ClockedSigner
         self._keys = keys
         self._clock = clock
         self._max_age = max_age
-        #: For each purpose the keys that its serializer was made for; two threads may both make it, which does no harm.
-        self._serializers: dict[str, tuple[list[bytes], URLSafeTimedSerializer]] = {}
+        #: For each purpose the keys that it was last used with, and what seals with them, the current one first; two
+        #: threads may both make it, which does no harm.
+        self._sealers: dict[str, tuple[list[bytes], list[Fernet]]] = {}
 
-    def sign(self, purpose: str, order_id: str) -> str:
-        """A token for this order and purpose, safe inside a URL path.
+    def sign(self, purpose: str, subject: str, signed_at: datetime | None = None) -> str:
+        """A token for this subject and purpose, safe inside a URL path.
 
-        :raises TypeError: the order id is not a string; its token would be one that no page accepts.
+        :param subject: what the token stands for, such as an order id.
+        :param signed_at: the age of the link that this one takes the place of; None: it begins now.
         """
-        if not isinstance(order_id, str):
-            raise TypeError(f"order_id must be a string, not {type(order_id).__name__}; write str(order.id)")
-        return str(self._serializer(purpose).dumps(order_id))
+        at = int((signed_at or self._clock()).timestamp())
+        sealed = self._of(purpose)[0].encrypt_at_time(subject.encode(), at)
+        return sealed.decode().rstrip("=")
 
     def read(self, purpose: str, token: str) -> str | None:
-        """The order id in the token; None when it is forged, too old, or made for another purpose."""
-        try:
-            order_id, signed_at = self._serializer(purpose).loads(token, return_timestamp=True)
-        except (BadSignature, SignatureExpired, UnicodeError):
-            return None
-        age = self._clock() - signed_at
-        if not isinstance(order_id, str) or not -_CLOCK_SKEW <= age <= self._max_age:
-            return None
-        return order_id
+        """The subject in the token; None when it is forged, too old, or made for another purpose."""
+        opened = self.open(purpose, token)
+        return None if opened is None else opened.subject
 
-    def _serializer(self, purpose: str) -> URLSafeTimedSerializer:
+    def open(self, purpose: str, token: str) -> Opened | None:
+        """The subject in the token with its age; None when it is forged, too old, or made for another purpose."""
+        opened = self._open_signed(purpose, token) if "." in token else self._open_sealed(purpose, token)
+        if opened is None or not -_CLOCK_SKEW <= self._clock() - opened.signed_at <= self._max_age:
+            return None
+        return opened
+
+    def _open_sealed(self, purpose: str, token: str) -> Opened | None:
+        from cryptography.fernet import InvalidToken
+
+        if not _LETTERS.fullmatch(token):
+            return None
+        padded = token + "=" * (-len(token) % 4)
+        for sealer in self._of(purpose):
+            try:
+                return Opened(
+                    sealer.decrypt(padded).decode(), datetime.fromtimestamp(sealer.extract_timestamp(padded), UTC)
+                )
+            except InvalidToken:
+                continue
+        return None
+
+    def _open_signed(self, purpose: str, token: str) -> Opened | None:
+        serializer = URLSafeTimedSerializer(self._good_keys(), salt=purpose, signer_kwargs=_SIGNED)
+        try:
+            subject, signed_at = serializer.loads(token, return_timestamp=True)
+        except (BadSignature, UnicodeError):
+            return None
+        return Opened(subject, signed_at) if isinstance(subject, str) else None
+
+    def _of(self, purpose: str) -> list[Fernet]:
+        keys = self._good_keys()
+        made_for, sealers = self._sealers.get(purpose, ([], []))
+        if made_for != keys:
+            sealers = [_sealer(key, purpose) for key in reversed(keys)]
+            self._sealers[purpose] = keys, sealers
+        return sealers
+
+    def _good_keys(self) -> list[bytes]:
         # Everybody knows the empty key, and an unset variable in SECRET_KEY_FALLBACKS often is one.
         keys = [key for key in self._keys() if key]
         if not keys:
-            raise ConfigurationError("SECRET_KEY is empty; the links to pay are signed with it. Set it again.")
-        made_for, serializer = self._serializers.get(purpose, (None, None))
-        if serializer is None or made_for != keys:
-            serializer = _KeptSigner(keys, salt=purpose, signer=self._signer, signer_kwargs=_SIGNER_ARGUMENTS)
-            self._serializers[purpose] = keys, serializer
-        return serializer
+            raise ConfigurationError("SECRET_KEY is empty; the links to pay are sealed with it. Set it again.")
+        return keys
+
+
+def _sealer(key: bytes, purpose: str) -> Fernet:
+    """What seals and opens for one purpose, with a key of its own that is derived from a secret key."""
+    # Loaded with the first link, not with the extension.
+    from cryptography.fernet import Fernet
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    derived = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose.encode()).derive(key)
+    return Fernet(urlsafe_b64encode(derived))

@@ -28,7 +28,6 @@ NAMES = {
     "Pay",
     "PayCheckout",
     "PayCheckoutError",
-    "PaybackRefused",
     "Payment",
     "PaymentFee",
     "Receive",

@@ -126,6 +126,28 @@ def test_a_deposit_that_was_closed_before_anybody_looked_tells_both_moves(shop: 
     assert signals.names == ["checkout_created", "order_pending", "order_abandoned"]
 
 
+def test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_comes_back(
+    shop: Shop, signals: Signals
+) -> None:
+    shop.totals["o-3"] = Pay("12.50", "USD")
+    never, closed, stalled = shop.starts("o-1"), shop.starts("o-2"), shop.starts("o-3")
+    abandon(shop, never)
+    shop.service.says(closed, "failed")
+    shop.settles(closed)
+    shop.service.says(stalled, "pending")
+    shop.settles(stalled)
+    shop.clock.advance(hours=24)
+    shop.settles(stalled)
+    reasons = {checkout_id: shop.attempt(checkout_id).reason for checkout_id in (never, closed, stalled)}
+    assert reasons == {never: "never_picked", closed: "deposit_closed", stalled: "stalled"}
+    assert {signal.extra.get("reason") for signal in signals if signal.name == "order_abandoned"} == {None}
+    for checkout_id, reason in reasons.items():
+        with shop.app.app_context():
+            assert f": abandoned ({reason})" in str(shop.paycheckout.explain(shop.attempt(checkout_id).order_id))
+        shop.service.says(checkout_id, "processing")
+        assert (shop.settles(checkout_id).status, shop.attempt(checkout_id).reason) == ("pending", None)
+
+
 def test_the_closed_statuses_are_the_shops_choice(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_CLOSED_DEPOSIT_STATUSES=["void"])
     kept, ended = shop.starts("o-1"), shop.starts("o-2")

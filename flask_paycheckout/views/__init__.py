@@ -18,23 +18,24 @@ _PACKAGE = Path(__file__).parent.parent
 
 def add_routes(app: Flask, settings: Settings) -> None:
     """Give an app the blueprint `paycheckout`."""
-    app.register_blueprint(_make_blueprint(settings), url_prefix=settings.url_prefix)
+    app.register_blueprint(_make_blueprint(), url_prefix=settings.url_prefix)
     exempt_from_csrf(app, [checkout.create_checkout, webhook.webhook])
 
 
-def _make_blueprint(settings: Settings) -> Blueprint:
+def _make_blueprint() -> Blueprint:
     blueprint = Blueprint(
         "paycheckout",
         "flask_paycheckout",
         root_path=str(_PACKAGE),
         template_folder="templates",
     )
-    path = "/webhook/<secret>" if settings.webhook_secret else "/webhook"
     for rule, view, method in (
         ("/orders/<token>/checkout", checkout.create_checkout, "POST"),
         ("/orders/<token>", order.order_page, "GET"),
         ("/orders/<token>/status", order.order_status, "GET"),
-        (path, webhook.webhook, "POST"),
+        # Both always: what another method is answered must not tell whether there is a secret.
+        ("/webhook", webhook.webhook, "POST"),
+        ("/webhook/<secret>", webhook.webhook, "POST"),
         ("/static/<path:filename>", static_files.static, "GET"),
     ):
         # Merged slashes would be a redirect to whatever host the request named.

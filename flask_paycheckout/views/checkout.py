@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import logging
 
-from flask import Response, abort, redirect
+from flask import Response, redirect
 from sqlalchemy.exc import OperationalError
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import OrderNotPayable, OrderSettled, ReceiverFailed, StartContended, UnsafeCheckoutUrl
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.telling import visible
 from flask_paycheckout.tokens import PAY
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
-from flask_paycheckout.views.order_urls import pay_path, status_path
-from flask_paycheckout.views.pages import page
+from flask_paycheckout.views.order import unpayable_page
+from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
+from flask_paycheckout.views.pages import bad_link_page, page
 from flask_paycheckout.views.words import retry_words
 
 __all__ = ["create_checkout"]
@@ -28,28 +30,28 @@ _log = logging.getLogger("flask_paycheckout")
 def create_checkout(token: str) -> BaseResponse:
     """Send the customer to the hosted page of this order."""
     require_same_site()
-    order_id = runtime().tokens.read(PAY, token)
-    if order_id is None:
-        abort(404)
+    link = link_of(PAY, token)
+    if link is None:
+        return bad_link_page()
     try:
-        checkout = runtime().start(order_id)
+        checkout = runtime().start(link.order_id)
     except OrderNotPayable:
-        abort(404)
+        return unpayable_page(link)
     except OrderSettled:
-        return redirect(status_path(order_id), 303)
+        return redirect(status_path(link), 303)
     except (PaymentsError, UnsafeCheckoutUrl, StartContended, ReceiverFailed) as error:
-        _log.error("no checkout for order %s: %s", order_id, error)
-        return _unavailable(order_id, error)
+        _log.error("no checkout for order %s: %s", visible(link.order_id), error)
+        return _unavailable(link, error)
     except OperationalError as error:
         # The database's own words alone: SQLAlchemy adds what was to be stored, and so the URL.
-        _log.error("no checkout for order %s: %s", order_id, str(error.orig).partition("\n")[0])
-        return _unavailable(order_id, error)
+        _log.error("no checkout for order %s: %s", visible(link.order_id), str(error.orig).partition("\n")[0])
+        return _unavailable(link, error)
     return redirect(checkout.url, 303)
 
 
-def _unavailable(order_id: str, error: Exception) -> Response:
+def _unavailable(link: Link, error: Exception) -> Response:
     wait = min(max(int(getattr(error, "retry_after", None) or _RETRY_AFTER), 1), 3600)
     words = retry_words(wait, language.of_page())
-    response = page("unavailable.html", order_id, words, 503, action=pay_path(order_id))
+    response = page("unavailable.html", link.order_id, words, 503, action=pay_path(link))
     response.headers["Retry-After"] = str(wait)
     return response

@@ -1,7 +1,7 @@
 """Flask-WTF beside us: its check wants a token from the visitor's session, which our posts cannot carry.
 
 The service that sends webhooks has no session, and a payment link works from any device. Our forms are guarded by
-their signed token and by where the browser says they come from; the shop's own forms stay as guarded as they were.
+their sealed token and by where the browser says they come from; the shop's own forms stay as guarded as they were.
 """
 
 from __future__ import annotations

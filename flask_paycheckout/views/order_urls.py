@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import NamedTuple
+
 from flask import current_app, has_request_context, url_for
 
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.order_ids import is_order_id, require_order_id
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.tokens import PAY, STATUS
 
-__all__ = ["pay_path", "pay_url", "status_path", "status_url", "webhook_path", "webhook_url"]
+__all__ = [
+    "Link",
+    "link_of",
+    "pay_path",
+    "pay_url",
+    "status_path",
+    "status_url",
+    "webhook_path",
+    "webhook_url",
+]
+
+
+class Link(NamedTuple):
+    """A good link to an order's page."""
+
+    order_id: str
+    #: When the first link was made; links on the page that this one leads to end with it.
+    signed_at: datetime
+
+
+def link_of(purpose: str, token: str) -> Link | None:
+    """The link of this token; None for one that is forged, too old, or made for another purpose or app."""
+    opened = runtime().tokens.open(purpose, token)
+    return None if opened is None or not is_order_id(opened.subject) else Link(opened.subject, opened.signed_at)
 
 
 def pay_url(order_id: str) -> str:
@@ -31,14 +58,20 @@ def webhook_path() -> str:
     return _path("webhook", _webhook_secret())
 
 
-def pay_path(order_id: str) -> str:
-    """`pay_url` without scheme and host, for forms on this site."""
-    return url_for("paycheckout.create_checkout", token=_token(PAY, order_id))
+def pay_path(link: Link | str) -> str:
+    """`pay_url` without scheme and host, for forms on this site.
+
+    :param link: the order's id; on a page of ours the link that led there, whose age the new one keeps.
+    """
+    return url_for("paycheckout.create_checkout", token=_token(PAY, link))
 
 
-def status_path(order_id: str) -> str:
-    """`status_url` without scheme and host, for redirects on this site."""
-    return url_for("paycheckout.order_page", token=_token(STATUS, order_id))
+def status_path(link: Link | str, endpoint: str = "order_page") -> str:
+    """`status_url` without scheme and host, for redirects on this site; `link` as for `pay_path`.
+
+    :param endpoint: "order_page", or "order_status" for the JSON.
+    """
+    return url_for(f"paycheckout.{endpoint}", token=_token(STATUS, link))
 
 
 def _webhook_secret() -> dict[str, str]:
@@ -46,8 +79,10 @@ def _webhook_secret() -> dict[str, str]:
     return {"secret": secret} if secret else {}
 
 
-def _token(purpose: str, order_id: str) -> str:
-    return runtime().tokens.sign(purpose, order_id)
+def _token(purpose: str, link: Link | str) -> str:
+    if isinstance(link, Link):
+        return runtime().tokens.sign(purpose, link.order_id, link.signed_at)
+    return runtime().tokens.sign(purpose, require_order_id(link))
 
 
 def _absolute(endpoint: str, **values: str) -> str:

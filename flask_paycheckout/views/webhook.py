@@ -30,7 +30,10 @@ _decode = msgspec.json.Decoder(_Notice).decode
 def webhook(secret: str | None = None) -> Response:
     """Take in a hint from the service."""
     expected = runtime().settings.webhook_secret
-    if expected is not None and not hmac.compare_digest((secret or "").encode(), expected.encode()):
+    if expected is None:
+        if secret is not None:
+            abort(404)
+    elif not hmac.compare_digest((secret or "").encode(), expected.encode()):
         abort(404)
     # One byte more than may be: a body that is sent without its length is silently cut off at the limit.
     request.max_content_length = _MAX_BODY + 1

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from flask_paycheckout.catalogues import Tongue, catalogue
-from flask_paycheckout.states import Status
+from flask_paycheckout.states import DEPOSIT_CLOSED, STALLED, Status
 from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.views.money import written
 
-__all__ = ["Words", "order_words", "pay_now", "retry_words"]
+__all__ = ["Words", "bad_link_words", "opens_new_tab", "order_words", "pay_now", "retry_words"]
 
 # Longer than this, and "in a moment" is not true.
 _MOMENT = 30
@@ -85,6 +85,30 @@ _OF_STATUS = {
         message("Pay again"),
     ),
 }
+# An abandoned payment whose end is known better than by its status.
+_OF_REASON = {
+    DEPOSIT_CLOSED: Words(
+        message("The payment did not go through"),
+        message(
+            "The payment failed or was cancelled. If money left your account all the same, wait a little: a late"
+            " payment is still noticed."
+        ),
+        message("Pay again"),
+    ),
+    STALLED: Words(
+        message("No payment arrived"),
+        message(
+            "You chose how to pay, but no payment arrived in time. If you did pay, wait a little: a late payment is"
+            " still noticed."
+        ),
+        message("Pay again"),
+    ),
+}
+_BAD_LINK = Words(
+    message("This link does not work"),
+    message("It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link."),
+    "",
+)
 _RETRY = Words(
     message("Payment is not available right now"),
     message("The payment could not be started. Nothing was charged, and your order is kept."),
@@ -92,15 +116,17 @@ _RETRY = Words(
 )
 
 
-def order_words(status: str, payable: bool, total: Total | None, tongue: Tongue) -> Words:
+def order_words(status: str, payable: bool, total: Total | None, tongue: Tongue, *, reason: str | None = None) -> Words:
     """What the status page says.
 
     :param payable: the shop wants a payment of this order now.
     :param total: what is shown as the amount to pay; None: no amount is shown.
+    :param reason: why the order's newest attempt was abandoned.
     """
     # Money that is on its way, or here, is told of, whatever the shop wants by now.
     closed = not payable and status not in (Status.PENDING, Status.PAID, Status.HELD)
-    words = _translated(_CLOSED if closed else _OF_STATUS[status], tongue)
+    ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
+    words = _translated(_CLOSED if closed else ended or _OF_STATUS[status], tongue)
     return words if total is None else replace(words, total=_to_pay(total, tongue))
 
 
@@ -110,6 +136,16 @@ def retry_words(wait: int, tongue: Tongue) -> Words:
     :param wait: seconds after which another try is worthwhile.
     """
     return replace(_translated(_RETRY, tongue), when=_when(wait, tongue))
+
+
+def bad_link_words(tongue: Tongue) -> Words:
+    """What the page says to whom a link leads nowhere."""
+    return _translated(_BAD_LINK, tongue)
+
+
+def opens_new_tab(tongue: Tongue) -> str:
+    """Behind the label of a pay button that opens a new tab."""
+    return catalogue(tongue.language).gettext("(opens in a new tab)")
 
 
 def pay_now(tongue: Tongue) -> str:

@@ -60,10 +60,12 @@ def test_what_was_written_is_still_told(hostile: Shop) -> None:
 
 
 def test_an_order_that_is_asked_for_and_a_payment_that_is_decided_are_names_only(shop: Shop) -> None:
-    shop.totals[HOSTILE.replace("\0", "")] = shop.totals["o-1"]
-    checkout_id = shop.has_held(HOSTILE.replace("\0", ""))
+    turned = "a\u202ec\u2066: paid."
+    shop.totals[turned] = shop.totals["o-1"]
+    checkout_id = shop.has_held(turned)
     decision = ("resolve", checkout_id, "--reject", "--by", "Ada", "--why", "wrong")
-    for text in (prints(shop, "show", HOSTILE.replace("\0", "")), prints(shop, *decision), prints(shop, *decision)):
+    for asked in (("show", turned), ("show", HOSTILE.replace("\0", "")), decision, decision):
+        text = prints(shop, *asked)
         assert text
         assert obeyed(text) == []
 

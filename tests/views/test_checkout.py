@@ -8,6 +8,8 @@ from werkzeug.test import TestResponse
 
 from flask_paycheckout.tokens import PAY, STATUS
 from tests.scripted import CLIENT_SECRET, SAME_SITE, Answer, Shop, garbage, refusal, success
+from tests.views import pages
+from tests.views.pages import heading, reach
 
 
 def presses_pay(shop: Shop, order_id: str = "o-1", token: str | None = None) -> TestResponse:
@@ -33,18 +35,39 @@ def test_an_order_whose_money_is_here_leads_to_its_status_page(shop: Shop, statu
     assert f'data-status="{status}"' in shop.browser.get(answer.location).text
 
 
-def test_unknown_tampered_and_unpayable_orders_get_one_answer(shop: Shop) -> None:
-    shop.totals["o-2"] = None
+def test_a_bad_link_gets_one_page_that_tells_of_no_order(shop: Shop) -> None:
+    shop.paycheckout.order_url(lambda order_id: f"/own/{order_id}")
     good = shop.runtime.tokens.sign(PAY, "o-1")
-    answers = [
-        presses_pay(shop, "o-404"),
-        presses_pay(shop, "o-2"),
-        presses_pay(shop, token=good[:-3]),
-        presses_pay(shop, token=shop.runtime.tokens.sign(STATUS, "o-1")),
-    ]
-    assert [answer.status_code for answer in answers] == [404] * 4
+    tokens = [good[:-3], shop.runtime.tokens.sign(STATUS, "o-1"), "x", f"{good}."]
+    answers = [presses_pay(shop, token=token) for token in tokens]
+    assert [answer.status_code for answer in answers] == [404] * len(tokens)
+    assert {heading(answer.text) for answer in answers} == {"This link does not work"}
     assert len({answer.data for answer in answers}) == 1
+    assert "/own/" not in answers[0].text
     assert shop.service.created == []
+
+
+@pytest.mark.parametrize("status", ["unpaid", "created", "abandoned"])
+def test_a_button_on_an_old_page_leads_to_the_orders_own_words_and_back_to_the_shop(shop: Shop, status: str) -> None:
+    """The order was cancelled, or sold out, since the page with the button was opened."""
+    shop.paycheckout.order_url(lambda order_id: f"/own/{order_id}")
+    reach(shop, status)
+    shop.totals["o-1"] = None
+    answer = pages.presses_pay(shop, language="de")
+    assert answer.status_code == 404
+    assert heading(answer.text) == "Hier ist nichts zu bezahlen"
+    assert answer.headers["Content-Language"] == "de"
+    assert '<a href="/own/o-1">' in answer.text
+    assert "<form" not in answer.text
+    assert "status.js" not in answer.text
+    assert 'http-equiv="refresh"' not in answer.text, "a posted form is not sent again by itself"
+
+
+def test_a_button_on_an_old_page_of_an_order_whose_money_is_on_its_way_says_so(shop: Shop) -> None:
+    reach(shop, "pending")
+    shop.totals["o-1"] = None
+    answer = presses_pay(shop)
+    assert (answer.status_code, heading(answer.text)) == (404, "Your payment is on its way")
 
 
 @pytest.mark.parametrize(
@@ -76,12 +99,22 @@ def test_only_a_post_makes_a_checkout(shop: Shop, method: str) -> None:
     assert shop.browser.open(f"/paycheckout/orders/{token}/checkout", method=method).status_code == 405
 
 
-@pytest.mark.parametrize("order_id", ["o-1", 7, "ä/ö"])
-def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop, order_id: object) -> None:
+@pytest.mark.parametrize("order_id", ["o-1", "7", "ä/ö"])
+def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop, order_id: str) -> None:
     with shop.app.test_request_context():
         form = render_template_string("{{ paycheckout_button(order_id, label='Pay <now>') }}", order_id=order_id)
     token = form.split("/orders/")[1].split("/checkout")[0]
-    assert shop.runtime.tokens.read(PAY, token) == str(order_id)
+    assert shop.runtime.tokens.read(PAY, token) == order_id
     assert 'method="post"' in form
     assert "Pay &lt;now&gt;" in form
     assert "12.5" not in form
+
+
+def test_the_button_can_open_a_new_tab_and_says_so(shop: Shop) -> None:
+    with shop.app.test_request_context():
+        plain = render_template_string("{{ paycheckout_button('o-1') }}")
+        form = render_template_string("{{ paycheckout_button('o-1', new_tab=True) }}")
+    assert "target" not in plain
+    assert 'target="_blank" rel="noopener"' in form
+    assert "Pay now" in form
+    assert "(opens in a new tab)</small></button>" in form

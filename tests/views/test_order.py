@@ -10,7 +10,7 @@ from flask import url_for
 from flask_paycheckout import Pay
 from flask_paycheckout.tokens import PAY, STATUS
 from tests.scripted import Shop
-from tests.views.pages import STATUSES, opens, reach
+from tests.views.pages import STATUSES, heading, opens, reach
 
 
 def asks(shop: Shop, order_id: str = "o-1") -> dict[str, Any]:
@@ -79,6 +79,43 @@ def test_an_order_that_is_not_to_be_paid_shows_no_button_and_asks_for_nothing(
     assert "<form" not in page
     assert f"<h1>{heading}</h1>" in page
     assert ("paycheckout-closed" in page) is (status != "pending")
+
+
+def test_a_payment_that_failed_is_told_apart_from_a_page_that_ran_out(shop: Shop) -> None:
+    shop.totals["o-3"] = Pay("12.50", "USD")
+    never, closed, stalled = (shop.starts(f"o-{number}") for number in (1, 2, 3))
+    shop.service.says(closed, "failed")
+    shop.service.says(stalled, "pending")
+    for _ in range(2):
+        for checkout_id in (never, closed, stalled):
+            shop.settles(checkout_id)
+        shop.clock.advance(hours=25)
+    shop.settles(never)
+    pages = [opens(shop, f"o-{number}").text for number in (1, 2, 3)]
+    assert [heading(page) for page in pages] == [
+        "No payment arrived",
+        "The payment did not go through",
+        "No payment arrived",
+    ]
+    assert "closed or ran out of time" in pages[0]
+    assert "failed or was cancelled" in pages[1]
+    assert "no payment arrived in time" in pages[2]
+    assert all("Pay again" in page and 'data-status="abandoned"' in page for page in pages)
+
+
+def test_the_newest_attempt_decides_what_is_said_of_an_abandoned_order(shop: Shop) -> None:
+    """One that an earlier version abandoned has no reason."""
+    reach(shop, "abandoned")
+    shop.clock.advance(minutes=16)
+    newest = shop.starts()
+    shop.clock.advance(minutes=17)
+    for _ in range(2):
+        shop.settles(newest)
+    assert "ran out of time" in opens(shop).text
+    with shop.app.app_context():
+        shop.db.session.execute(shop.db.text("UPDATE paycheckout_checkout SET reason = NULL"))
+        shop.db.session.commit()
+    assert heading(opens(shop).text) == "No payment arrived"
 
 
 def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 import pytest
 
-from flask_paycheckout import ConfigurationError
+from flask_paycheckout import ConfigurationError, Pay
 from flask_paycheckout.tokens import PAY, STATUS
 from tests.conftest import OpenShop
-from tests.scripted import Shop
+from tests.scripted import SAME_SITE, Shop, refusal
 
 
 def urls(shop: Shop) -> list[str]:
@@ -30,12 +31,47 @@ def test_the_links_lead_to_the_routes_and_carry_the_order(shop: Shop) -> None:
     assert "o-1" not in pay + status
 
 
+def test_links_on_our_pages_keep_the_age_of_the_link_that_led_there(shop: Shop) -> None:
+    """Nobody prolongs a link for ever by opening its page once in a while."""
+    shop.paycheckout.order_url(lambda order_id: "/own")
+    with shop.app.app_context():
+        pay, status, _ = (urlsplit(url).path for url in urls(shop))
+    shop.clock.advance(days=60)
+
+    def links(page: str) -> list[str]:
+        return re.findall(r"/paycheckout/orders/[^\"]+", page)
+
+    renewed = links(shop.browser.get(status).text)
+    shop.service.instead_of_created = [refusal(503)]
+    retry = shop.browser.post(pay, headers=SAME_SITE)
+    renewed += links(retry.text)
+    shop.totals["o-1"] = None
+    renewed += links(shop.browser.post(pay, headers=SAME_SITE).text)
+    shop.totals["o-1"] = Pay("12.50", "USD")
+    shop.has_paid()
+    renewed.append(shop.browser.post(pay, headers=SAME_SITE).location)
+    assert {urlsplit(link).path.rpartition("/")[2] for link in renewed[:-1]} == {"checkout", "status"}
+    assert retry.status_code == 503
+    shop.clock.advance(days=30)
+    assert all(opens(shop, link) != 404 for link in renewed), "as long as the first"
+    shop.clock.advance(seconds=1)
+    assert [opens(shop, link) for link in renewed] == [404] * len(renewed)
+
+
+def opens(shop: Shop, link: str) -> int:
+    """The status of the answer to a visit of this link, or a press of its button."""
+    method = "POST" if link.endswith("/checkout") else "GET"
+    return shop.browser.open(link, method=method, headers=SAME_SITE).status_code
+
+
 def test_the_public_url_wins_over_everything(open_shop: OpenShop) -> None:
     shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example/sub", PAYCHECKOUT_URL_PREFIX="/pay")
     with shop.app.test_request_context(base_url="https://evil.example"):
         inside = urls(shop)
     with shop.app.app_context():
-        assert urls(shop) == inside
+        outside = urls(shop)
+    assert [urlsplit(url)[:2] for url in outside] == [urlsplit(url)[:2] for url in inside]
+    assert outside[-1] == inside[-1], "the one that stands for no order"
     assert all(url.startswith("https://shop.example/sub/pay/") for url in inside)
 
 

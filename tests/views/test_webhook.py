@@ -12,6 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from tests.conftest import OpenShop
 from tests.scripted import Shop
+from tests.security.answers import told
 
 PATH = "/paycheckout/webhook"
 
@@ -222,3 +223,12 @@ def test_a_body_without_a_length_is_a_413_as_well(shop: Shop, more: int, status:
     environ = {"wsgi.input_terminated": True, "HTTP_TRANSFER_ENCODING": "chunked"}
     answer = shop.browser.post(PATH, input_stream=BytesIO(body), environ_overrides=environ)
     assert answer.status_code == status
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT"])
+@pytest.mark.parametrize("path", ["", "/", f"/{SECRET}", "/x", "/x/y"])
+def test_no_method_but_post_tells_whether_there_is_a_secret(open_shop: OpenShop, method: str, path: str) -> None:
+    with_secret, without = open_shop("with", PAYCHECKOUT_WEBHOOK_SECRET=SECRET), open_shop("without")
+    answers = [told(shop.browser.open(PATH + path, method=method)) for shop in (with_secret, without)]
+    assert answers[0] == answers[1]
+    assert answers[0].status in (200, 404, 405)
