@@ -65,15 +65,15 @@ class CheckoutView(_ReadOnlyView):
     :raises ConfigurationError: `permission` is not a function.
     """
 
-    column_list = ("order_id", "status", "reason", "total", "checkout_id", "created_at", "moved_at")
-    column_details_list = (*column_list, "deposit_status", "found_by", "webhooks", "reads", "next_read_at")
+    column_list = ("order_id", "status", "reason", "total", "payment", "checkout_id", "created_at", "moved_at")
+    column_details_list = (*column_list, "payback", "deposit_status", "found_by", "webhooks", "reads", "next_read_at")
 
 
 class EventView(_ReadOnlyView):
     """Events with their delivery to receivers, newest first. Parameters as for `CheckoutView`."""
 
     column_list = ("order_id", "name", "checkout_id", "occurred_at", "delivered_at", "attempts")
-    column_details_list = (*column_list, "event_id", "reason", "next_attempt_at")
+    column_details_list = (*column_list, "event_id", "reason", "extra", "next_attempt_at")
 
 
 def payment_views(db: SQLAlchemy, permission: Permission, category: str = "Payments") -> tuple[CheckoutView, EventView]:

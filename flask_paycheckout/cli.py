@@ -21,6 +21,7 @@ from flask_paycheckout.client.signing import header_value
 from flask_paycheckout.database_checks import words
 from flask_paycheckout.doctor import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
+from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.telling import visible
@@ -101,6 +102,15 @@ def show(order_id: str, as_json: bool) -> None:
 def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: bool) -> None:
     """Decide a held payment; who and why are recorded.
 
+    --accept takes the payment as it is: the order is paid, and order_paid fires. This is so for amount_mismatch,
+    order_changed, order_not_payable and order_total_failed. For duplicate, or when another payment paid the order
+    meanwhile, it means to keep this second payment for now: order_paid does not fire again.
+
+    --reject refuses the payment: it does not pay the order.
+
+    No money is moved by either. A rejected payment, and an accepted second one, stays listed by `flask paycheckout
+    report` until `flask paycheckout payback` says whether it was paid back or is kept.
+
     Exit code 0: decided. 1: no such checkout is stored, or it is not held. 2: the command itself is incomplete.
     """
     if decision is None:
@@ -111,10 +121,70 @@ def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: 
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(visible(str(error))) from None
     if as_json:
-        facts = ("checkout_id", "order_id", "status", "reason")
-        click.echo(json.dumps({name: getattr(checkout, name) for name in facts}))
+        _echo_facts(checkout, "reason")
     else:
         click.echo(visible(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"))
+
+
+@paycheckout.command(short_help="Say that money was paid back, or is kept.")
+@click.argument("checkout_id")
+@click.option("--done", "became", flag_value="done", help="The money was paid back.")
+@click.option("--kept", "became", flag_value="kept", help="The money is kept.")
+@click.option("--by", required=True, metavar="NAME", help="Who says so.")
+@click.option("--why", required=True, metavar="TEXT", help="How it was paid back, or why it is kept, for the record.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@with_appcontext
+def payback(checkout_id: str, became: str | None, by: str, why: str, as_json: bool) -> None:
+    """Say what became of money that paid no order: a rejected payment, or an accepted second one.
+
+    No money is moved by this; it takes the payment off the list of `flask paycheckout report`.
+
+    Exit code 0: recorded. 1: no such checkout is stored, or its money does not wait. 2: the command itself is
+    incomplete.
+    """
+    if became is None:
+        raise click.UsageError("Say --done or --kept.")
+    try:
+        checkout = runtime().mark_paid_back(checkout_id, by, why, became == "kept")
+    except (PayCheckoutError, ValueError) as error:
+        raise click.ClickException(visible(str(error))) from None
+    if as_json:
+        _echo_facts(checkout, "payback")
+        return
+    money = f"the money of checkout {checkout.checkout_id} of order {checkout.order_id}"
+    click.echo(visible(f"{money} is marked as {'kept' if became == 'kept' else 'paid back'}"))
+
+
+@paycheckout.command(short_help="Fill in what arrived for payments of older versions.")
+@click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many deposits.")
+@click.option("--after", type=click.IntRange(0), default=0, help="Go on where an earlier run ended.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@with_appcontext
+def fill_payments(limit: int | None, after: int, as_json: bool) -> None:
+    """Read the deposits of paid, held and rejected checkouts again of which it is not stored what arrived.
+
+    Older versions did not store it. Nothing else of these checkouts changes, nobody is told, and running it again, or
+    stopping it, does no harm.
+
+    Exit code 0: what was read is stored. 1: some deposits could not be read, or do not read as completed any more.
+    """
+    backfill = runtime().payment_backfill
+    stream = sys.stderr
+    waiting = backfill.count(after) if stream.isatty() and not as_json else 0
+    if waiting:
+        with click.progressbar(length=min(waiting, limit or waiting), label="Reading deposits", file=stream) as bar:
+            report = backfill.run(limit, after, progress=lambda so_far: bar.update(1))
+    else:
+        report = backfill.run(limit, after)
+    if as_json:
+        click.echo(json.dumps(asdict(report)))
+    else:
+        click.echo(f"filled {report.filled}, unreadable {report.unreadable}, not completed {report.differing}")
+        if report.stopped:
+            click.echo(f"The service fails. Go on later with: flask paycheckout fill-payments --after {report.after}")
+        elif not report.clean:
+            click.echo(f"To leave these out: flask paycheckout fill-payments --after {report.after}")
+    raise SystemExit(0 if report.clean else 1)
 
 
 @paycheckout.command(short_help="Tell how payments stand, and what needs a person.")
@@ -180,6 +250,11 @@ def sandbox(arguments: tuple[str, ...]) -> None:
     from flask_paycheckout.sandbox.command import main
 
     raise SystemExit(main(list(arguments)))
+
+
+def _echo_facts(checkout: CheckoutMixin, *more: str) -> None:
+    facts = ("checkout_id", "order_id", "status", *more)
+    click.echo(json.dumps({name: getattr(checkout, name) for name in facts}))
 
 
 def _round(limit: int | None, as_json: bool) -> ReconcileReport:

@@ -118,6 +118,23 @@ class ReceiverFailed(PayCheckoutError):
         super().__init__(f"{self.problem}. Nothing of the change of order {order_id!r} was committed.")
 
 
+class PaybackRefused(PayCheckoutError):
+    """This money is not waiting for somebody to say what became of it."""
+
+    def __init__(self, checkout_id: str, status: str, payback: str | None, *, pays_order: bool) -> None:
+        self.checkout_id = checkout_id
+        self.status = status
+        self.payback = payback
+        self.pays_order = pays_order
+        if payback is not None:
+            why = f"is marked as {'kept' if payback == 'kept' else 'paid back'} already"
+        elif pays_order:
+            why = "paid its order"
+        else:
+            why = f"is {status}; only a rejected payment, or an accepted second one, is paid back or kept"
+        super().__init__(f"the money of checkout {checkout_id!r} {why}. 'flask paycheckout report' lists what waits.")
+
+
 class UnsafeCheckoutUrl(PayCheckoutError):
     """The service answered with a payment URL outside the allowed origins."""
 

@@ -12,8 +12,10 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.attempts import Attempts
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.decisions import accepting, rejecting
 from flask_paycheckout.history import lines
 from flask_paycheckout.models import CheckoutMixin, EventMixin, Models
+from flask_paycheckout.payments import Payment
 from flask_paycheckout.states import best_of
 from flask_paycheckout.telling import moment_text, plain, visible
 
@@ -50,7 +52,7 @@ class Happening:
     """One line of an attempt's story."""
 
     at: datetime
-    #: created, webhook, read, no answer, moved or resolved.
+    #: created, webhook, read, no answer, moved, resolved or payback.
     what: str
     facts: dict[str, Any]
     text: str
@@ -58,7 +60,13 @@ class Happening:
 
 @dataclass(frozen=True)
 class AttemptStory:
-    """One attempt at paying, with everything that was seen of it."""
+    """One attempt at paying, with everything that was seen of it.
+
+    :ivar payment: what the deposit said of the money that arrived; None before.
+    :ivar pays_order: this is the payment that the order was paid with.
+    :ivar payback: what became of money that paid no order: `waiting` for a person to say, `paid_back` or `kept`; None
+        for other attempts.
+    """
 
     checkout_id: str
     status: str
@@ -70,7 +78,16 @@ class AttemptStory:
     webhooks: int
     reads: int
     found_by: str | None
+    payment: Payment | None
+    pays_order: bool
+    payback: str | None
     happenings: tuple[Happening, ...]
+
+    @property
+    def decision(self) -> Happening | None:
+        """How a person decided this payment while it was held; None when nobody had to."""
+        decisions = [happening for happening in self.happenings if happening.what == "resolved"]
+        return decisions[-1] if decisions else None
 
 
 @dataclass(frozen=True)
@@ -105,6 +122,9 @@ class Explanation:
         """What the status means, in a sentence."""
         if self.status == "unpaid" and self.attempts:
             return "The order is not paid: each payment of it was rejected."
+        decision = next((attempt.decision for attempt in self.attempts if attempt.pays_order), None)
+        if self.status == "paid" and decision is not None:
+            return f"The order is paid: a payment was held, and {_decided(decision.facts)}."
         return _STATUS_WORDS[self.status]
 
     def as_dict(self) -> dict[str, Any]:
@@ -114,7 +134,7 @@ class Explanation:
     def __str__(self) -> str:
         text = [f"Order {self.order_id}: {self.status}. {self.meaning}"]
         for number, attempt in enumerate(self.attempts, start=1):
-            text += ["", *_attempt_lines(number, attempt)]
+            text += ["", *_attempt_lines(number, attempt, order_is_paid=self.status == "paid")]
         if self.events:
             text += ["", "Told to the shop:", *(_event_line(event) for event in self.events)]
         return "\n".join(map(visible, text))
@@ -144,8 +164,17 @@ def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
         attempt.webhooks,
         attempt.reads,
         attempt.found_by,
+        attempt.payment,
+        attempt.paid_order_id is not None,
+        _payback(attempt),
         tuple(_happening(entry, attempt.created_at) for entry in lines(attempt.history)),
     )
+
+
+def _payback(attempt: CheckoutMixin) -> str | None:
+    if attempt.status not in ("paid", "rejected") or attempt.paid_order_id is not None:
+        return None
+    return attempt.payback or "waiting"
 
 
 def total_text(attempt: CheckoutMixin) -> str:
@@ -216,6 +245,15 @@ def _tell_resolved(facts: dict[str, Any]) -> str:
     return f"{facts['by']} {word} the held payment: {facts['why']}"
 
 
+def _decided(facts: dict[str, Any]) -> str:
+    return f"{facts.get('by')} accepted it: {facts.get('why')}"
+
+
+def _tell_payback(facts: dict[str, Any]) -> str:
+    told = "says that the money is kept" if facts["to"] == "kept" else "says that the money was paid back"
+    return f"{facts['by']} {told}: {facts['why']}"
+
+
 _TELL = {
     "created": _tell_created,
     "webhook": _tell_webhook,
@@ -224,12 +262,16 @@ _TELL = {
     "not applied": _tell_not_applied,
     "moved": _tell_moved,
     "resolved": _tell_resolved,
+    "payback": _tell_payback,
 }
 
 
-def _attempt_lines(number: int, attempt: AttemptStory) -> list[str]:
+def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -> list[str]:
     reason = f" ({attempt.reason})" if attempt.reason else ""
     text = [f"Attempt {number}: checkout {attempt.checkout_id}, {attempt.total}: {attempt.status}{reason}"]
+    if attempt.payment is not None:
+        seen = moment_text(attempt.payment.completed_at)
+        text.append(f"  Money: {attempt.payment}; seen as completed {seen}")
     for happening in attempt.happenings:
         text.append(f"  {moment_text(happening.at)}  {happening.text}")
         text += [f"{'':24}- {fact}" for fact in happening.facts.get("compared", [])]
@@ -238,6 +280,11 @@ def _attempt_lines(number: int, attempt: AttemptStory) -> list[str]:
     if attempt.status == "held":
         command = f"flask paycheckout resolve {attempt.checkout_id}"
         text.append(f"  Decide with: {command} --accept (or --reject) --by YOU --why REASON")
+        text.append(f"    --accept: {accepting(attempt.reason, order_is_paid=order_is_paid)}")
+        text.append(f"    --reject: {rejecting()}")
+    if attempt.payback == "waiting":
+        command = f"flask paycheckout payback {attempt.checkout_id}"
+        text.append(f"  TO PAY BACK OR KEEP. When it is done: {command} --done (or --kept) --by YOU --why REASON")
     return text
 
 

@@ -161,12 +161,32 @@ class PayCheckout:
         return runtime().reconcile(limit)
 
     def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> Any:
-        """Decide a held payment; who and why are recorded.
+        """Decide a held payment; who and why are recorded, and `payment_resolved` fires.
 
+        An accepted payment pays the order, and `order_paid` fires, unless another payment paid it already. A rejected
+        payment, and an accepted second one, stays listed until `mark_paid_back` says what became of the money.
+
+        :param by: who decides; 255 characters at most.
+        :param why: the reason; 1,000 characters at most.
         :returns: the `Checkout`, now paid or rejected.
+        :raises UnknownCheckout: no such checkout is stored.
         :raises TransitionRefused: the checkout is not held.
+        :raises ValueError: `by` or `why` is empty or too long.
         """
         return runtime().resolve(checkout_id, accept, by, why)
+
+    def mark_paid_back(self, checkout_id: str, *, by: str, why: str, kept: bool = False) -> Any:
+        """Record that money which paid no order was paid back, or is kept. No money is moved by this.
+
+        :param by: who says so; 255 characters at most.
+        :param why: how it was paid back, or why it is kept; 1,000 characters at most.
+        :param kept: it is kept; it may still be marked as paid back later.
+        :returns: the `Checkout`, no longer listed.
+        :raises UnknownCheckout: no such checkout is stored.
+        :raises PaybackRefused: this money paid an order, is not decided yet, or is marked so already.
+        :raises ValueError: `by` or `why` is empty or too long.
+        """
+        return runtime().mark_paid_back(checkout_id, by, why, kept)
 
     def explain(self, order_id: str) -> Explanation:
         """Every attempt, webhook, read and comparison of an order, and the rule that decided."""

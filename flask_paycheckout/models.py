@@ -24,11 +24,11 @@ from flask_paycheckout.order_ids import MAX_ID
 from flask_paycheckout.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["MAX_ID", "MONEY_ASTRAY", "CheckoutMixin", "EventMixin", "Models", "make_models", "total_columns"]
+__all__ = ["MAX_ID", "MONEY_TO_PAY_BACK", "CheckoutMixin", "EventMixin", "Models", "make_models", "total_columns"]
 
-MONEY_ASTRAY = "status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL"
-"""SQL of money that was decided but paid no order, a rejected payment or an accepted second one, while it is not said
-what became of it. Written out, since only so a database sees that the partial index serves a statement."""
+MONEY_TO_PAY_BACK = "status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL"
+"""The SQL condition of money that paid no order, a rejected payment or an accepted second one, of which nobody has said
+yet whether it was paid back. Written out, because a database uses its partial index only for the same words."""
 
 # SQLite numbers rows by itself only in a column that is exactly INTEGER.
 _RowId = BigInteger().with_variant(Integer, "sqlite")
@@ -77,11 +77,11 @@ class CheckoutMixin:
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
         # Counts by state, what is held, and the newest payments, without a look at every row.
-        # The last one holds only money that no order was paid with and of which nobody said yet what became of it.
-        astray = text(MONEY_ASTRAY)
+        # The last one holds only the few payments of which somebody must say whether they are paid back or kept.
+        waiting = text(MONEY_TO_PAY_BACK)
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at"),
-            Index("ix_paycheckout_checkout_astray", "moved_at", sqlite_where=astray, postgresql_where=astray),
+            Index("ix_paycheckout_checkout_payback", "moved_at", sqlite_where=waiting, postgresql_where=waiting),
         )
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)

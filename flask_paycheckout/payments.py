@@ -12,6 +12,8 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
+from flask_paycheckout.clock import as_utc
+
 if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit
 
@@ -50,9 +52,10 @@ class PaymentFee:
     currency: str | None
 
     def __str__(self) -> str:
-        amount = None if self.amount is None else f"{self.amount:f} {self.currency or '(no currency)'}"
-        percentage = None if self.percentage is None else f"{self.percentage:f} %"
-        return ", ".join(part for part in (amount, percentage) if part) or f"in {self.currency}"
+        amount = "of unknown amount" if self.amount is None else f"{self.amount:f}"
+        currency = "" if self.currency is None else f" {self.currency}"
+        percentage = "" if self.percentage is None else f" ({self.percentage:f} %)"
+        return f"{amount}{currency}{percentage}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,18 @@ class Payment:
     bank_name: str | None
     rate: Decimal | None
     completed_at: datetime
+
+    def __str__(self) -> str:
+        """The amounts, the fee, the method and the rate in a line, without those that were not said."""
+        bank = self.bank_name if self.bank_name != self.method else None
+        said = (
+            f"{self.paid or 'an unknown amount'} paid",
+            self.received and f"{self.received} received",
+            self.fee and f"fee {self.fee}",
+            self.method and f"method {self.method}{f' ({bank})' if bank else ''}",
+            self.rate and f"rate {self.rate:f}",
+        )
+        return ", ".join(part for part in said if part)
 
 
 PAYMENT_COLUMNS = (
@@ -116,10 +131,11 @@ def payment_columns(deposit: Deposit, now: datetime) -> dict[str, str | datetime
     }
 
 
-def payment_of(columns: Mapping[str, Any]) -> Payment | None:
+def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
     """The payment that these columns hold; None when no money arrived, or none was written down.
 
-    :param columns: each of `PAYMENT_COLUMNS` by its name; `payment_completed_at` as an aware UTC datetime.
+    :param columns: each of `PAYMENT_COLUMNS` by its name; `payment_completed_at` may be the UTC that SQLite gives back
+        without saying so.
     """
     completed_at = columns["payment_completed_at"]
     if completed_at is None:
@@ -131,7 +147,7 @@ def payment_of(columns: Mapping[str, Any]) -> Payment | None:
         columns["payment_method"],
         columns["payment_bank_name"],
         _number(columns["payment_rate"]),
-        completed_at,
+        as_utc(completed_at),
     )
 
 

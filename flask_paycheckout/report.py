@@ -11,6 +11,8 @@ from sqlalchemy import Connection, Engine, func, select
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.models import Models
+from flask_paycheckout.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back, sums_of
+from flask_paycheckout.payments import PAYMENT_COLUMNS, Amount, payment_of
 from flask_paycheckout.states import Status
 from flask_paycheckout.telling import moment_text, plain, visible
 
@@ -37,12 +39,18 @@ _PATIENCE = timedelta(minutes=5)
 
 @dataclass(frozen=True)
 class HeldPayment:
-    """Money that waits for a person's decision."""
+    """Money that waits for a person's decision.
+
+    :ivar asked: the total that the customer was asked for.
+    :ivar paid: what the customer paid; None where that was not said, or is not stored.
+    """
 
     checkout_id: str
     order_id: str
     reason: str | None
     since: datetime
+    asked: str
+    paid: Amount | None
 
 
 @dataclass(frozen=True)
@@ -83,6 +91,8 @@ class Alarms:
 
     #: Payments that wait for a decision.
     held: int
+    #: Payments of which somebody must say whether they were paid back or are kept.
+    to_pay_back: int
     #: Events of which a receiver failed, or that nobody delivered for minutes; 100 at most.
     stuck: tuple[UndeliveredEvent, ...]
     #: No webhook told of any of the last orders that were paid: five, or as many as there are.
@@ -94,13 +104,16 @@ class Alarms:
 class Report:
     """How payments stand at a moment; `str()` tells it, with the remedy of what needs a person.
 
-    Of `held`, `undelivered` and `unheard` at most 100 each are listed; their counts are of all.
+    Of `held`, `to_pay_back`, `undelivered` and `unheard` at most 100 each are listed; their counts are of all.
     """
 
     at: datetime
     #: Checkouts by state; every state is named.
     checkouts: dict[str, int]
     held: tuple[HeldPayment, ...]
+    to_pay_back_count: int
+    #: Rejected payments, and accepted second ones, of which nobody said yet whether they were paid back or are kept.
+    to_pay_back: tuple[MoneyToPayBack, ...]
     undelivered_count: int
     #: Those of which a receiver failed first, then the oldest.
     undelivered: tuple[UndeliveredEvent, ...]
@@ -122,7 +135,7 @@ class Report:
     @property
     def needs_a_person(self) -> bool:
         """Whether anything here will not get better by itself."""
-        return bool(self.held or self.stuck or self.webhooks_silent or self.backlog.overdue)
+        return bool(self.held or self.to_pay_back or self.stuck or self.webhooks_silent or self.backlog.overdue)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values; moments as ISO 8601 text."""
@@ -130,7 +143,7 @@ class Report:
         return told | {"needs_a_person": self.needs_a_person}
 
     def __str__(self) -> str:
-        sections = (_count_lines, _held_lines, _undelivered_lines, _webhook_lines, _backlog_lines)
+        sections = (_count_lines, _held_lines, _payback_lines, _undelivered_lines, _webhook_lines, _backlog_lines)
         return "\n".join(visible(line) for section in sections for line in section(self))
 
 
@@ -143,6 +156,8 @@ def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> R
             at=now,
             checkouts=_count(connection, models),
             held=_held(connection, models),
+            to_pay_back_count=count_to_pay_back(connection, models),
+            to_pay_back=list_to_pay_back(connection, models, _LISTED),
             undelivered_count=_count_undelivered(connection, models),
             undelivered=_undelivered(connection, models),
             recently_paid=len(paid),
@@ -160,6 +175,7 @@ def read_alarms(engine: Engine, models: Models, now: datetime) -> Alarms:
     with engine.connect() as connection:
         return Alarms(
             held=connection.execute(select(func.count()).where(status == Status.HELD.value)).scalar_one(),
+            to_pay_back=count_to_pay_back(connection, models),
             stuck=_stuck(_undelivered(connection, models), now),
             webhooks_silent=_silent(_recently_paid(connection, models, now, _SILENT)),
             backlog=read_backlog(connection, models, now),
@@ -182,9 +198,19 @@ def _count(connection: Connection, models: Models) -> dict[str, int]:
 
 def _held(connection: Connection, models: Models) -> tuple[HeldPayment, ...]:
     c = models.checkouts.c
-    columns = select(c.checkout_id, c.order_id, c.reason, c.moved_at)
-    longest_first = columns.where(c.status == Status.HELD.value).order_by(c.moved_at).limit(_LISTED)
-    return tuple(HeldPayment(*row[:3], as_utc(row.moved_at)) for row in connection.execute(longest_first))
+    columns = [c.checkout_id, c.order_id, c.reason, c.moved_at, c.total_amount, c.total_currency]
+    held = select(*columns, *(c[name] for name in PAYMENT_COLUMNS)).where(c.status == Status.HELD.value)
+    return tuple(
+        HeldPayment(
+            row["checkout_id"],
+            row["order_id"],
+            row["reason"],
+            as_utc(row["moved_at"]),
+            f"{row['total_amount']} {row['total_currency']}",
+            payment.paid if (payment := payment_of(row)) else None,
+        )
+        for row in connection.execute(held.order_by(c.moved_at).limit(_LISTED)).mappings()
+    )
 
 
 def _stuck(undelivered: tuple[UndeliveredEvent, ...], now: datetime) -> tuple[UndeliveredEvent, ...]:
@@ -238,11 +264,35 @@ def _held_lines(told: Report) -> Iterator[str]:
     yield from ("", f"HELD: {_number(count, 'payment waits', 'payments wait')} for your decision.")
     for payment in told.held:
         yield (
-            f"  {payment.checkout_id} of order {payment.order_id}: {payment.reason}, since {moment_text(payment.since)}"
+            f"  {payment.checkout_id} of order {payment.order_id}: {payment.reason},"
+            f" {_arrived(payment.paid)} of {payment.asked}, since {moment_text(payment.since)}"
         )
     yield from _more(count, len(told.held))
     yield "  Look into one: flask paycheckout show ORDER_ID"
     yield "  Decide:        flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON"
+
+
+def _payback_lines(told: Report) -> Iterator[str]:
+    if not told.to_pay_back_count:
+        return
+    payments = _number(told.to_pay_back_count, "payment", "payments")
+    yield from ("", f"MONEY TO PAY BACK OR KEEP: {payments} that paid no order.")
+    for money in told.to_pay_back:
+        decided = "accepted as a second payment" if money.accepted else "rejected"
+        yield (
+            f"  {money.checkout_id} of order {money.order_id}: {_arrived(money.paid)} of {money.asked},"
+            f" {money.reason}, {decided} {moment_text(money.since)}"
+        )
+    yield from _more(told.to_pay_back_count, len(told.to_pay_back))
+    sums = sums_of(told.to_pay_back)
+    if sums:
+        together = "Together, of those listed" if told.to_pay_back_count > len(told.to_pay_back) else "Together"
+        yield f"  {together}: {', '.join(map(str, sums))}"
+    yield "  Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept) --by YOU --why REASON"
+
+
+def _arrived(paid: Amount | None) -> str:
+    return "an unknown amount arrived" if paid is None else f"{paid} arrived"
 
 
 def _undelivered_lines(told: Report) -> Iterator[str]:

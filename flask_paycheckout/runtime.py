@@ -26,6 +26,8 @@ from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.notices import Notices
 from flask_paycheckout.order_ids import require_order_id
 from flask_paycheckout.outbox import Outbox
+from flask_paycheckout.paybacks import Paybacks
+from flask_paycheckout.payment_backfill import PaymentBackfill
 from flask_paycheckout.receivers import receivers_of
 from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.report import Report, report
@@ -66,6 +68,8 @@ class Runtime:
     notices: Notices
     standings: Standings
     reconciler: Reconciler
+    paybacks: Paybacks
+    payment_backfill: PaymentBackfill
 
     def start(self, order_id: str) -> CheckoutMixin:
         """The order's usable checkout; refuses to run inside the shop's uncommitted work."""
@@ -82,6 +86,14 @@ class Runtime:
         """A person's decision on a held payment."""
         refuse_uncommitted(self.db, f"resolve({checkout_id!r})", only_if_blocking=True)
         return self.settlement.resolve(checkout_id, accept, by, why)
+
+    def mark_paid_back(self, checkout_id: str, by: str, why: str, kept: bool) -> CheckoutMixin:
+        """Record what became of money that paid no order."""
+        refuse_uncommitted(self.db, f"mark_paid_back({checkout_id!r})", only_if_blocking=True)
+        self.paybacks.mark(checkout_id, by, why, kept)
+        marked = self.attempts.find(checkout_id)
+        assert marked is not None  # noqa: S101 - it was just marked, and no row is ever deleted
+        return marked
 
     def reconcile(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
         """One round over everything that is due."""
@@ -204,6 +216,8 @@ def build_runtime(
         ),
         standings=Standings(attempts, settlement, clock),
         reconciler=Reconciler(attempts, settlement, outbox, clock, settings.reconcile_readers),
+        paybacks=Paybacks(engine, models, clock),
+        payment_backfill=PaymentBackfill(engine, models, settlement.read, settings.reconcile_readers),
     )
 
 

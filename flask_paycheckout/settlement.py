@@ -17,6 +17,7 @@ from flask_paycheckout.attempts import Attempts, Move
 from flask_paycheckout.client import Deposit, NotFound, PaymentsClient, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database_errors import first_line, is_passing
+from flask_paycheckout.decisions import who_and_why
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, TransitionRefused, UnknownCheckout
 from flask_paycheckout.events import HeldEvent
 from flask_paycheckout.history import line
@@ -160,9 +161,7 @@ class Settlement:
         :raises UnknownCheckout: no such checkout is stored.
         :raises TransitionRefused: the checkout is not held.
         """
-        for name, value in (("by", by), ("why", why)):
-            if not value.strip():
-                raise ValueError(f"{name} must not be empty: the decision is recorded with it")
+        by, why = who_and_why(by, why)
         evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
             attempt = self._require(checkout_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from flask_paycheckout.clock import as_utc
@@ -27,9 +28,11 @@ def visible(line: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The same as values that JSON has; moments as ISO 8601 text."""
+    """The same as values that JSON has; moments as ISO 8601 text, amounts as exact text."""
     if isinstance(value, datetime):
         return value.isoformat()
+    if isinstance(value, Decimal):
+        return f"{value:f}"
     if isinstance(value, Mapping):
         return {name: plain(inner) for name, inner in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):

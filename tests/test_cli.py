@@ -146,6 +146,25 @@ def test_resolve_refuses_with_a_sentence(shop: Shop, arguments: list[str], exit_
     assert shop.attempt("chk-1").status == "held"
 
 
+def test_payback_says_what_became_of_the_money(shop: Shop) -> None:
+    shop.resolves(shop.has_held(), accept=False)
+    assert runs(shop, "report").exit_code == 1
+    said = ["--by", "Ada", "--why", "transfer 17"]
+    assert runs(shop, "payback", "chk-1", *said).exit_code == 2
+    ran = runs(shop, "payback", "chk-1", "--kept", *said)
+    assert (ran.exit_code, ran.output) == (0, "the money of checkout chk-1 of order o-1 is marked as kept\n")
+    ran = runs(shop, "payback", "chk-1", "--done", *said, "--json")
+    assert json.loads(ran.stdout) == {
+        "checkout_id": "chk-1",
+        "order_id": "o-1",
+        "status": "rejected",
+        "payback": "paid_back",
+    }
+    again = runs(shop, "payback", "chk-1", "--done", *said)
+    assert (again.exit_code, "is marked as paid back already" in again.output) == (1, True)
+    assert "Nothing needs a person." in runs(shop, "report").output
+
+
 def test_report_exits_with_0_while_nothing_needs_a_person(shop: Shop) -> None:
     shop.has_paid()
     ran = runs(shop, "report")
@@ -192,7 +211,7 @@ def test_the_list_of_commands_cuts_no_sentence_short(shop: Shop) -> None:
     assert [line for line in listed if not line.endswith(".") or line.endswith("..")] == []
 
 
-@pytest.mark.parametrize("name", ["reconcile", "show", "resolve", "report", "doctor"])
+@pytest.mark.parametrize("name", ["reconcile", "show", "resolve", "payback", "fill-payments", "report", "doctor"])
 def test_help_tells_the_exit_codes(shop: Shop, name: str) -> None:
     ran = runs(shop, name, "--help")
     assert ran.exit_code == 0

@@ -10,6 +10,7 @@ from sqlalchemy import update
 
 from flask_paycheckout import Explanation, Pay, order_paid
 from tests.scripted import Shop, number
+from tests.test_report import has_second
 
 
 def explains(shop: Shop, order_id: str = "o-1") -> Explanation:
@@ -66,6 +67,51 @@ def test_a_decision_says_who_and_why(shop: Shop) -> None:
     shop.resolves(shop.has_held("o-2"), accept=False, by="Bob", why="too little")
     assert "Ada accepted the held payment: close enough" in str(explains(shop, "o-1"))
     assert "Bob rejected the held payment: too little" in str(explains(shop, "o-2"))
+
+
+def test_an_accepted_payment_is_never_said_to_agree(shop: Shop) -> None:
+    shop.has_paid("o-2")
+    shop.resolves(shop.has_held("o-1"), accept=True, by="Ada", why="close\x1b[2Jenough")
+    assert "agrees" in explains(shop, "o-2").meaning
+    story = explains(shop, "o-1")
+    assert story.meaning == "The order is paid: a payment was held, and Ada accepted it: close\x1b[2Jenough."
+    first_line = str(story).splitlines()[0]
+    assert first_line.endswith("Ada accepted it: close\\x1b[2Jenough.")
+    assert "agrees with what the order costs" not in str(story)
+
+
+def test_what_arrived_is_told(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    assert explains(shop).attempts[0].payment is None
+    fee = {"amount": number("0.37"), "percentage": number("2.9"), "currency": "USD"}
+    bank = {"bankCode": "014", "bankName": "Bank\x1b[2J"}
+    shop.service.says(checkout_id, "completed", fee=fee, paymentFiat=bank, exchangeInfo={"exchangeRate": number("1")})
+    shop.settles(checkout_id)
+    told = "Money: 12.50 USD paid, 12.13 USD received, fee 0.37 USD (2.9 %), method 014 (Bank\\x1b[2J), rate 1;"
+    assert f"{told} seen as completed 2026-01-01 12:00:00Z" in str(explains(shop))
+    plain = explains(shop).as_dict()["attempts"][0]["payment"]
+    assert json.loads(json.dumps(plain)) == plain
+    assert (plain["paid"], plain["fee"]["amount"]) == ({"amount": "12.50", "currency": "USD"}, "0.37")
+
+
+def test_what_each_decision_does_is_said_before_it_is_taken(shop: Shop) -> None:
+    shop.has_held("o-1")
+    text = str(explains(shop, "o-1"))
+    assert "--accept: the order is paid with what arrived" in text
+    assert "--reject: this payment does not pay the order; the money stays listed" in text
+    shop.totals["o-2"] = Pay("12.50", "USD")
+    shop.resolves(has_second("o-2", shop), accept=True)
+    story = explains(shop, "o-2")
+    assert (story.attempts[0].payback, story.attempts[1].payback) == (None, "waiting")
+    assert "agrees" in story.meaning, "the other payment paid the order"
+    assert "TO PAY BACK OR KEEP. When it is done: flask paycheckout payback chk-3 --done" in str(story)
+
+
+def test_a_second_payment_is_said_to_stay_one(shop: Shop) -> None:
+    has_second("o-1", shop)
+    assert "--accept: the order stays paid by its other payment, and order_paid does not fire again" in str(
+        explains(shop)
+    )
 
 
 def test_every_attempt_is_told_with_what_it_replaced(shop: Shop) -> None:

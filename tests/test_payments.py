@@ -37,7 +37,10 @@ def test_what_the_deposit_said_comes_back_exactly(clock: Clock) -> None:
         rate=Decimal("0.000062500000000000000000000000000001"),
         completed_at=clock.now,
     )
-    assert [str(part) for part in (payment.paid, payment.fee)] == ["199500 IDR", "0.37 USD, 2.9 %"]
+    assert str(payment) == (
+        "199500 IDR paid, 12.130000000000000001 usdc-polygon received, fee 0.37 USD (2.9 %), method 014"
+        " (Bank Central Asia), rate 0.000062500000000000000000000000000001"
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,6 +74,7 @@ def test_what_cannot_be_read_hides_only_itself(clock: Clock, deposit: Deposit) -
     assert all(len(value) <= 255 for value in columns.values() if isinstance(value, str))
     payment = payment_of(columns)
     assert payment == Payment(None, None, None, None, None, None, clock.now)
+    assert str(payment) == "an unknown amount paid"
 
 
 def test_without_money_there_is_no_payment_and_foreign_text_in_a_column_is_no_number(clock: Clock) -> None:

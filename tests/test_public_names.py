@@ -28,6 +28,7 @@ NAMES = {
     "Pay",
     "PayCheckout",
     "PayCheckoutError",
+    "PaybackRefused",
     "Payment",
     "PaymentFee",
     "Receive",

@@ -11,21 +11,23 @@ from flask import Blueprint, Flask, abort, g, redirect, render_template, request
 from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.errors import TransitionRefused, UnknownCheckout
+from flask_paycheckout.decisions import MAX_BY, MAX_WHY, accepting, rejecting
+from flask_paycheckout.errors import PaybackRefused, TransitionRefused, UnknownCheckout
 from flask_paycheckout.order_ids import is_order_id
 from flask_paycheckout.orders import find_order_id, page_of_orders
+from flask_paycheckout.paybacks import count_to_pay_back, list_to_pay_back, sums_of
 from flask_paycheckout.permission import Permission, name_of, require_callable
 from flask_paycheckout.report import read_alarms
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.states import Status
-from flask_paycheckout.telling import moment_text
+from flask_paycheckout.telling import moment_text, visible
 from flask_paycheckout.tokens import RESOLVE
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.headers import harden, require_same_site
 
 __all__ = ["make_owner_view"]
 
-_LONGEST_WORDS = 1000
+_LISTED = 100
 
 
 def make_owner_view(permission: Permission) -> Blueprint:
@@ -35,7 +37,9 @@ def make_owner_view(permission: Permission) -> Blueprint:
     for rule, view, method in (
         ("", list_orders, "GET"),
         ("/order", show_order, "GET"),
+        ("/paybacks", list_paybacks, "GET"),
         ("/held/<token>", resolve, "POST"),
+        ("/paybacks/<token>", mark_paid_back, "POST"),
     ):
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
     blueprint.before_request(lambda: _admit(permission))
@@ -45,7 +49,7 @@ def make_owner_view(permission: Permission) -> Blueprint:
 
 
 def _guard_by_itself(state: BlueprintSetupState) -> None:
-    exempt_from_csrf(cast(Flask, state.app), [resolve])
+    exempt_from_csrf(cast(Flask, state.app), [resolve, mark_paid_back])
 
 
 def list_orders() -> str | tuple[str, int] | Response:
@@ -71,8 +75,17 @@ def list_orders() -> str | tuple[str, int] | Response:
 
 
 def show_order() -> str | tuple[str, int]:
-    """The story of one order, with a form for each held payment."""
+    """The story of one order, with a form for each payment that needs a person."""
     return _story(request.args.get("id", ""))
+
+
+def list_paybacks() -> str:
+    """Money that paid no order, of which somebody must say whether it was paid back or is kept."""
+    shop = runtime()
+    with shop.engine().connect() as connection:
+        count = count_to_pay_back(connection, shop.models)
+        listed = list_to_pay_back(connection, shop.models, _LISTED)
+    return _page("paybacks", count=count, listed=listed, sums=sums_of(listed))
 
 
 def resolve(token: str) -> str | tuple[str, int] | Response:
@@ -82,16 +95,39 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
     attempt = runtime().attempts.find(checkout_id)
     if attempt is None:
         abort(404)
-    decision, why = request.form.get("decision"), request.form.get("why", "").strip()[:_LONGEST_WORDS]
+    decision, why = request.form.get("decision"), _why()
     if decision not in ("accept", "reject") or not why:
         return _story(attempt.order_id, "Say whether you accept or reject the payment, and why.", 400)
     try:
-        runtime().resolve(checkout_id, decision == "accept", g.paycheckout_owner, why)
+        runtime().resolve(checkout_id, decision == "accept", g.paycheckout_owner[:MAX_BY], why)
     except UnknownCheckout:
         abort(404)
     except TransitionRefused:
         return _story(attempt.order_id, "This payment was decided already; see below by whom.", 409)
     return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
+
+
+def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
+    """Record that money was paid back, or is kept, by whom and why."""
+    require_same_site("Please say so on the owner's own page.")
+    checkout_id = _checkout_of(token)
+    attempt = runtime().attempts.find(checkout_id)
+    if attempt is None:
+        abort(404)
+    became, why = request.form.get("became"), _why()
+    if became not in ("done", "kept") or not why:
+        return _story(attempt.order_id, "Say whether the money was paid back or is kept, and how or why.", 400)
+    try:
+        runtime().mark_paid_back(checkout_id, g.paycheckout_owner[:MAX_BY], why, became == "kept")
+    except UnknownCheckout:
+        abort(404)
+    except PaybackRefused:
+        return _story(attempt.order_id, "This money does not wait any more; see below what became of it.", 409)
+    return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
+
+
+def _why() -> str:
+    return request.form.get("why", "").strip()[:MAX_WHY]
 
 
 def _admit(permission: Permission) -> None:
@@ -115,17 +151,20 @@ def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[st
     story = runtime().explain(order_id) if is_order_id(order_id) else None
     if story is None or not story.attempts:
         abort(404, "No payment of such an order was ever started.")
-    return _page("order", story=story, fault=fault, action=_action), code
+    facts = {"story": story, "fault": fault, "action": _action, "accepting": accepting, "rejecting": rejecting}
+    return _page("order", **facts), code
 
 
 def _page(name: str, **facts: object) -> str:
-    return render_template(f"paycheckout/owner/{name}.html", moment=moment_text, who=g.paycheckout_owner, **facts)
+    return render_template(
+        f"paycheckout/owner/{name}.html", moment=moment_text, visible=visible, who=g.paycheckout_owner, **facts
+    )
 
 
-def _action(checkout_id: str) -> str:
+def _action(endpoint: str, checkout_id: str) -> str:
     """Where to decide. Its token stands for checkout and person: nobody else's form decides in that person's name."""
     token = runtime().tokens.sign(RESOLVE, f"{checkout_id}\n{g.paycheckout_owner}")
-    return url_for("paycheckout_owner.resolve", token=token)
+    return url_for(f"paycheckout_owner.{endpoint}", token=token)
 
 
 def _checkout_of(token: str) -> str:

@@ -63,12 +63,12 @@ def test_without_a_permission_there_is_no_view(shop: Shop, given: Any) -> None:
 
 
 @pytest.mark.parametrize("nobody", [None, False, ""])
-@pytest.mark.parametrize("path", ["", "/order?id=o-1", "/held/{token}"])
+@pytest.mark.parametrize("path", ["", "/order?id=o-1", "/paybacks", "/held/{token}", "/paybacks/{token}"])
 def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, nobody: object, path: str) -> None:
     checkout_id = shop.has_held()
     opens_view(shop, lambda: nobody)
     token = shop.runtime.tokens.sign(RESOLVE, f"{checkout_id}\n{nobody}")
-    ask = shop.browser.post if "held" in path else shop.browser.get
+    ask = shop.browser.post if "token" in path else shop.browser.get
     answer = ask(ROOT + path.format(token=token), data={"decision": "accept", "why": "mine"}, headers=SAME_SITE)
     assert answer.status_code == 403
     assert "o-1" not in answer.text
@@ -244,7 +244,51 @@ def test_a_held_payment_is_decided_with_who_and_why(desk: Shop, decision: str, b
     assert desk.attempt(checkout_id).status == becomes
     page = html.unescape(desk.browser.get(answer.location).text)
     assert f"Ada {'accepted' if becomes == 'paid' else 'rejected'} the held payment: seen on the statement" in page
-    assert "<form" not in page
+    assert "/held/" not in page
+
+
+def payback_token(shop: Shop, order_id: str = "o-1") -> str:
+    found = re.search(r'action="[^"]*/paybacks/([^"]+)"', shop.browser.get(f"{ROOT}/order?id={order_id}").text)
+    assert found is not None
+    return found[1]
+
+
+def says(shop: Shop, token: str, headers: Mapping[str, str] = SAME_SITE, **form: str) -> TestResponse:
+    given = {"became": "done", "why": "transfer 17"} | form
+    return shop.browser.post(f"{ROOT}/paybacks/{token}", data=given, headers=headers)
+
+
+def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_it(desk: Shop) -> None:
+    assert "No money waits" in desk.browser.get(f"{ROOT}/paybacks").text
+    checkout_id = desk.has_held()
+    assert "to be paid back" not in desk.browser.get(f"{ROOT}/order?id=o-1").text
+    desk.resolves(checkout_id, accept=False)
+    assert "must be paid back or kept" in desk.browser.get(ROOT).text
+    page = " ".join(html.unescape(desk.browser.get(f"{ROOT}/paybacks").text).split())
+    assert listed(desk.browser.get(f"{ROOT}/paybacks")) == ["o-1"]
+    assert "1 payment paid no order" in page
+    assert "Together: 1 USD." in page
+    token = payback_token(desk)
+    for headers, form in ((CROSS_SITE, {}), (SAME_SITE, {"became": "maybe"}), (SAME_SITE, {"why": " "})):
+        assert says(desk, token, headers, **form).status_code in (400, 403)
+    assert desk.attempt(checkout_id).payback is None
+    answer = says(desk, token)
+    assert (answer.status_code, answer.location) == (303, f"{ROOT}/order?id=o-1")
+    assert "Ada says that the money was paid back: transfer 17" in html.unescape(desk.browser.get(answer.location).text)
+    assert "must be paid back or kept" not in desk.browser.get(ROOT).text
+    again = says(desk, token)
+    assert (again.status_code, "does not wait any more" in again.text) == (409, True)
+
+
+def test_the_order_page_shows_what_arrived_and_what_each_decision_does(desk: Shop) -> None:
+    checkout_id = desk.has_held()
+    page = " ".join(html.unescape(desk.browser.get(f"{ROOT}/order?id=o-1").text).split())
+    assert "1 USD paid, 12.13 USD received; seen as completed" in page
+    assert "Accept it: the order is paid with what arrived" in page
+    desk.resolves(checkout_id, accept=True)
+    page = html.unescape(desk.browser.get(f"{ROOT}/order?id=o-1").text)
+    assert "The order is paid: a payment was held, and Ada accepted it: seen on the statement." in page
+    assert "agrees with what the order costs" not in page
 
 
 @pytest.mark.parametrize("form", [{"decision": ""}, {"decision": "yes"}, {"why": " "}, {"why": ""}])

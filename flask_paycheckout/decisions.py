@@ -1,0 +1,56 @@
+"""What a person may decide about money that arrived, and what each decision does; worded once for commands and pages.
+
+Pure.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MAX_BY", "MAX_WHY", "accepting", "rejecting", "who_and_why"]
+
+MAX_BY = 255
+"""Characters of the longest name that a decision is recorded with."""
+
+MAX_WHY = 1000
+"""Characters of the longest reason that a decision is recorded with."""
+
+_ACCEPTING = {
+    "amount_mismatch": "the order is paid with what arrived",
+    "order_changed": "the order is paid at the total that was asked for before it changed",
+    "order_not_payable": "the order is paid, although the shop had stopped wanting a payment for it",
+    "order_total_failed": "the order is paid, although order_total could not say what it costs",
+}
+_ACCEPTING_SECOND = (
+    "the order stays paid by its other payment, and order_paid does not fire again;"
+    " this money stays listed until somebody says whether it is paid back or kept"
+)
+_REJECTING = (
+    "this payment does not pay the order; the money stays listed until somebody says whether it was paid back or kept"
+)
+
+
+def accepting(reason: str | None, *, order_is_paid: bool) -> str:
+    """What it does to accept a payment that is held for this reason.
+
+    :param order_is_paid: another payment paid the order.
+    """
+    if order_is_paid or reason == "duplicate":
+        return _ACCEPTING_SECOND
+    return _ACCEPTING.get(reason or "", "the order is paid")
+
+
+def rejecting() -> str:
+    """What it does to reject a held payment, whatever the reason why it is held."""
+    return _REJECTING
+
+
+def who_and_why(by: str, why: str) -> tuple[str, str]:
+    """Both without blanks around them, as a decision is recorded with them.
+
+    :raises ValueError: one of them is empty or too long.
+    """
+    for name, value, longest in (("by", by.strip(), MAX_BY), ("why", why.strip(), MAX_WHY)):
+        if not value:
+            raise ValueError(f"{name} must not be empty: the decision is recorded with it")
+        if len(value) > longest:
+            raise ValueError(f"{name} must have {longest} characters at most; the decision is recorded with it")
+    return by.strip(), why.strip()
