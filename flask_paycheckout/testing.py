@@ -42,10 +42,14 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
     from werkzeug.test import TestResponse
 
+    from flask_paycheckout import PayCheckout
+    from flask_paycheckout.reconcile import ReconcileReport
+
 __all__ = ["Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckout_signals"]
 
 _TOKEN = "in-process-control"  # noqa: S105 - guards a sandbox that no socket reaches
 _WEBHOOK_URL = "http://localhost/webhook"
+_MOST_ROUNDS = 100
 
 
 class Sandbox:
@@ -72,7 +76,8 @@ class Sandbox:
             send_webhook=self._send,
             **options,
         )
-        self.transport: httpx.BaseTransport = in_process(self.app, sandbox_clock(self.app))
+        self._clock = sandbox_clock(self.app)
+        self.transport: httpx.BaseTransport = in_process(self.app, self._clock)
         self._control = self.app.test_client()
         self._shop: Flask | None = None
 
@@ -111,6 +116,55 @@ class Sandbox:
             self.advance(after_minutes)
         exact = None if amount is None else Decimal(str(amount))
         return self._deposit(checkout_id, "pay", amount=exact)
+
+    def pay_twice(self, first_id: str, second_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The customer pays two pages of one order, each exactly: the shop is to notice the second payment.
+
+        :returns: for each what `pay` returns.
+        :raises AssertionError: the sandbox refused one of them; the text says why.
+        """
+        return self.pay(first_id), self.pay(second_id)
+
+    def fail(self, checkout_id: str) -> dict[str, Any]:
+        """The bank refuses the payment; picks a method first if need be.
+
+        :returns: `paymentMethod`, its code, and `deposit`, as the service shows it: failed.
+        :raises AssertionError: the sandbox refused it, for instance because it is paid; the text says why.
+        """
+        # Picked already, or not to be picked any more: failing says what is wrong.
+        self._ask("POST", f"checkouts/{checkout_id}/pick", {})
+        return self._deposit(checkout_id, "fail")
+
+    def abandon(self, checkout_id: str) -> datetime:
+        """The customer goes away without picking a method: time moves on until the shop may take that for final.
+
+        That is two minutes after the page's end, unless it has passed already; the next `reconcile` then gives the
+        attempt up.
+
+        :returns: the aware UTC time that it is then.
+        :raises AssertionError: a method was picked, or there is no such checkout; the text says why.
+        """
+        self.control("POST", f"checkouts/{checkout_id}/leave")
+        return self.advance(minutes=2)
+
+    def reconcile(self, paycheckout: PayCheckout) -> ReconcileReport:
+        """Run `paycheckout.reconcile()` until nothing is due and nothing changes. Time does not move.
+
+        :param paycheckout: the shop's extension; needs an application context, as its own `reconcile` does.
+        :returns: the sum of all rounds.
+        :raises AssertionError: there was no end after 100 rounds; the text holds the last one's report.
+        """
+        rounds = [paycheckout.reconcile()]
+        while any((rounds[-1].checked, rounds[-1].changed, rounds[-1].delivered)):
+            if len(rounds) == _MOST_ROUNDS:
+                raise AssertionError(f"reconcile finds something to do in each of {_MOST_ROUNDS} rounds: {rounds[-1]}")
+            rounds.append(paycheckout.reconcile())
+        return sum(rounds[1:], start=rounds[0])
+
+    @property
+    def now(self) -> datetime:
+        """The aware UTC time of the sandbox and of the shop that got its transport."""
+        return self._clock()
 
     def advance(self, minutes: float = 16, *, seconds: float = 0) -> datetime:
         """Move time on, the sandbox's and the extension's; what falls due in the sandbox happens.

@@ -25,10 +25,10 @@ TOKEN = "readme-control"
 BIN = Path(sys.executable).parent
 
 
-def snippet(name: str, language: str = "python") -> str:
+def snippet(name: str, language: str = "python", page: str = README) -> str:
     """The block below the comment that names it."""
-    found = re.search(rf"<!-- {re.escape(name)} -->\n```{language}\n(.*?)```", README, re.DOTALL)
-    assert found is not None, f"README has no snippet {name}"
+    found = re.search(rf"<!-- {re.escape(name)} -->\n```{language}\n(.*?)```", page, re.DOTALL)
+    assert found is not None, f"the page has no snippet {name}"
     return found.group(1)
 
 

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+import time_machine
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
+from freezegun import freeze_time
 
 from flask_paycheckout import Pay, PayCheckout, testing
 from flask_paycheckout.client import NotFound, PaymentsClient, RequestRefused
+from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.scripted import make_app
+from tests.test_readme import run, snippet
+
+PAGE = (Path(__file__).parent.parent / "docs" / "testing.md").read_text()
 
 
 @pytest.fixture
@@ -170,3 +181,111 @@ def test_after_the_test_nothing_listens_any_more(pytester: pytest.Pytester) -> N
     )
     # In a process of its own: in this one, other tests' shops listen for as long as they live.
     pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider").assert_outcomes(passed=3)
+
+
+def test_a_customer_who_picks_nothing_is_given_up_at_the_next_reconcile(
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
+) -> None:
+    checkout_id = paycheckout.start("o-1").checkout_id
+    begun = paycheckout_sandbox.advance(minutes=10)
+    then = paycheckout_sandbox.abandon(checkout_id)
+    assert timedelta(minutes=6) < then - begun < timedelta(minutes=8)
+    paycheckout.reconcile()
+    assert paycheckout.explain("o-1").status == "abandoned"
+    assert paycheckout_signals.names == ["checkout_created", "order_abandoned"]
+
+
+def test_who_picked_a_method_has_not_abandoned_the_page(paycheckout: PayCheckout, paycheckout_sandbox: Sandbox) -> None:
+    checkout_id = paycheckout.start("o-1").checkout_id
+    paycheckout_sandbox.pick(checkout_id)
+    before = paycheckout_sandbox.now
+    with pytest.raises(AssertionError, match=r"409 .*a payment method was picked already"):
+        paycheckout_sandbox.abandon(checkout_id)
+    with pytest.raises(AssertionError, match=r"404 .*does not exist"):
+        paycheckout_sandbox.abandon("nothing")
+    assert paycheckout_sandbox.now - before < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("picked", [False, True])
+def test_a_bank_that_refuses_leaves_a_failed_deposit(
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox, picked: bool
+) -> None:
+    checkout_id = paycheckout.start("o-1").checkout_id
+    if picked:
+        paycheckout_sandbox.pick(checkout_id, "us_qr")
+    failed = paycheckout_sandbox.fail(checkout_id)
+    assert failed["deposit"]["status"] == "failed"
+    assert failed["paymentMethod"] == ("us_qr" if picked else "us_bank_transfer")
+    paycheckout_sandbox.reconcile(paycheckout)
+    assert paycheckout.explain("o-1").status == "abandoned"
+    paid = client(paycheckout_sandbox).checkouts.create(Pay("12.50", "USD")).id
+    paycheckout_sandbox.pay(paid)
+    with pytest.raises(AssertionError, match=r"409 .*only a deposit that is not completed can fail"):
+        paycheckout_sandbox.fail(paid)
+
+
+def test_two_pages_of_one_order_are_paid(paycheckout: PayCheckout, paycheckout_sandbox: Sandbox) -> None:
+    totals = iter(["12.50", "13.00"])
+    paycheckout.order_total(lambda order_id: Pay(next(totals, "13.00"), "USD"))
+    first, second = (paycheckout.start("o-1").checkout_id for _ in range(2))
+    paid = paycheckout_sandbox.pay_twice(first, second)
+    assert [float(one["deposit"]["inputAmount"]) for one in paid] == [12.5, 13]
+    paycheckout_sandbox.reconcile(paycheckout)
+    assert {paycheckout.settle(checkout_id).status for checkout_id in (first, second)} == {"paid", "held"}
+
+
+def test_reconciling_ends_when_nothing_is_due_and_sums_its_rounds(
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
+) -> None:
+    paycheckout_sandbox.pay(paycheckout.start("o-1").checkout_id, after_minutes=1)
+    before = paycheckout_sandbox.now
+    report = paycheckout_sandbox.reconcile(paycheckout)
+    assert (report.checked, report.changed, report.failed) == (1, 1, 0)
+    assert paycheckout_sandbox.reconcile(paycheckout).checked == 0
+    assert paycheckout_sandbox.now - before < timedelta(minutes=1)
+
+
+def test_reconciling_that_finds_no_end_is_told(paycheckout_sandbox: Sandbox) -> None:
+    class Busy:
+        def reconcile(self) -> ReconcileReport:
+            return ReconcileReport(checked=1)
+
+    with pytest.raises(AssertionError, match=r"each of 100 rounds.*checked=1"):
+        paycheckout_sandbox.reconcile(Busy())  # type: ignore[arg-type]  # all of it that is called
+
+
+STOPPED = datetime(2024, 2, 29, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "stops",
+    [lambda: freeze_time(STOPPED), lambda: time_machine.travel(STOPPED, tick=False)],
+    ids=["freezegun", "travel"],
+)
+def test_where_time_stands_still_calls_are_signed_by_the_sandboxs_clock(
+    app: Flask,
+    paycheckout: PayCheckout,
+    paycheckout_sandbox: Sandbox,
+    stops: Callable[[], AbstractContextManager[Any]],
+) -> None:
+    with stops():
+        checkout = paycheckout.start("o-1")
+        assert checkout.created_at == STOPPED
+        paycheckout_sandbox.pay(checkout.checkout_id, after_minutes=16)
+        assert paycheckout_sandbox.now == STOPPED + timedelta(minutes=16)
+        paycheckout.reconcile()
+        assert paycheckout.explain("o-1").status == "paid"
+        assert client(paycheckout_sandbox).deposits.get(checkout.checkout_id).status == "completed"
+
+
+def test_the_pages_shop_with_its_factory_is_tested_as_it_stands_there(tmp_path: Path) -> None:
+    for name in ("shop.py", "conftest.py", "test_shop.py", "test_time.py"):
+        (tmp_path / name).write_text(snippet(f"factory/{name}", page=PAGE))
+    told = run(tmp_path, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", base_url="")
+    assert "6 passed" in told
+
+
+def test_the_page_names_all_that_the_sandbox_does() -> None:
+    public = {name for name in vars(Sandbox) if not name.startswith("_")} - {"control"} | {"transport"}
+    named = set(re.findall(r"`\.(\w+)", PAGE))
+    assert named == public

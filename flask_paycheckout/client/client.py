@@ -68,7 +68,7 @@ class PaymentsClient:
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
         self._transport = Transport(base_url, signers, transport)
-        self._caller = caller = Caller(self._transport, Retries(_count(retries), _seconds(timeout), Pace()))
+        self._caller = caller = Caller(self._transport, Retries(_count(retries), _seconds(timeout), _pace(transport)))
         self.checkouts = Checkouts(caller)
         self.deposits = Deposits(caller)
 
@@ -163,6 +163,12 @@ def _signing(access_token: Signer) -> Signer:
     if not callable(getattr(access_token, "sign", None)):
         raise TypeError(f"access_token must be a string or a Signer, not {type(access_token).__name__}")
     return access_token
+
+
+def _pace(transport: httpx.BaseTransport | None) -> Pace:
+    """Signs by the clock that a transport brings along, so that a test which moves or stops time moves both ends."""
+    clock = getattr(transport, "clock", None)
+    return Pace() if clock is None else Pace(wall=lambda: float(clock().timestamp()))
 
 
 def _seconds(timeout: float) -> float:

@@ -14,6 +14,9 @@ webhooks            an array of webhooks, oldest first; redeliver answers one we
                     delivered, failed (no retry left), dropped (by a fault) or no_endpoint
 pick, pay           `{"paymentMethod", "deposit"}`, the deposit as the service writes it; `pick` also takes a
                     `reference` that the deposit can be read by
+fail                the same; the bank refuses what is not paid yet
+leave               `{"now", "offsetSeconds"}`: the customer picks nothing, and the clock moves past the page's end; 409
+                    once a method is picked
 account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
                     "outputCurrency", "enabled", ...}]}`; POST takes any part of it and switches what it names
 faults              an array of what is armed for GET and DELETE, the fault for POST: `{"id", "operation", "kind",
@@ -160,6 +163,19 @@ def pick(checkout_id: str) -> Response:
 def pay(checkout_id: str) -> Response:
     """The customer's money arrives: the exact amount when none is named."""
     return _answer_deposit(customer.pays(checkout_id, optional_amount(read_object(empty={}), "amount")))
+
+
+@control.post("/checkouts/<checkout_id>/fail")
+def fail(checkout_id: str) -> Response:
+    """The bank refuses the payment that was begun."""
+    return _answer_deposit(customer.fails(checkout_id))
+
+
+@control.post("/checkouts/<checkout_id>/leave")
+def leave(checkout_id: str) -> Response:
+    """The customer goes away without picking a method, and the page's time runs out."""
+    customer.picks_nothing(checkout_id)
+    return _answer(_time())
 
 
 def _answer_deposit(deposit: Deposit) -> Response:

@@ -78,6 +78,15 @@ def leaves(checkout_id: str) -> None:
     run_due()
 
 
+def picks_nothing(checkout_id: str) -> None:
+    """The page is closed before a method was picked: no deposit will ever exist."""
+    with transaction() as session:
+        _existing(session, checkout_id)
+        if session.get(Deposit, checkout_id) is not None:
+            raise NotPossible("a payment method was picked already")
+    leaves(checkout_id)
+
+
 def pays_late(checkout_id: str) -> None:
     """The money was sent in time and arrives after the page's end."""
     _picked(checkout_id)
@@ -85,15 +94,17 @@ def pays_late(checkout_id: str) -> None:
     pays_what_was_picked(checkout_id)
 
 
-def fails(checkout_id: str) -> None:
+def fails(checkout_id: str) -> Deposit:
     """The bank refuses the payment: what a merchant's own sandbox update to `failed` would do."""
     with transaction() as session:
+        _existing(session, checkout_id)
         # Locked, because a payment that arrives at this moment must not be made undone.
         deposit = session.get(Deposit, checkout_id, with_for_update=True)
         if deposit is None or deposit.status == COMPLETED:
             raise NotPossible("only a deposit that is not completed can fail")
         force_status(session, deposit.user_id, deposit.id, "failed")
     deliver_due()
+    return deposit
 
 
 def _existing(session: Session, checkout_id: str) -> Checkout:

@@ -118,7 +118,7 @@ def test_the_same_method_may_be_picked_again_but_no_other(merchant: Merchant, te
     assert tester.asks("POST", f"checkouts/{checkout}/pick", {"paymentMethod": "us_bank_transfer"}).http_status == 409
 
 
-@pytest.mark.parametrize("action", ["pick", "pay"])
+@pytest.mark.parametrize("action", ["pick", "pay", "fail", "leave"])
 def test_an_unknown_checkout_is_a_404(tester: Tester, action: str) -> None:
     assert tester.asks("POST", f"checkouts/nothing/{action}").http_status == 404
 
@@ -142,6 +142,27 @@ def test_paying_twice_is_a_409(merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout()
     tester.pays(checkout)
     assert tester.asks("POST", f"checkouts/{checkout}/pay").http_status == 409
+
+
+def test_a_bank_refuses_what_was_picked_and_not_paid(merchant: Merchant, tester: Tester) -> None:
+    checkout = merchant.makes_checkout()
+    assert tester.asks("POST", f"checkouts/{checkout}/fail").http_status == 409
+    tester.picks(checkout)
+    assert tester.does("POST", f"checkouts/{checkout}/fail")["deposit"]["status"] == "failed"
+    paid = merchant.makes_checkout()
+    tester.pays(paid)
+    assert tester.asks("POST", f"checkouts/{paid}/fail").http_status == 409
+
+
+def test_who_leaves_without_picking_lets_the_pages_time_run_out(merchant: Merchant, tester: Tester) -> None:
+    checkout = merchant.makes_checkout()
+    tester.advances(minutes=10)
+    assert 900 < tester.does("POST", f"checkouts/{checkout}/leave")["offsetSeconds"] <= 902
+    assert tester.asks("POST", f"checkouts/{checkout}/pick").http_status == 409
+    assert merchant.reads_deposit(checkout).message == "Deposit not found"
+    picked = merchant.makes_checkout()
+    tester.picks(picked)
+    assert tester.asks("POST", f"checkouts/{picked}/leave").http_status == 409
 
 
 def test_a_customer_who_just_pays_takes_the_first_method(merchant: Merchant, tester: Tester) -> None:
