@@ -32,9 +32,9 @@ MUTANTS = (
         (
             Edit(
                 "attempts.py",
-                "                return [self._store_event(connection, to, moved, now, reason)]\n",
-                """            with self._engine().begin() as connection:
-                return [self._store_event(connection, to, moved, now, reason)]
+                "        return [self._store_event(connection, shop, to, row, now, move.reason)]\n",
+                """        connection.commit()
+        return [self._store_event(connection, shop, to, row, now, move.reason)]
 """,
             ),
         ),
@@ -171,11 +171,66 @@ MUTANTS = (
         (
             Edit(
                 "settlement.py",
-                "        total = self._ask_total(attempt.order_id)\n",
-                "        total = attempt.total\n",
+                "            total = transaction.call(self._ask_total, attempt.order_id)\n",
+                "            total = attempt.total\n",
             ),
         ),
         "test_settlement.py",
         "order_changed or order_not_payable or changed",
+    ),
+    Mutant(
+        "the order is asked for its total outside the transaction that moves",
+        (
+            Edit(
+                "settlement.py",
+                "            total = transaction.call(self._ask_total, attempt.order_id)\n",
+                """            from flask_paycheckout.runtime import runtime
+
+            total = runtime().ask_total(attempt.order_id)
+""",
+            ),
+        ),
+        "races/test_changed_carts.py",
+        "test_a_cart_that_changes_while_it_is_settled and postgresql and changed and delivered",
+    ),
+    Mutant(
+        "SQLite is not locked before the order is asked for its total",
+        (
+            Edit(
+                "attempts.py",
+                "                if asks_shop and self.single_writer and not",
+                "                if False and not",
+            ),
+        ),
+        "races/test_changed_carts.py",
+        "test_a_cart_that_changes_while_it_is_settled and sqlite and changed and delivered",
+    ),
+    Mutant(
+        "a move is committed although its atomic receiver raised",
+        (
+            Edit(
+                "shop_transaction.py", "                raise ReceiverFailed(", "                return ReceiverFailed("
+            ),
+        ),
+        "test_atomic.py",
+        "test_nothing_is_committed_when_an_atomic_receiver_raises and sqlite",
+    ),
+    Mutant(
+        "an atomic receiver may commit",
+        (Edit("shop_transaction.py", "    event.listen(db.session, ", "    0 and event.listen(db.session, "),),
+        "test_atomic.py",
+        "test_an_atomic_receiver_must_leave_the_transaction_open and sqlite",
+    ),
+    Mutant(
+        "what the deposit said is forgotten when it cannot be applied",
+        (Edit("settlement.py", '                    self._note_failure(attempt, "not applied", error, seen)\n', ""),),
+        "test_atomic.py",
+        "test_nothing_is_committed_when_an_atomic_receiver_raises and sqlite",
+    ),
+    Mutant(
+        "the answer about another deposit is taken",
+        (Edit("settlement.py", "            self._require_own(attempt, deposit)\n", ""),),
+        "test_settlement.py",
+        "test_a_deposit_of_another_checkout_is_no_answer and sqlite",
     ),
 )

@@ -86,7 +86,11 @@ THREATS = (
         (
             Removal(
                 "the second look at the total",
-                Edit("settlement.py", "total = self._ask_total(attempt.order_id)", "total = attempt.total"),
+                Edit(
+                    "settlement.py",
+                    "total = transaction.call(self._ask_total, attempt.order_id)",
+                    "total = attempt.total",
+                ),
                 f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
             ),
         ),
