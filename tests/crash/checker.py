@@ -32,6 +32,7 @@ def complaints(rows: Rows, record: Record) -> list[str]:
         *_pages(rows, record),
         *_moves(rows),
         *_one_payment(rows),
+        *_one_commit(rows),
         *_events(rows),
         *_tellings(rows, record),
         *_evidence(rows, record),
@@ -83,6 +84,16 @@ def _one_payment(rows: Rows) -> Iterator[str]:
     for row in rows["paycheckout_checkout"]:
         if row["paid_order_id"] != (row["order_id"] if row["status"] == "paid" else None):
             yield f"{row['checkout_id']} is {row['status']} with paid_order_id {row['paid_order_id']}"
+
+
+def _one_commit(rows: Rows) -> Iterator[str]:
+    """What the atomic receiver wrote is never seen apart from the payment."""
+    paid = {row["order_id"] for row in rows["paycheckout_checkout"] if row["status"] == "paid"}
+    closed = {
+        row["order_id"] for row in rows["fulfilment"] if (row["receiver"], row["name"]) == ("stock", "order_paid")
+    }
+    if paid != closed:
+        yield f"orders paid: {sorted(paid)}; orders that the shop closed: {sorted(closed)}"
 
 
 def _tellings(rows: Rows, record: Record) -> Iterator[str]:

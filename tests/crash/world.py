@@ -28,7 +28,10 @@ __all__ = ["ORDERS", "RECEIVERS", "World"]
 
 ORDERS = ("o-1", "o-2", "o-3", "o-4")
 RECEIVERS = ("stock", "books")
-"""The receivers that write to the shop's database. A third one, between them, tells somebody outside."""
+"""The receivers that write to the shop's database. A third one, between them, tells somebody outside.
+
+Of a payment, the stock is told in the transaction that records it.
+"""
 
 _SIGNALS = (checkout_created, order_pending, order_paid, order_abandoned, payment_held)
 
@@ -129,13 +132,23 @@ class World:
         )
 
     def _price(self, order_id: str) -> Pay | None:
-        total = self._execute("SELECT total FROM shop_order WHERE order_id = :order_id", order_id=order_id).scalar()
+        lock = " FOR UPDATE" if self.db.engine.dialect.name == "postgresql" else ""
+        asked = f"SELECT total FROM shop_order WHERE order_id = :order_id{lock}"  # noqa: S608 - no words of others
+        total = self._execute(asked, order_id=order_id).scalar()
         return None if total is None else Pay(total, "USD")
 
     def _connect_receivers(self) -> None:
         for signal in _SIGNALS:
-            for receive in (self._stock(signal.name), self._outside(signal.name), self._books(signal.name)):
+            stock = self._closing() if signal is order_paid else self._stock(signal.name)
+            for receive in (stock, self._outside(signal.name), self._books(signal.name)):
                 signal.connect(receive, sender=self.app, weak=False)
+
+    def _closing(self) -> Any:
+        @self.paycheckout.atomic
+        def stock(app: Flask, *, order_id: str, event_id: str, **facts: object) -> None:
+            self._insert("stock", "order_paid", order_id, event_id)
+
+        return stock
 
     def _stock(self, name: str) -> Any:
         def stock(app: Flask, *, order_id: str, event_id: str, **facts: object) -> None:
@@ -160,6 +173,9 @@ class World:
     def _writes(self, receiver: str, name: str, order_id: str, event_id: str) -> None:
         if self.receivers_fail:
             raise RuntimeError("the shop is broken")
+        self._insert(receiver, name, order_id, event_id)
+
+    def _insert(self, receiver: str, name: str, order_id: str, event_id: str) -> None:
         self._execute(
             "INSERT INTO fulfilment VALUES (:receiver, :name, :order_id, :event_id)",
             receiver=receiver,
