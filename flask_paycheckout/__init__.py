@@ -6,12 +6,13 @@
 
     @paycheckout.order_total
     def order_total(order_id):
-        order = db.session.get(Order, order_id)
+        order = db.session.get(Order, order_id, with_for_update=True)
         return Pay(order.total, "USD") if order and order.open else None
 
     @order_paid.connect
-    def ship(app, *, order_id, checkout, event_id, **extra):
-        db.session.get(Order, order_id).paid = True  # committed for you, exactly once
+    @paycheckout.atomic
+    def close(app, *, order_id, checkout, event_id, **extra):
+        db.session.get(Order, order_id).paid = True  # committed together with the payment
 
 and in a template `{{ paycheckout_button(order.id) }}`. Beside the shop, `flask paycheckout reconcile --watch` always
 runs.
