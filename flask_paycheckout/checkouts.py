@@ -18,6 +18,7 @@ from flask_paycheckout.order_ids import require_order_id
 from flask_paycheckout.origins import require_allowed
 from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.schedule import PAGE_VALID
+from flask_paycheckout.service_record import START, ServiceRecord
 from flask_paycheckout.states import Status, best_of
 from flask_paycheckout.totals import NothingToPay, Total
 
@@ -32,6 +33,7 @@ class Checkouts:
     """Starts the checkouts of one app.
 
     :param ask_total: the shop's `order_total`, asked in an application context of its own.
+    :param record: notes whether checkouts can be made.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Checkouts:
         clock: Clock,
         ask_total: Callable[[str], Total | None],
         allowed_origins: tuple[str, ...],
+        record: ServiceRecord,
     ) -> None:
         self._attempts = attempts
         self._outbox = outbox
@@ -49,6 +52,7 @@ class Checkouts:
         self._clock = clock
         self._ask_total = ask_total
         self._allowed_origins = allowed_origins
+        self._record = record
 
     def start(self, order_id: str) -> CheckoutMixin:
         """The order's usable checkout for its total now, made when there is none.
@@ -91,10 +95,11 @@ class Checkouts:
 
     def _create(self, order_id: str, total: Total, current: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make one upstream and store it; None when another start was first, whose checkout then counts."""
-        link = self._client.checkouts.create(total)
-        if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
-            raise TransportFailed("POST /v1/checkout", "the answer's id is none that can be stored")
-        require_allowed(link.url, self._allowed_origins)
+        with self._record.call(START):
+            link = self._client.checkouts.create(total)
+            if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
+                raise TransportFailed("POST /v1/checkout", "the answer's id is none that can be stored")
+            require_allowed(link.url, self._allowed_origins)
         event = self._attempts.store(order_id, link.id, link.url, total, self._clock(), current)
         if event is None:
             return None

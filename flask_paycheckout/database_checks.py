@@ -44,7 +44,7 @@ def words(error: SQLAlchemyError) -> str:
 
 
 def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
-    for table in (models.checkouts, models.events):
+    for table in (models.checkouts, models.events, models.services):
         if not inspector.has_table(table.name, schema=table.schema):
             yield failure("tables", f"{table.name} does not exist", _MIGRATE)
             continue

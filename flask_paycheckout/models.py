@@ -1,4 +1,4 @@
-"""The two tables on the shop's database: attempts at paying, and the events that tell of them.
+"""The tables on the shop's database: attempts at paying, and the events that tell of them.
 
 Money is exact text. Times are aware UTC. Columns whose names say so are kept NULL on purpose: a unique column that is
 NULL for all but one attempt lets the database itself refuse a second current, or a second paid, attempt of an order.
@@ -22,6 +22,7 @@ from sqlalchemy.orm.attributes import instance_state, manager_of_class, set_comm
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.order_ids import MAX_ID
 from flask_paycheckout.payments import PAYMENT_COLUMNS, Payment, payment_of
+from flask_paycheckout.service_table import service_table
 from flask_paycheckout.totals import Pay, Receive, Total
 
 __all__ = ["MAX_ID", "MONEY_TO_PAY_BACK", "CheckoutMixin", "EventMixin", "Models", "make_models", "total_columns"]
@@ -79,8 +80,10 @@ class CheckoutMixin:
         # Counts by state, what is held, and the newest payments, without a look at every row.
         # The last one holds only the few payments of which somebody must say whether they are paid back or kept.
         waiting = text(MONEY_TO_PAY_BACK)
+        problem = text("problem_since IS NOT NULL")
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at"),
+            Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
             Index("ix_paycheckout_checkout_payback", "moved_at", sqlite_where=waiting, postgresql_where=waiting),
         )
 
@@ -248,16 +251,23 @@ class Models:
         return [(column.name, mapper.get_property_by_column(column).key) for column in self.checkouts.c]
 
     @property
+    def services(self) -> Table:
+        """How the service answers the shop; no class is mapped to it."""
+        return service_table(self.checkouts)
+
+    @property
     def events(self) -> Table:
         return self.Event.__table__  # type: ignore[attr-defined,no-any-return]  # put there by the mapping
 
 
 def make_models(db: SQLAlchemy) -> Models:
     """The mapped classes on this `db`: the shop's own subclasses of the mixins where it has them, else plain ones."""
-    return Models(
+    models = Models(
         _mapped(db, CheckoutMixin, "PayCheckoutCheckout"),
         _mapped(db, EventMixin, "PayCheckoutEvent"),
     )
+    service_table(models.checkouts)
+    return models
 
 
 def total_columns(total: Total) -> dict[str, str | None]:

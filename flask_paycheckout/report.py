@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import ColumnElement, Connection, Engine, func, select
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.models import Models
 from flask_paycheckout.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back, sums_of
 from flask_paycheckout.payments import PAYMENT_COLUMNS, Amount, payment_of
-from flask_paycheckout.states import Status
+from flask_paycheckout.service_record import START, FailingCalls, failing_calls
+from flask_paycheckout.states import OPEN, Status
 from flask_paycheckout.telling import moment_text, plain, visible
 
 __all__ = [
@@ -23,6 +24,9 @@ __all__ = [
     "Report",
     "UndeliveredEvent",
     "UnheardPayment",
+    "Unreadable",
+    "UnsettledPayment",
+    "operation_text",
     "read_alarms",
     "read_backlog",
     "report",
@@ -35,6 +39,10 @@ _RECENT = 1000
 _SILENT = 5
 # Webhooks, reconcile rounds and second deliveries have come by then when all is well.
 _PATIENCE = timedelta(minutes=5)
+# So many different problems are told.
+_GROUPS = 10
+_COMPLETED = "completed"
+_DOCTOR = "  What is wrong, and what to do: flask paycheckout doctor"
 
 
 @dataclass(frozen=True)
@@ -86,6 +94,32 @@ class Backlog:
 
 
 @dataclass(frozen=True)
+class UnsettledPayment:
+    """Money that arrived and is neither paid nor held, because what the service says of it could not be applied.
+
+    :ivar problem: why; of a receiver that failed, which one.
+    """
+
+    checkout_id: str
+    order_id: str
+    since: datetime
+    problem: str
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """Checkouts whose deposits could not be read for more than five minutes, or what they say not be applied.
+
+    :ivar since: when the first of these reads failed.
+    :ivar problem: why the last ones failed, the same for all of these.
+    """
+
+    count: int
+    since: datetime
+    problem: str
+
+
+@dataclass(frozen=True)
 class Alarms:
     """What of a report needs a person, found without a look at what is well; for a page that is opened often."""
 
@@ -98,6 +132,12 @@ class Alarms:
     #: No webhook told of any of the last orders that were paid: five, or as many as there are.
     webhooks_silent: bool
     backlog: Backlog
+    #: Money that arrived and is neither paid nor held; 100 at most.
+    unsettled: tuple[UnsettledPayment, ...] = ()
+    #: Deposits that cannot be read, by their problem, those with the oldest first; 10 at most.
+    unreadable: tuple[Unreadable, ...] = ()
+    #: What the service has not answered for more than five minutes, or refuses.
+    failing: tuple[FailingCalls, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,6 +164,12 @@ class Report:
     #: No webhook told of any of the last orders that were paid: five, or as many as there are.
     webhooks_silent: bool
     backlog: Backlog
+    #: Money that arrived and is neither paid nor held, the longest first; 100 at most.
+    unsettled: tuple[UnsettledPayment, ...]
+    #: Deposits that cannot be read, by their problem, the longest first; 10 at most.
+    unreadable: tuple[Unreadable, ...]
+    #: What the service has not answered for more than five minutes, or refuses.
+    failing: tuple[FailingCalls, ...]
     #: What to register in the service's dashboard.
     webhook_url: str
 
@@ -135,7 +181,8 @@ class Report:
     @property
     def needs_a_person(self) -> bool:
         """Whether anything here will not get better by itself."""
-        return bool(self.held or self.to_pay_back or self.stuck or self.webhooks_silent or self.backlog.overdue)
+        troubles = (self.held, self.to_pay_back, self.stuck, self.webhooks_silent, self.backlog.overdue)
+        return any(troubles) or bool(self.unsettled or self.unreadable or self.failing)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as plain values; moments as ISO 8601 text."""
@@ -143,12 +190,14 @@ class Report:
         return told | {"needs_a_person": self.needs_a_person}
 
     def __str__(self) -> str:
-        sections = (_count_lines, _held_lines, _payback_lines, _undelivered_lines, _webhook_lines, _backlog_lines)
+        troubles = (_held_lines, _payback_lines, _unsettled_lines, _undelivered_lines, _webhook_lines)
+        sections = (_count_lines, *troubles, _failing_lines, _unreadable_lines, _backlog_lines)
         return "\n".join(visible(line) for section in sections for line in section(self))
 
 
 def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> Report:
     """How payments stand now, from what is stored; nothing is read from the service."""
+    failing = _failing(engine, models, now)
     with engine.connect() as connection:
         paid = _recently_paid(connection, models, now)
         unheard = [payment for payment, webhooks in paid if not webhooks]
@@ -165,6 +214,9 @@ def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> R
             unheard=tuple(unheard[:_LISTED]),
             webhooks_silent=_silent(paid),
             backlog=read_backlog(connection, models, now),
+            unsettled=_unsettled(connection, models),
+            unreadable=_unreadable(connection, models, now),
+            failing=failing,
             webhook_url=webhook_url,
         )
 
@@ -172,6 +224,7 @@ def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> R
 def read_alarms(engine: Engine, models: Models, now: datetime) -> Alarms:
     """What needs a person now, from what is stored."""
     status = models.checkouts.c.status
+    failing = _failing(engine, models, now)
     with engine.connect() as connection:
         return Alarms(
             held=connection.execute(select(func.count()).where(status == Status.HELD.value)).scalar_one(),
@@ -179,6 +232,9 @@ def read_alarms(engine: Engine, models: Models, now: datetime) -> Alarms:
             stuck=_stuck(_undelivered(connection, models), now),
             webhooks_silent=_silent(_recently_paid(connection, models, now, _SILENT)),
             backlog=read_backlog(connection, models, now),
+            unsettled=_unsettled(connection, models),
+            unreadable=_unreadable(connection, models, now),
+            failing=failing,
         )
 
 
@@ -188,6 +244,61 @@ def read_backlog(connection: Connection, models: Models, now: datetime) -> Backl
     overdue = select(func.count(), func.min(due)).where(due <= now - _PATIENCE)
     count, since = connection.execute(overdue).one()
     return Backlog(count, since and as_utc(since))
+
+
+def _unsettled(connection: Connection, models: Models) -> tuple[UnsettledPayment, ...]:
+    c = models.checkouts.c
+    columns = select(c.checkout_id, c.order_id, c.problem_since, c.problem)
+    longest_first = columns.where(*_troubled(models), _is_paid(models)).order_by(c.problem_since).limit(_LISTED)
+    return tuple(
+        UnsettledPayment(row.checkout_id, row.order_id, as_utc(row.problem_since), row.problem or "")
+        for row in connection.execute(longest_first)
+    )
+
+
+def _unreadable(connection: Connection, models: Models, now: datetime) -> tuple[Unreadable, ...]:
+    """Judged by when a read last succeeded, not by when the next one is due: whoever tries in vain is never overdue."""
+    c = models.checkouts.c
+    since = func.min(c.problem_since)
+    columns = select(func.count(), since, c.problem).group_by(c.problem)
+    waiting = columns.where(*_troubled(models), c.problem_since <= now - _PATIENCE, ~_is_paid(models))
+    rows = connection.execute(waiting.order_by(since).limit(_GROUPS)).all()
+    return tuple(Unreadable(row[0], as_utc(row[1]), row[2] or "") for row in rows)
+
+
+def _troubled(models: Models) -> tuple[ColumnElement[bool], ...]:
+    c = models.checkouts.c
+    return c.problem_since.is_not(None), c.status.in_(OPEN)
+
+
+def _is_paid(models: Models) -> ColumnElement[bool]:
+    """Whether the service said that the deposit is completed."""
+    return func.coalesce(models.checkouts.c.deposit_status, "") == _COMPLETED
+
+
+def _failing(engine: Engine, models: Models, now: datetime) -> tuple[FailingCalls, ...]:
+    """Calls that failed more than once since they were last answered, for five minutes.
+
+    A checkout that was made since tells that starts are answered again, whichever process made it.
+    """
+    c = models.checkouts.c
+    failing = failing_calls(engine, models.services)
+    if not failing:
+        return ()
+    with engine.connect() as connection:
+        newest = connection.execute(
+            select(c.created_at).where(c.id == select(func.max(c.id)).scalar_subquery())
+        ).scalar()
+    answered_at = None if newest is None else as_utc(newest)
+    found = []
+    for calls in failing:
+        if calls.operation == START and answered_at is not None and answered_at > calls.since:
+            if answered_at >= calls.last_failure_at:
+                continue
+            calls = replace(calls, since=answered_at)
+        if calls.count > 1 and calls.since <= now - _PATIENCE:
+            found.append(calls)
+    return tuple(found)
 
 
 def _count(connection: Connection, models: Models) -> dict[str, int]:
@@ -293,6 +404,55 @@ def _payback_lines(told: Report) -> Iterator[str]:
 
 def _arrived(paid: Amount | None) -> str:
     return "an unknown amount arrived" if paid is None else f"{paid} arrived"
+
+
+def _unsettled_lines(told: Report) -> Iterator[str]:
+    if not told.unsettled:
+        return
+    count = len(told.unsettled)
+    more = " or more" if count == _LISTED else ""
+    are = "payment is" if count == 1 else "payments are"
+    yield from ("", f"NEITHER PAID NOR HELD: {count}{more} {are} completed at the service, and cannot be applied here.")
+    for payment in told.unsettled:
+        yield (
+            f"  {payment.checkout_id} of order {payment.order_id}, since {moment_text(payment.since)}:"
+            f" {_one_line(payment.problem)}"
+        )
+    yield "  Repair what it names; reconcile tries again. At once: flask paycheckout reconcile"
+
+
+def _failing_lines(told: Report) -> Iterator[str]:
+    for calls in told.failing:
+        yield ""
+        yield (
+            f"THE SERVICE FAILS: {operation_text(calls)} since {moment_text(calls.since)},"
+            f" {calls.count} times, the last {moment_text(calls.last_failure_at)}."
+        )
+        yield f"  {_one_line(calls.words)}"
+    if told.failing:
+        yield _DOCTOR
+
+
+def _unreadable_lines(told: Report) -> Iterator[str]:
+    if not told.unreadable:
+        return
+    count = sum(group.count for group in told.unreadable)
+    since = moment_text(min(group.since for group in told.unreadable))
+    checkouts = _number(count, "checkout", "checkouts")
+    yield from ("", f"NOT READABLE: {checkouts} could not be read, or not be settled, the longest since {since}.")
+    for group in told.unreadable:
+        yield f"  {group.count} since {moment_text(group.since)}: {_one_line(group.problem)}"
+    yield _DOCTOR
+
+
+def operation_text(calls: FailingCalls) -> str:
+    """Which calls fail, for people."""
+    what = "nobody can start a payment" if calls.operation == START else f"calls to {calls.operation} fail"
+    return f"{what} with account {calls.account}" if calls.account else what
+
+
+def _one_line(words: str) -> str:
+    return " ".join(words.split())
 
 
 def _undelivered_lines(told: Report) -> Iterator[str]:

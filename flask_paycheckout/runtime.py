@@ -32,6 +32,7 @@ from flask_paycheckout.receivers import receivers_of
 from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.report import Report, report
 from flask_paycheckout.schedule import Schedule
+from flask_paycheckout.service_record import ServiceRecord
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.shop_transaction import ShopTransactions
 from flask_paycheckout.standing import Standing, Standings
@@ -70,12 +71,16 @@ class Runtime:
     reconciler: Reconciler
     paybacks: Paybacks
     payment_backfill: PaymentBackfill
+    record: ServiceRecord
 
     def start(self, order_id: str) -> CheckoutMixin:
         """The order's usable checkout; refuses to run inside the shop's uncommitted work."""
         require_order_id(order_id)
         refuse_uncommitted(self.db, f"start({order_id!r})")
-        return self.checkouts.start(order_id)
+        try:
+            return self.checkouts.start(order_id)
+        finally:
+            self.record.write()
 
     def settle(self, checkout_id: str, via: str = "settle") -> CheckoutMixin:
         """Read the deposit now and apply what it says."""
@@ -183,6 +188,7 @@ def build_runtime(
         return [key.encode() if isinstance(key, str) else key for key in listed]
 
     client = _client(settings, transport)
+    record = ServiceRecord(engine, models.services, clock)
     # A read that takes all of its time, and as long again for what is done with its answer.
     claim = max(_CLAIM, timedelta(seconds=2 * settings.timeout))
     shop = ShopTransactions(scope, models.checkouts, app, lambda: app.debug or app.testing)
@@ -209,7 +215,7 @@ def build_runtime(
         attempts=attempts,
         ask_total=ask_total,
         order_url=order_url,
-        checkouts=Checkouts(attempts, outbox, client, clock, ask_total, settings.checkout_origins),
+        checkouts=Checkouts(attempts, outbox, client, clock, ask_total, settings.checkout_origins, record),
         settlement=settlement,
         notices=Notices(
             attempts, settlement, clock, settings.webhook_cooldown, queue if settings.defer_webhooks else None
@@ -218,6 +224,7 @@ def build_runtime(
         reconciler=Reconciler(attempts, settlement, outbox, clock, settings.reconcile_readers),
         paybacks=Paybacks(engine, models, clock),
         payment_backfill=PaymentBackfill(engine, models, settlement.read, settings.reconcile_readers),
+        record=record,
     )
 
 

@@ -18,7 +18,7 @@ from tests.scripted import make_app
 from tests.test_readme import README, snippet
 
 BIN = Path(sys.executable).parent
-TABLES = ("paycheckout_checkout", "paycheckout_event")
+TABLES = ("paycheckout_checkout", "paycheckout_event", "paycheckout_service")
 CLEAN = "No new upgrade operations detected"
 
 OWN_COLUMNS = """

@@ -102,10 +102,11 @@ def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
     app = make_app()
     db = SQLAlchemy(app)
     models = make_models(db)
-    assert {"paycheckout_checkout", "paycheckout_event"} <= set(db.metadata.tables)
+    tables = {models.checkouts.name, models.events.name, models.services.name}
+    assert tables == {"paycheckout_checkout", "paycheckout_event", "paycheckout_service"} <= set(db.metadata.tables)
     with app.app_context():
         db.create_all()
-        assert set(inspect(db.engine).get_table_names()) == {models.checkouts.name, models.events.name}
+        assert set(inspect(db.engine).get_table_names()) == tables
 
 
 def test_own_columns_come_through_the_mixins(open_shop: OpenShop) -> None:

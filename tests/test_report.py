@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import httpx
 import pytest
 from flask import Flask
 from sqlalchemy import event, text
 
 from flask_paycheckout import Pay, order_paid
+from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.report import Report, report
+from flask_paycheckout.service_record import START
 from tests.conftest import OpenShop
-from tests.scripted import Shop, number
+from tests.scripted import Shop, number, refusal
 
 URL = "https://shop.example/paycheckout/webhook"
 
@@ -261,6 +264,8 @@ def test_no_question_of_the_report_looks_at_every_row(shop: Shop) -> None:
     """A shop has a million checkouts, most of them long decided."""
     copies(shop, shop.has_paid(), 5000)
     shop.resolves(shop.has_held("o-2"), accept=False)
+    shop.runtime.record.on_failure(START, "no answer")
+    shop.runtime.record.write()
     engine = shop.runtime.engine()
     with engine.begin() as connection:
         connection.execute(text("ANALYZE"))
@@ -269,7 +274,7 @@ def test_no_question_of_the_report_looks_at_every_row(shop: Shop) -> None:
             # Counting in an index wants to know which rows everybody sees.
             connection.execute(text("VACUUM paycheckout_checkout"))
     plans = [plan for statement, plan in explained(shop) if "paycheckout_checkout" in statement]
-    assert len(plans) == 6
+    assert len(plans) == 9
     for plan in plans:
         assert "Seq Scan" not in plan, plan
         # A whole index is looked at where it is the table's shortest form, or holds only the rows that are asked for.
@@ -294,3 +299,136 @@ def explained(shop: Shop) -> list[tuple[str, str]]:
             (statement, "\n".join(str(row) for row in connection.exec_driver_sql(f"{word} {statement}", parameters)))
             for statement, parameters in asked
         ]
+
+
+# What cannot be read, applied or started
+
+
+def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop) -> None:
+    """Whoever tries again and again is never overdue: what counts is the last read that succeeded."""
+    for order_id in ("o-1", "o-2"):
+        shop.service.fails(shop.starts(order_id), refusal(401, "bad signature"))
+    shop.reconciles()
+    assert not told(shop).needs_a_person, "a single failure may heal"
+    for _ in range(8):
+        shop.clock.advance(minutes=1)
+        shop.reconciles()
+    found = told(shop)
+    assert found.needs_a_person
+    [unreadable] = found.unreadable
+    assert (unreadable.count, unreadable.since.minute) == (2, 0)
+    assert "bad signature" in unreadable.problem
+    assert "NOT READABLE: 2 checkouts could not be read, or not be settled, the longest since" in str(found)
+    assert "2 since 2026-01-01 12:00:00Z: " in str(found)
+    assert "Nothing needs a person" not in str(found)
+    shop.service.deposits.clear()
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    assert not told(shop).needs_a_person, "a read that succeeds takes the alarm back"
+
+
+def test_problems_are_told_in_groups_of_which_ten_are_listed(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.fails(checkout_id)
+    shop.reconciles()
+    copies(shop, checkout_id, 24)
+    table = shop.runtime.models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        for number in range(24):
+            each = table.update().where(table.c.checkout_id == f"copy-{number}")
+            connection.execute(each.values(problem=f"words\n{number % 12}"))
+    shop.clock.advance(minutes=5)
+    found = told(shop)
+    assert len(found.unreadable) == 10
+    assert "  2 since 2026-01-01 12:00:00Z: words 0\n" in str(found)
+
+
+def test_money_that_cannot_be_applied_is_told_at_once_with_its_problem(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    table = shop.runtime.models.checkouts
+    problem = {"problem": "receiver shop.close of order_paid failed: KeyError: 'jar'", "problem_since": shop.clock()}
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(table.update().values(deposit_status="completed", **problem))
+    found = told(shop)
+    [unsettled] = found.unsettled
+    assert (found.needs_a_person, unsettled.checkout_id, unsettled.order_id) == (True, checkout_id, "o-1")
+    assert "NEITHER PAID NOR HELD: 1 payment is completed at the service" in str(found)
+    assert f"{checkout_id} of order o-1, since 2026-01-01 12:00:00Z: receiver shop.close of order_paid" in str(found)
+    shop.clock.advance(minutes=6)
+    assert not told(shop).unreadable, "told once"
+
+
+def fails_to_start(shop: Shop, answer: httpx.Response | None = None) -> None:
+    shop.service.instead_of_created.append(answer or refusal(503, "closed for\x1b[2J repair"))
+    order_id = f"f-{len(shop.totals)}"
+    shop.totals[order_id] = Pay("12.50", "USD")
+    with pytest.raises(PaymentsError):
+        shop.starts(order_id)
+
+
+def test_starts_that_fail_are_told_until_one_succeeds(shop: Shop) -> None:
+    fails_to_start(shop)
+    shop.clock.advance(minutes=5)
+    assert not told(shop).needs_a_person, "one failure of one customer is an accident"
+    for _ in range(3):
+        fails_to_start(shop)
+        shop.clock.advance(seconds=10)
+    found = told(shop)
+    [failing] = found.failing
+    assert (found.needs_a_person, failing.operation, failing.since.minute) == (True, "start", 0)
+    assert "THE SERVICE FAILS: nobody can start a payment since 2026-01-01 12:00:00Z" in str(found)
+    assert "closed for" in str(found)
+    assert "\x1b" not in str(found)
+    shop.starts()
+    assert not told(shop).failing
+    fails_to_start(shop)
+    fails_to_start(shop)
+    assert not told(shop).failing, "a new beginning"
+
+
+def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
+    """Each process only takes back what it said itself; the other's checkouts tell that starts are answered."""
+    for _ in range(2):
+        fails_to_start(shop)
+    shop.clock.advance(minutes=6)
+    other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
+    assert told(other).failing
+    other.starts("o-2")
+    assert not told(shop).failing
+    shop.clock.advance(minutes=1)
+    fails_to_start(shop)
+    assert not told(shop).failing, "not for five minutes since the other's success"
+    shop.clock.advance(minutes=6)
+    fails_to_start(shop)
+    assert told(shop).failing
+
+
+def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
+    written: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        if statement.startswith(("INSERT INTO paycheckout_service", "UPDATE paycheckout_service")):
+            written.append(statement)
+
+    event.listen(shop.runtime.engine(), "before_cursor_execute", note)
+    for _ in range(60):
+        fails_to_start(shop)
+        shop.clock.advance(seconds=2)
+    assert len(written) <= 5
+    written.clear()
+    for each in range(5):
+        shop.totals[f"m-{each}"] = Pay("12.50", "USD")
+        shop.starts(f"m-{each}")
+    assert len(written) == 1, "a service that answers is written down once, when it failed before"
+
+
+def test_a_shop_without_the_table_takes_payments_as_before(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    fails_to_start(shop)
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(text("DROP TABLE paycheckout_service"))
+    fails_to_start(shop)
+    assert "could not be written down" in caplog.text
+    assert not told(shop).needs_a_person
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    assert shop.settles(checkout_id).status == "paid"
