@@ -21,7 +21,7 @@ from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.settlement import says_absent
 from flask_paycheckout.signals import order_paid
 from flask_paycheckout.telling import moment_text
-from flask_paycheckout.views.order_urls import webhook_path, webhook_url
+from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
 
 __all__ = ["Diagnosis", "examine", "webhook_address"]
 
@@ -59,8 +59,8 @@ def examine(shop: Runtime) -> Diagnosis:
 
 
 def webhook_address(shop: Runtime) -> str:
-    """The webhook's absolute URL, with a place left for the shop's address when that is not configured."""
-    if shop.settings.public_url or shop.app.config.get("SERVER_NAME"):
+    """The webhook's absolute URL, with a place left for the shop's address when that is not known."""
+    if shop.settings.public_url or shop.app.config.get("SERVER_NAME") or _is_beside_sandbox(shop):
         return webhook_url()
     return f"https://<the shop's address>{webhook_path()}"
 
@@ -88,6 +88,9 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
 def _public_address(shop: Runtime) -> Iterator[Check]:
     public = shop.settings.public_url
     remedy = "Set PAYCHECKOUT_PUBLIC_URL to the shop's own https address, such as https://shop.example."
+    if _is_beside_sandbox(shop) and public is None and not shop.app.config.get("SERVER_NAME"):
+        yield ok("address", f"{development_address()}, where flask run serves; PAYCHECKOUT_PUBLIC_URL says another")
+        return
     if public is None and not shop.app.config.get("SERVER_NAME"):
         yield warning("address", "the shop's own address is known to requests only, not to commands or tasks", remedy)
         return
@@ -256,6 +259,12 @@ _LOOKS: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
     _deferred,
     _reconcile,
 )
+
+
+def _is_beside_sandbox(shop: Runtime) -> bool:
+    """Whether a sandbox on this machine could send webhooks to `flask run`'s usual address."""
+    in_debug = shop.app.debug and not shop.app.testing
+    return in_debug and is_loopback(urlsplit(shop.settings.base_url).hostname or "")
 
 
 def _at_home(shop: Runtime) -> bool:

@@ -330,6 +330,27 @@ def test_an_address_that_will_not_do(open_shop: OpenShop, public: str | None, fo
     assert diagnosis(shop).webhook_url == expected
 
 
+def test_in_debug_beside_a_sandbox_the_address_is_the_one_where_flask_run_serves(
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a request, as for a command, nobody tells the shop's address."""
+    monkeypatch.delenv("FLASK_RUN_PORT", raising=False)
+    shop = open_shop(TESTING=False, DEBUG=True, PAYCHECKOUT_BASE_URL="http://127.0.0.1:8790")
+    (said,) = about(shop, "address")
+    assert (said.level, "http://127.0.0.1:5000" in said.found) == ("ok", True)
+    assert diagnosis(shop).webhook_url == "http://127.0.0.1:5000/paycheckout/webhook"
+    monkeypatch.setenv("FLASK_RUN_PORT", "5050")
+    assert diagnosis(shop).webhook_url == "http://127.0.0.1:5050/paycheckout/webhook"
+    with shop.app.app_context():
+        assert shop.paycheckout.webhook_url() == "http://127.0.0.1:5050/paycheckout/webhook"
+
+
+def test_in_debug_a_service_elsewhere_cannot_reach_this_machine(open_shop: OpenShop) -> None:
+    shop = open_shop(TESTING=False, DEBUG=True)
+    assert worst(shop, "address").level == "warning"
+    assert diagnosis(shop).webhook_url == "https://<the shop's address>/paycheckout/webhook"
+
+
 def test_the_servers_name_is_an_address_too(open_shop: OpenShop) -> None:
     shop = open_shop(SERVER_NAME="shop.example", PREFERRED_URL_SCHEME="https")
     assert [check.level for check in about(shop, "address")] == ["ok"]

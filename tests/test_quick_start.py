@@ -62,13 +62,14 @@ class Newcomer:
         typed.terminate()
         typed.communicate(timeout=60)
 
-    def waits_for(self, typed: subprocess.Popen[str], words: str) -> None:
+    def waits_for(self, typed: subprocess.Popen[str], words: str) -> list[str]:
+        """What was printed until then."""
         assert typed.stdout is not None
         said = []
         for line in typed.stdout:
             said.append(line)
             if words in line:
-                return
+                return said
         raise AssertionError("".join(said))
 
 
@@ -99,7 +100,12 @@ def test_the_quick_start_leads_to_a_first_payment(newcomer: Newcomer) -> None:
     (newcomer.folder / "shop.py").write_text(source)
     install, sandbox, *rest = lines()
     assert "pip install '../flask_paycheckout[sandbox]'" in install
-    newcomer.waits_for(newcomer.types(sandbox), "Ctrl-C")
+    printed = newcomer.waits_for(newcomer.types(sandbox), "Ctrl-C")
+    exports = [
+        line.replace("http://127.0.0.1:8790", newcomer.service) for line in rest if line.startswith("export FLASK_PAY")
+    ]
+    assert [line.rstrip("\n") for line in printed if line.startswith("export ")] == exports
+    assert len(exports) == 3
 
     run = rest.index("flask --app shop run")
     for line in rest[:run]:
@@ -116,5 +122,7 @@ def test_the_quick_start_leads_to_a_first_payment(newcomer: Newcomer) -> None:
     newcomer.waits_for(newcomer.types(watch), "checked 0, changed 0, delivered 0, failed 0")
     newcomer.waits_for(newcomer.types(show), "Order 1: paid")
     examined = newcomer.types(doctor)
-    newcomer.waits_for(examined, "Webhook URL to register")
+    told = newcomer.waits_for(examined, "Webhook URL to register")[-1]
+    given = sandbox.partition("--webhook-url ")[2]
+    assert told == f"Webhook URL to register: {given}\n", "the one that README registers when it starts the sandbox"
     assert examined.wait(60) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -171,5 +172,22 @@ def _greeting(app: Flask, options: argparse.Namespace) -> str:
     known = facts(app)
     if options.json:
         return json.dumps(known)
-    lines = ["The payments sandbox is listening. It moves no real money.", ""]
-    return "\n".join(lines + [f"  {name:<15}{value}" for name, value in known.items()] + ["", "Ctrl-C stops it."])
+    return "\n".join(
+        [
+            "The payments sandbox is listening. It moves no real money.",
+            "",
+            *(f"  {name:<15}{value}" for name, value in known.items()),
+            "",
+            "For the terminal of a shop beside it:",
+            "",
+            *_exports(known),
+            "",
+            "Ctrl-C stops it.",
+        ]
+    )
+
+
+def _exports(known: dict[str, str]) -> list[str]:
+    """The lines that tell a shop of this sandbox, for a shell; not indented, so that they are kept in its history."""
+    names = {"BASE_URL": "baseUrl", "CLIENT_ID": "clientId", "CLIENT_SECRET": "clientSecret"}
+    return [f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(known[fact])}" for name, fact in names.items()]

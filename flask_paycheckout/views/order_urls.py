@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from flask_paycheckout.tokens import PAY, STATUS
 
 __all__ = [
     "Link",
+    "development_address",
     "link_of",
     "pay_path",
     "pay_url",
@@ -74,6 +76,12 @@ def status_path(link: Link | str, endpoint: str = "order_page") -> str:
     return url_for(f"paycheckout.{endpoint}", token=_token(STATUS, link))
 
 
+def development_address() -> str:
+    """Where `flask run` serves a shop in debug, unless it is told otherwise."""
+    port = os.environ.get("FLASK_RUN_PORT", "")
+    return f"http://127.0.0.1:{port if port.isdecimal() else 5000}"
+
+
 def _webhook_secret() -> dict[str, str]:
     secret = runtime().settings.webhook_secret
     return {"secret": secret} if secret else {}
@@ -92,8 +100,10 @@ def _absolute(endpoint: str, **values: str) -> str:
         return public + _path(endpoint, values)
     if has_request_context() or current_app.config.get("SERVER_NAME"):
         return url_for(f"paycheckout.{endpoint}", _external=True, **values)
-    if current_app.testing or current_app.debug:
+    if current_app.testing:
         return "http://localhost" + _path(endpoint, values)
+    if current_app.debug:
+        return development_address() + _path(endpoint, values)
     raise ConfigurationError(
         "PAYCHECKOUT_PUBLIC_URL is not set, and there is no request to take the shop's address from."
         " Set it to the shop's own address, such as 'https://shop.example'."

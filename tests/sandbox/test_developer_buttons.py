@@ -87,6 +87,14 @@ def test_half_is_whole_units_of_the_currency(
     assert merchant.reads_deposit(checkout).data["inputAmount"] == Decimal(half)
 
 
+def test_a_button_that_moves_the_clock_says_that_it_does_so_for_everybody(
+    merchant: Merchant, developer: Developer, picked: str
+) -> None:
+    words = "clock on, for every checkout and everybody"
+    assert developer.opens(merchant.makes_checkout()).count(words) == 1, "Close"
+    assert developer.opens(picked).count(words) == 2, "Close, and Pay later"
+
+
 @each_database
 def test_the_money_arrives_after_the_pages_end(
     merchant: Merchant, tester: Tester, developer: Developer, receiver: Receiver, picked: str
