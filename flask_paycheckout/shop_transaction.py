@@ -27,7 +27,7 @@ __all__ = ["Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
 
 # How long we wait on PostgreSQL for a row that another transaction of the shop has locked. Without a limit, a request
 # that locks its order and then calls us would wait for itself for ever.
-_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '5s'"
+_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '10s'"
 _IN_CALLBACK = "flask_paycheckout_in_callback"
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
 

@@ -198,6 +198,17 @@ def only_paid_orders_are_marked_paid(facts: Facts) -> Violations:
             yield f"{order['id']}: marked {order['paid']}, checkouts paid: {paying}, marked as paying: {marks}"
 
 
+def what_was_paid_is_what_is_shipped(facts: Facts) -> Violations:
+    """A paid order stays as it was paid, and so does the parcel, however long its packing took."""
+    for order in facts.orders:
+        for checkout in facts.paid.get(order["id"], []):
+            if not _is_same_total(checkout, order):
+                yield f"{order['id']} was paid as {_asked(checkout)}, and is now {[order[name] for name in _TOTAL]}"
+            for parcel in facts.fulfilments.get(order["id"], []):
+                if Decimal(parcel["amount"]) != Decimal(checkout["total_amount"]):
+                    yield f"{order['id']} was paid as {_asked(checkout)}, and goods for {parcel['amount']} were shipped"
+
+
 def effects_happen_with_one_event(facts: Facts) -> Violations:
     """The warehouse was told of every paid order, always by the same event, and of no other order."""
     for order in {*facts.paid, *facts.effects}:
@@ -312,6 +323,7 @@ PROMISES: tuple[Callable[[Facts], Violations], ...] = (
     nothing_is_made_up,
     paid_orders_are_fulfilled_once,
     only_paid_orders_are_marked_paid,
+    what_was_paid_is_what_is_shipped,
     effects_happen_with_one_event,
     only_the_right_money_pays,
     only_wrong_payments_are_held,

@@ -9,6 +9,7 @@ import html
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,13 +25,14 @@ _MINUTE = 60.0
 
 # What they set out to do, and how many in a hundred.
 PLANS = {
-    "pays": 46,
+    "pays": 40,
+    "changes_the_cart_while_it_is_paid": 10,
     "pays_in_two_tabs": 7,
     "pays_less": 5,
     "pays_late": 7,
     "picks_and_leaves": 5,
     "leaves": 9,
-    "changes_the_cart": 8,
+    "changes_the_cart": 4,
     "cancels": 5,
     "pays_an_old_and_a_new_page": 4,
     "pays_two_prices": 4,
@@ -134,6 +136,19 @@ class Customer:
         # The tab with the old page is still open, and looks the same.
         page = old if self._chance.random() < 0.5 else (yield from self._presses_pay())
         yield from self._pays_on(page)
+        yield from self._looks(1)
+
+    def _changes_the_cart_while_it_is_paid(self) -> Pauses:
+        """One device pays, the other one fills the cart or gives it up: before, in and after the settlement."""
+        page = yield from self._presses_pay()
+        yield self._some(5, 60)
+        self._pick(page)
+        change, body = self._chance.choice([("cart", {"amount": self._price()}), ("cancel", {})])
+        self._together(
+            lambda: self._pay(page),
+            lambda: self._tries_once("POST", f"/orders/{self.order_id}/{change}", body),
+            lambda: self._tries_once("GET", f"{self._status}/status", None),
+        )
         yield from self._looks(1)
 
     def _cancels(self) -> Pauses:
@@ -261,6 +276,10 @@ class Customer:
             yield self._some(2, 15)
         self._town.strange.append(f"{self.order_id}: the shop never answered")
         return None
+
+    def _tries_once(self, method: str, path: str, body: Any) -> None:
+        with suppress(NoAnswer):
+            self._asks(method, path, body)
 
     def _asks(self, method: str, path: str, body: Any, **headers: str) -> Answer:
         shop = self._town.processes.url(self._balancer.choice(WEB))

@@ -89,6 +89,8 @@ class Fulfilment(Model):
     order_id: Mapped[str] = mapped_column(String(40), index=True)
     event_id: Mapped[str] = mapped_column(String(40))
     checkout_id: Mapped[str] = mapped_column(String(40))
+    #: What the order cost as the parcel was packed.
+    amount: Mapped[str] = mapped_column(String(40))
 
 
 class Note(Model):
@@ -203,7 +205,7 @@ def _now() -> str:
 @paycheckout.order_total
 def order_total(order_id: str) -> Pay | Receive | None:
     """What the order costs as it stands."""
-    order = db.session.get(Order, order_id)
+    order = db.session.get(Order, order_id, with_for_update=True)
     if order is None or not order.open or order.paid:
         return None
     if order.kind == "pay":
@@ -212,10 +214,19 @@ def order_total(order_id: str) -> Pay | Receive | None:
 
 
 @order_paid.connect
-def ship(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
-    """Send the parcel: an effect in the shop's database."""
+@paycheckout.atomic
+def close(app: Flask, *, order_id: str, **extra: Any) -> None:
+    """From now on nobody can change the order."""
     db.session.get_one(Order, order_id).paid = True
-    db.session.add(Fulfilment(order_id=order_id, event_id=event_id, checkout_id=checkout.checkout_id))
+
+
+@order_paid.connect
+def ship(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
+    """Send the parcel: an effect in the shop's database. Now and then nobody is there to pack it."""
+    if _CHANCE.random() < WAREHOUSE_DOWN:
+        raise WarehouseDown("nobody packs")
+    parcel = {"order_id": order_id, "checkout_id": checkout.checkout_id, "event_id": event_id}
+    db.session.add(Fulfilment(amount=db.session.get_one(Order, order_id).amount, **parcel))
 
 
 @order_paid.connect

@@ -79,9 +79,9 @@ def record() -> Record:
         "checkouts": checkouts,
         "events": events,
         "notes": [{"event_id": told["event_id"]} for told in events],
-        "orders": [{"id": order, "paid": order == "a"} for order in "abcd"],
+        "orders": [{**version(order, 0), "id": order, "paid": order == "a"} for order in "abcd"],
         "versions": [*(version(order, 0) for order in "abcd"), version("c", 20, "99.00")],
-        "fulfilments": [{"order_id": "a", "event_id": "order_paid a1", "checkout_id": "a1"}],
+        "fulfilments": [{"order_id": "a", "event_id": "order_paid a1", "checkout_id": "a1", "amount": "12.5"}],
         "effects": [{"order_id": "a", "event_id": "order_paid a1"}] * 2,
         "locations": [{name: row[name] for name in ("order_id", "checkout_id", "url")} for row in checkouts],
     }
@@ -131,7 +131,7 @@ BREAKS: list[tuple[str, str, Callable[[Record], None]]] = [
     (
         "a parcel is sent twice",
         "paid_orders_are_fulfilled_once",
-        add("fulfilments", {"order_id": "a", "event_id": "order_paid a1", "checkout_id": "a1"}),
+        add("fulfilments", {"order_id": "a", "event_id": "order_paid a1", "checkout_id": "a1", "amount": "12.50"}),
     ),
     (
         "a parcel is sent for nothing",
@@ -147,6 +147,8 @@ BREAKS: list[tuple[str, str, Callable[[Record], None]]] = [
         "only_paid_orders_are_marked_paid",
         change("checkouts", {"checkout_id": "b1"}, paid_order_id="b"),
     ),
+    ("a paid order is changed", "what_was_paid_is_what_is_shipped", change("orders", {"id": "a"}, amount="198.00")),
+    ("other goods are shipped", "what_was_paid_is_what_is_shipped", change("fulfilments", {}, amount="198.00")),
     ("the warehouse is not told", "effects_happen_with_one_event", lambda record: record["effects"].clear()),
     (
         "the warehouse is told by two events",
