@@ -29,12 +29,14 @@ def order_page(token: str) -> Response:
         return bad_link_page()
     standing = runtime().standing(link.order_id)
     settled = standing.status in (Status.PAID, Status.HELD)
-    total = None if settled else _total_of(link.order_id)
+    total, failed = (None, False) if settled else _ask_total(link.order_id)
     shown = total if runtime().settings.show_total else None
+    # Where the shop cannot say what the order costs, the page must not say that there is nothing to pay.
+    wanted = total is not None or failed
     return page(
         "order.html",
         link.order_id,
-        order_words(standing.status, total is not None, shown, language.of_page(), reason=standing.reason),
+        order_words(standing.status, wanted, shown, language.of_page(), reason=standing.reason),
         standing=standing,
         action=None if total is None else pay_path(link),
         status_path=url_for("paycheckout.order_status", token=token),
@@ -66,10 +68,10 @@ def order_status(token: str) -> Response:
     return jsonify(status=standing.status, final=standing.final, pollAfter=standing.poll_after)
 
 
-def _total_of(order_id: str) -> Total | None:
-    """What can be paid now; None as well when the shop's `order_total` fails, for which its customer can do nothing."""
+def _ask_total(order_id: str) -> tuple[Total | None, bool]:
+    """What can be paid now, and whether the shop's `order_total` failed, for which its customer can do nothing."""
     try:
-        return runtime().ask_total(order_id)
+        return runtime().ask_total(order_id), False
     except Exception:
         _log.exception("order_total failed for order %s", visible(order_id))
-        return None
+        return None, True

@@ -215,3 +215,11 @@ def test_forged_foreign_and_expired_links_get_one_answer(shop: Shop, suffix: str
 def test_an_unknown_order_with_a_good_link_is_unpaid_and_not_payable(shop: Shop) -> None:
     assert asks(shop, "o-404")["status"] == "unpaid"
     assert "<form" not in opens(shop, "o-404").text
+
+
+def test_an_order_whose_total_cannot_be_told_stands_as_it_is(shop: Shop) -> None:
+    shop.starts()
+    shop.paycheckout.order_total(lambda order_id: Pay("0.00", "USD"))
+    answer = opens(shop)
+    assert (answer.status_code, heading(answer.text)) == (200, "Waiting for your payment")
+    assert "<form" not in answer.text
