@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from flask_paycheckout.catalogues import LANGUAGES
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.origins import is_loopback, origin_of, reaches_this_machine
+from flask_paycheckout.schedule import PendingFor
 
 __all__ = ["PREFIX", "Settings", "load_settings"]
 
@@ -44,7 +46,8 @@ class Settings:
     :ivar webhook_secret: when set, the webhook is served only at /webhook/<this>.
     :ivar webhook_cooldown: seconds between two reads of one deposit that webhooks may cause.
     :ivar closed_deposit_statuses: deposit statuses that end a deposit without a payment, in lower case.
-    :ivar pending_for: seconds after which a pending deposit that never moved counts as abandoned.
+    :ivar pending_for: seconds after which a pending deposit that never moved counts as abandoned; or a mapping of them
+        by payment method: {"crypto": 3600, "bank": 259200, "default": 86400}, where a bank's code goes before "bank".
     :ivar watch_for: seconds for which an abandoned attempt is still read, ever more rarely.
     :ivar token_max_age: seconds for which the links to pay and status pages are good.
     :ivar defer_webhooks: True: the webhook only stores and answers; the deposit is read by a task or by reconcile.
@@ -67,7 +70,7 @@ class Settings:
     webhook_secret: str | None = field(default=None, repr=False)
     webhook_cooldown: timedelta = timedelta(seconds=5)
     closed_deposit_statuses: frozenset[str] = frozenset({"failed", "expired", "cancelled", "rejected"})
-    pending_for: timedelta = timedelta(hours=24)
+    pending_for: PendingFor = timedelta(hours=24)
     watch_for: timedelta = timedelta(days=7)
     token_max_age: timedelta = timedelta(days=90)
     defer_webhooks: bool = False
@@ -213,6 +216,20 @@ def _seconds(key: str, value: object) -> timedelta:
     return value if isinstance(value, timedelta) and value >= timedelta(0) else timedelta(seconds=_number(key, value))
 
 
+def _pending_for(key: str, value: object) -> PendingFor:
+    if not isinstance(value, Mapping):
+        return _seconds(key, value)
+    for method in value:
+        if not isinstance(method, str) or not method.strip() or not method.isprintable():
+            raise _fault(
+                key,
+                f"has the key {method!r}, which names no payment method",
+                "Write 'crypto', 'bank', a bank's code or 'default'.",
+            )
+    times = {method: _seconds(f"{key} for {method!r}", seconds) for method, seconds in value.items()}
+    return MappingProxyType({"default": Settings.pending_for, **times})
+
+
 def _readers(key: str, value: object) -> int:
     text = str(value)
     if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= 100):
@@ -293,7 +310,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "webhook_secret": _path_secret,
     "webhook_cooldown": _seconds,
     "closed_deposit_statuses": _statuses,
-    "pending_for": _seconds,
+    "pending_for": _pending_for,
     "watch_for": _seconds,
     "token_max_age": _seconds,
     "defer_webhooks": _switch,

@@ -134,7 +134,7 @@ class CheckoutMixin:
     payment_fee_amount: Mapped[str | None] = mapped_column(String(255))
     payment_fee_percentage: Mapped[str | None] = mapped_column(String(255))
     payment_fee_currency: Mapped[str | None] = mapped_column(String(255))
-    #: The bank's code, else its name, else "crypto".
+    #: The bank's code, else its name, else "crypto"; known as soon as the customer picked it.
     payment_method: Mapped[str | None] = mapped_column(String(255))
     payment_bank_name: Mapped[str | None] = mapped_column(String(255))
     payment_rate: Mapped[str | None] = mapped_column(String(255))

@@ -17,7 +17,7 @@ from flask_paycheckout.clock import as_utc
 if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit
 
-__all__ = ["PAYMENT_COLUMNS", "Amount", "Payment", "PaymentFee", "payment_columns", "payment_of"]
+__all__ = ["PAYMENT_COLUMNS", "Amount", "Payment", "PaymentFee", "payment_columns", "payment_method", "payment_of"]
 
 # Longer is no currency, no name of a bank, and no number that the client's own bounds let through.
 _MAX_NAME = 255
@@ -108,14 +108,19 @@ PAYMENT_COLUMNS = (
 """The columns of the checkout table that hold a payment."""
 
 
+def payment_method(deposit: Deposit) -> str | None:
+    """How the customer pays, as the deposit says it: the bank's code, else its name, else `crypto`."""
+    fiat = deposit.payment_fiat
+    said = (_text(fiat.bank_code) or _text(fiat.bank_name)) if fiat else None
+    return said or ("crypto" if deposit.payment_crypto else None)
+
+
 def payment_columns(deposit: Deposit, now: datetime) -> dict[str, str | datetime | None]:
     """The columns that hold what this completed deposit says of its money.
 
     :param now: when it was read as completed, or the earlier time at which that was seen first.
     """
     fee, fiat, exchange = deposit.fee, deposit.payment_fiat, deposit.exchange_info
-    code = _text(fiat.bank_code) if fiat else None
-    name = _text(fiat.bank_name) if fiat else None
     return {
         "payment_paid_amount": _number_text(deposit.input_amount),
         "payment_paid_currency": _text(deposit.input_currency),
@@ -124,8 +129,8 @@ def payment_columns(deposit: Deposit, now: datetime) -> dict[str, str | datetime
         "payment_fee_amount": _number_text(fee.amount) if fee else None,
         "payment_fee_percentage": _number_text(fee.percentage) if fee else None,
         "payment_fee_currency": _text(fee.currency) if fee else None,
-        "payment_method": code or name or ("crypto" if deposit.payment_crypto else None),
-        "payment_bank_name": name,
+        "payment_method": payment_method(deposit),
+        "payment_bank_name": _text(fiat.bank_name) if fiat else None,
         "payment_rate": _number_text(exchange.exchange_rate) if exchange else None,
         "payment_completed_at": now,
     }

@@ -23,7 +23,7 @@ from flask_paycheckout.events import HeldEvent
 from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.outbox import Outbox
-from flask_paycheckout.payments import payment_columns
+from flask_paycheckout.payments import payment_columns, payment_method
 from flask_paycheckout.schedule import PAGE_GONE, Schedule, after_failures
 from flask_paycheckout.shop_transaction import ShopTransaction
 from flask_paycheckout.states import OPEN, REASON_OF, TRANSITIONS, Evidence, Status
@@ -259,7 +259,9 @@ class Settlement:
             return _Ruling(Evidence.DEPOSIT_DISAGREES, "amount_mismatch", compared)
         if deposit.status.lower() in self._closed_statuses:
             return _Ruling(Evidence.DEPOSIT_CLOSED)
-        if attempt.status == Status.PENDING and self._stalled(attempt, deposit.status, now):
+        if attempt.status == Status.PENDING and self._stalled(
+            attempt, deposit.status, self._method(attempt, deposit), now
+        ):
             return _Ruling(Evidence.DEPOSIT_STALLED)
         if attempt.status == Status.ABANDONED and deposit.status == attempt.deposit_status:
             # Abandoned in just this condition; only something new brings it back.
@@ -267,13 +269,21 @@ class Settlement:
         return _Ruling(Evidence.DEPOSIT_OPEN)
 
     def _absent(self, attempt: CheckoutMixin, now: datetime) -> Evidence | None:
-        if attempt.status == Status.PENDING and self._stalled(attempt, attempt.deposit_status, now):
+        if attempt.status == Status.PENDING and self._stalled(
+            attempt, attempt.deposit_status, attempt.payment_method, now
+        ):
             return Evidence.DEPOSIT_STALLED
         page_gone = now > attempt.created_at + PAGE_GONE
         return Evidence.NEVER_PICKED if page_gone and attempt.not_found_reads >= 1 else None
 
-    def _stalled(self, attempt: CheckoutMixin, deposit_status: str | None, now: datetime) -> bool:
-        return deposit_status == attempt.deposit_status and now - attempt.moved_at >= self._schedule.pending_for
+    def _stalled(self, attempt: CheckoutMixin, deposit_status: str | None, method: str | None, now: datetime) -> bool:
+        waited = now - attempt.moved_at
+        return deposit_status == attempt.deposit_status and waited >= self._schedule.patience(method)
+
+    @staticmethod
+    def _method(attempt: CheckoutMixin, deposit: Deposit | None) -> str | None:
+        """How the customer pays, as this read says it, or an earlier one did."""
+        return (payment_method(deposit) if deposit is not None else None) or attempt.payment_method
 
     def _ask_shop(
         self, attempt: CheckoutMixin, agrees: _Ruling, refused: bool, transaction: ShopTransaction
@@ -314,13 +324,15 @@ class Settlement:
             seen["not_found_reads"] = attempt.not_found_reads + 1
         else:
             seen["deposit_status"] = deposit.status[:64]
+            seen["payment_method"] = self._method(attempt, deposit)
         return seen
 
     def _due_after(self, attempt: CheckoutMixin, seen: dict[str, Any], now: datetime) -> datetime | None:
         """When to read an attempt next that stays what it is; news of its deposit begin its schedule anew."""
         news = seen.get("deposit_status", attempt.deposit_status) != attempt.deposit_status
         moved_at = now if news else attempt.moved_at
-        return self._schedule.next_read(attempt.status, attempt.created_at, moved_at, now)
+        method = seen.get("payment_method", attempt.payment_method)
+        return self._schedule.next_read(attempt.status, attempt.created_at, moved_at, now, method)
 
     def _note_read(
         self,
@@ -393,7 +405,7 @@ class Settlement:
             error=ruling.error,
             compared=compared,
         )
-        due = self._schedule.next_read(to, attempt.created_at, now, now)
+        due = self._schedule.next_read(to, attempt.created_at, now, now, self._method(attempt, deposit))
         values = {"next_read_at": due, **seen}
         if deposit is not None and to in (Status.PAID, Status.HELD):
             values |= {"found_by": via, **payment_columns(deposit, now)}

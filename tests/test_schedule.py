@@ -47,6 +47,23 @@ def test_a_pending_checkout(now: datetime, due: datetime) -> None:
 
 
 @pytest.mark.parametrize(
+    ("method", "hours"),
+    [("crypto", 1), ("us_qr", 2), ("us_bank_transfer", 72), ("A bank's name", 72), (None, 24)],
+)
+def test_each_payment_method_has_a_patience_of_its_own(method: str | None, hours: int) -> None:
+    times = {"crypto": timedelta(hours=1), "us_qr": timedelta(hours=2), "bank": timedelta(hours=72)}
+    by_method = Schedule(pending_for=times | {"default": timedelta(hours=24)}, watch_for=timedelta(days=7))
+    assert by_method.patience(method) == timedelta(hours=hours)
+    shortly_before = after(hours=hours, seconds=-1)
+    assert by_method.next_read("pending", BORN, BORN, shortly_before, method) == after(hours=hours, seconds=1)
+
+
+def test_a_method_that_is_not_named_gets_the_default() -> None:
+    only = Schedule(pending_for={"default": timedelta(hours=3)}, watch_for=timedelta(days=7))
+    assert {only.patience(method) for method in ("crypto", "us_qr", None)} == {timedelta(hours=3)}
+
+
+@pytest.mark.parametrize(
     ("now", "due"),
     [
         pytest.param(after(minutes=16), after(minutes=24), id="half its age"),

@@ -148,6 +148,34 @@ def test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_com
         assert (shop.settles(checkout_id).status, shop.attempt(checkout_id).reason) == ("pending", None)
 
 
+def test_how_long_a_payment_may_be_on_its_way_depends_on_how_the_customer_pays(open_shop: OpenShop) -> None:
+    """The method is known as soon as it is picked, and stays known when the service forgets the deposit."""
+    shop = open_shop(PAYCHECKOUT_PENDING_FOR={"crypto": 3600, "us_qr": 7200, "default": 10800})
+    methods: dict[str, dict[str, Any]] = {
+        "o-1": {"paymentCrypto": {"address": "0x1"}},
+        "o-2": {"paymentFiat": {"bankCode": "us_qr", "bankName": "QR"}},
+        "o-3": {"paymentFiat": {"bankName": "A bank"}},
+        "o-4": {},
+        "o-5": {"paymentCrypto": {"address": "0x1"}},
+    }
+    checkouts = {}
+    for order_id, said in methods.items():
+        shop.totals[order_id] = Pay("12.50", "USD")
+        checkout_id = checkouts[order_id] = shop.starts(order_id)
+        shop.service.says(checkout_id, "pending", **said)
+        shop.settles(checkout_id)
+        assert shop.attempt(checkout_id).payment is None, "no money arrived"
+    del shop.service.deposits[checkouts["o-5"]]
+    abandoned = []
+    for _ in range(4):
+        shop.reconciles()
+        abandoned.append([each for each in methods if shop.attempt(checkouts[each]).status == "abandoned"])
+        shop.clock.advance(hours=1, seconds=2)
+    assert abandoned == [[], ["o-1", "o-5"], ["o-1", "o-2", "o-5"], [*methods]]
+    shop.service.says(checkouts["o-1"], "completed", **methods["o-1"])
+    assert shop.settles(checkouts["o-1"]).payment.method == "crypto", "a late payment is taken all the same"
+
+
 def test_the_closed_statuses_are_the_shops_choice(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_CLOSED_DEPOSIT_STATUSES=["void"])
     kept, ended = shop.starts("o-1"), shop.starts("o-2")
