@@ -178,3 +178,19 @@ def test_a_signer_of_ones_own_signs_every_call(make_shop: MakeShop) -> None:
         assert request.headers["X-Client-ID"] == "shop-1"
     assert json.loads(seen[0].content)["inputAmount"] == 12.5
     assert shop.app.extensions[KEY].settings.signer is not None
+
+
+def test_a_payment_by_token_is_waited_for_an_hour(make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
+    def changed(source: str) -> str:
+        """The setting, above the extension that reads it."""
+        return source.replace(MAKES_EXTENSION, snippet("pending.py") + MAKES_EXTENSION)
+
+    shop = make_shop(changed=changed)
+    checkout = shop.paycheckout.start("1")
+    paycheckout_sandbox.pick(checkout.checkout_id, "us_usdc_polygon")
+    shop.paycheckout.reconcile()
+    assert shop.paycheckout.explain("1").status == "pending"
+    paycheckout_sandbox.advance(minutes=61)
+    shop.paycheckout.reconcile()
+    story = shop.paycheckout.explain("1").attempts[0]
+    assert (story.status, story.reason) == ("abandoned", "stalled")
