@@ -19,8 +19,9 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from flask_paycheckout.checkout_statements import CheckoutStatements
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.database_errors import is_lost_race, without_row
+from flask_paycheckout.decisions import Decision
 from flask_paycheckout.direct_reads import DirectRead, without_transaction
-from flask_paycheckout.events import HeldEvent, new_event
+from flask_paycheckout.events import HeldEvent, new_event, signal_of
 from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin, Models, total_columns
 from flask_paycheckout.receivers import Receiver
@@ -42,14 +43,14 @@ class Move:
     """A change of an attempt's state, to be stored.
 
     :ivar entry: the line of its history.
-    :ivar beside_paid: a person decided that this attempt is paid although another one of the order is.
+    :ivar decision: a person's, which may accept this payment although another one paid the order.
     :ivar values: further columns of the attempt.
     """
 
     to: Status
     entry: str
     reason: str | None = None
-    beside_paid: bool = False
+    decision: Decision | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -279,18 +280,18 @@ class Attempts:
         entry: str,
         *,
         reason: str | None = None,
-        beside_paid: bool = False,
+        decision: Decision | None = None,
         **values: Any,
     ) -> list[HeldEvent] | None:
         """Move an attempt and store its event, in one transaction.
 
-        :param beside_paid: a person decided that this attempt is paid although another one of the order is.
+        :param decision: a person's; an event of its own tells of it, before the one that tells of the state.
         :returns: the stored events, held by the caller, who delivers them; None when the attempt, or its order, moved
             meanwhile.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        move = Move(to, entry, reason, beside_paid, values)
-        in_session = self._has_atomic(SIGNAL_OF[to])
+        move = Move(to, entry, reason, decision, values)
+        in_session = self._has_atomic(SIGNAL_OF[to]) or self._has_atomic(signal_of(to, decision))
         return self._moved(attempt, now, lambda transaction: move, in_session=in_session, asks_shop=False)
 
     def move_as_shop_says(
@@ -350,7 +351,7 @@ class Attempts:
         values = {**move.values, "status": to.value, "reason": move.reason}
         values |= {"moved_at": now, "revision": attempt.revision + 1}
         pays = to is Status.PAID
-        if move.beside_paid or to in (Status.ABANDONED, Status.REJECTED):
+        if move.decision or to in (Status.ABANDONED, Status.REJECTED):
             pays = not self._lock_order(connection, order_id) and pays
         if pays:
             # Unique: the database itself refuses to take a second payment for the order's.
@@ -359,11 +360,15 @@ class Attempts:
         row = self._changed_row(connection, statement, _loaded(attempt) | _news(move.entry, values))
         if row is None:
             return None
-        if not self._is_news(connection, attempt, to, pays):
-            return []
-        # Receivers of `order_abandoned` find the reason on the checkout; it is a keyword of `payment_held` only.
-        reason = None if to is Status.ABANDONED else move.reason
-        return [self._store_event(connection, shop, to, row, now, reason)]
+        # Receivers of other signals find the reason on the checkout; it is a keyword of `payment_held` only.
+        reason = move.reason if to is Status.HELD else None
+        events: list[HeldEvent] = []
+        if move.decision is not None:
+            events.append(self._store_event(connection, shop, to, row, now, reason, move.decision))
+            row = self._row_of(connection, attempt.checkout_id)
+        if self._is_news(connection, attempt, to, pays):
+            events.append(self._store_event(connection, shop, to, row, now, reason))
+        return events
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
         with self._single.connect() as connection:
@@ -410,23 +415,27 @@ class Attempts:
         row: Row,
         now: datetime,
         reason: str | None,
+        decision: Decision | None = None,
     ) -> HeldEvent:
         """Store the event of a row that was just changed, and run its atomic receivers.
 
         :param shop: the transaction of the shop's session; None where no atomic receiver listens.
+        :param decision: the event tells of this, and not of the state.
         """
-        receivers = self._receivers(SIGNAL_OF[status])
+        receivers = self._receivers(signal_of(status, decision))
         atomic = [receiver for receiver in receivers if receiver.atomic and shop is not None]
         checkout = self._models.checkout_of_row(row)
         done = [receiver.name for receiver in atomic]
-        event = new_event(status, checkout, now, reason, done=done, told=len(done) == len(receivers))
+        event = new_event(status, checkout, now, reason, decision=decision, done=done, told=len(done) == len(receivers))
         connection.execute(self._insert_event, event)
         if shop is not None and atomic:
             shop.run(event, self._models.checkout_of_row(row), atomic)
             # They may have written to the row.
-            written = connection.execute(self._statements.find, {"of_checkout_id": checkout.checkout_id})
-            checkout = self._models.checkout_of_row(written.mappings().one())
+            checkout = self._models.checkout_of_row(self._row_of(connection, checkout.checkout_id))
         return HeldEvent.of_row(event, checkout)
+
+    def _row_of(self, connection: Connection, checkout_id: str) -> Row:
+        return connection.execute(self._statements.find, {"of_checkout_id": checkout_id}).mappings().one()
 
     def _has_atomic(self, signal_name: str) -> bool:
         return any(receiver.atomic for receiver in self._receivers(signal_name))

@@ -5,7 +5,10 @@ Pure.
 
 from __future__ import annotations
 
-__all__ = ["MAX_BY", "MAX_WHY", "accepting", "rejecting", "who_and_why"]
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["MAX_BY", "MAX_WHY", "Decision", "accepting", "rejecting", "who_and_why"]
 
 MAX_BY = 255
 """Characters of the longest name that a decision is recorded with."""
@@ -26,6 +29,19 @@ _ACCEPTING_SECOND = (
 _REJECTING = (
     "this payment does not pay the order; the money stays listed until somebody says whether it was paid back or kept"
 )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person decided about a held payment."""
+
+    accepted: bool
+    by: str
+    why: str
+
+    def as_keywords(self) -> dict[str, Any]:
+        """What receivers of `payment_resolved` get of it."""
+        return {"accepted": self.accepted, "by": self.by, "why": self.why}
 
 
 def accepting(reason: str | None, *, order_is_paid: bool) -> str:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from flask_paycheckout.decisions import Decision
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.states import SIGNAL_OF, Status
 
-__all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "further_keywords", "new_event"]
+__all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "further_keywords", "new_event", "signal_of"]
 
 LEASE = timedelta(minutes=5)
 """How long an event is left to who holds it before somebody else may deliver it."""
@@ -63,8 +64,20 @@ def further_keywords(reason: str | None, extra: str | None) -> dict[str, Any]:
     return told if extra is None else told | json.loads(extra)
 
 
+def signal_of(status: Status, decision: Decision | None) -> str:
+    """The name of the signal that tells of this state, or of the decision that led to it."""
+    return "payment_resolved" if decision else SIGNAL_OF[status]
+
+
 def new_event(
-    status: Status, checkout: CheckoutMixin, now: datetime, reason: str | None, *, done: Sequence[str] = (), told: bool
+    status: Status,
+    checkout: CheckoutMixin,
+    now: datetime,
+    reason: str | None,
+    *,
+    decision: Decision | None = None,
+    done: Sequence[str] = (),
+    told: bool,
 ) -> dict[str, Any]:
     """The row of an event: this checkout came into this state.
 
@@ -73,10 +86,11 @@ def new_event(
 
     :param checkout: as this move left it.
     :param done: names of the receivers that run in the transaction which stores the event.
+    :param decision: what a person decided, when the event tells of that and not of the state that it led to.
     :param told: nobody else listens to it, and so it needs no deliverer.
     """
-    name = SIGNAL_OF[status]
-    once = f"order:{checkout.order_id}" if status is Status.PAID else f"{checkout.revision}:{checkout.checkout_id}"
+    name = signal_of(status, decision)
+    once = f"order:{checkout.order_id}" if name == "order_paid" else f"{checkout.revision}:{checkout.checkout_id}"
     return {
         "event_id": str(uuid.uuid4()),
         "once": f"{name}:{once}",
@@ -84,7 +98,7 @@ def new_event(
         "checkout_id": checkout.checkout_id,
         "order_id": checkout.order_id,
         "reason": reason,
-        "extra": None,
+        "extra": json.dumps(decision.as_keywords()) if decision else None,
         "occurred_at": now,
         "attempts": 1,
         "delivered_at": now if told else None,

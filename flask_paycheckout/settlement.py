@@ -17,7 +17,7 @@ from flask_paycheckout.attempts import Attempts, Move
 from flask_paycheckout.client import Deposit, NotFound, PaymentsClient, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database_errors import first_line, is_passing
-from flask_paycheckout.decisions import who_and_why
+from flask_paycheckout.decisions import Decision, who_and_why
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, TransitionRefused, UnknownCheckout
 from flask_paycheckout.events import HeldEvent
 from flask_paycheckout.history import line
@@ -160,8 +160,11 @@ class Settlement:
 
         :raises UnknownCheckout: no such checkout is stored.
         :raises TransitionRefused: the checkout is not held.
+        :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
+        :raises ValueError: `by` or `why` is empty or too long.
         """
         by, why = who_and_why(by, why)
+        decision = Decision(accept, by, why)
         evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
             attempt = self._require(checkout_id)
@@ -171,7 +174,7 @@ class Settlement:
             now = self._clock()
             entry = line(now, "resolved", to=target, by=by, why=why, rule=evidence)
             events = self._attempts.move(
-                attempt, target, now, entry, reason=attempt.reason, beside_paid=True, next_read_at=None
+                attempt, target, now, entry, reason=attempt.reason, decision=decision, next_read_at=None
             )
             if events is not None:
                 self._outbox.deliver(events)

@@ -69,7 +69,7 @@ def test_a_held_payment_is_decided_by_a_person(
     with shop.app.app_context():
         decided = shop.paycheckout.resolve(checkout_id, True, by="Ada", why="50 cents of bank fees")
     assert decided.status == "paid"
-    assert signals.names == ["checkout_created", "payment_held", "order_paid"]
+    assert signals.names == ["checkout_created", "payment_held", "payment_resolved", "order_paid"]
     assert "Ada accepted the held payment: 50 cents of bank fees" in shop.explains("o-1")
 
 
@@ -81,7 +81,7 @@ def test_a_rejected_payment_leaves_the_order_abandoned(
     paycheckout_sandbox.pay(checkout_id, amount=1)
     with shop.app.app_context():
         shop.paycheckout.resolve(checkout_id, False, by="Ada", why="far too little, sent back")
-    assert signals.names == ["checkout_created", "payment_held", "order_abandoned"]
+    assert signals.names == ["checkout_created", "payment_held", "payment_resolved", "order_abandoned"]
     assert shopper.sees_status() == "unpaid"
 
 
@@ -94,7 +94,7 @@ def test_a_rejected_duplicate_leaves_the_paid_order_alone(
     paycheckout_sandbox.pay(first)
     with shop.app.app_context():
         shop.paycheckout.resolve(first, False, by="Ada", why="sent back")
-    assert signals.names[-2:] == ["order_paid", "payment_held"]
+    assert signals.names[-3:] == ["order_paid", "payment_held", "payment_resolved"]
 
 
 def test_an_accepted_duplicate_pays_the_order_no_second_time(

@@ -75,6 +75,7 @@ class Model:
         """A person decides; False when there is nothing to decide."""
         if self.state != "held":
             return False
+        self.signals.append("payment_resolved")
         self._moves("paid" if accept else "rejected", now)
         return True
 
