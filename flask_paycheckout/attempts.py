@@ -75,6 +75,7 @@ class Attempts:
     :param claim: how long a claimed read is left to its claimant before somebody else may read; longer than a read
         can take.
     :param receivers: gives the receivers of a signal, by its name.
+    :param is_unheard: whether somebody must be told of a signal's events, and nobody in this process listens.
     :param shop: opens transactions in which the shop takes part.
     """
 
@@ -84,6 +85,7 @@ class Attempts:
         models: Models,
         claim: timedelta,
         receivers: Callable[[str], Sequence[Receiver]],
+        is_unheard: Callable[[str], bool],
         shop: ShopTransactions,
     ) -> None:
         self._engine = engine
@@ -95,6 +97,7 @@ class Attempts:
         self._glances = DirectRead(engine, statements.glances, "of_order_id")
         self._insert_event = models.events.insert().inline()
         self._receivers = receivers
+        self._is_unheard = is_unheard
         self._shop = shop
         self.claim = claim
 
@@ -422,11 +425,13 @@ class Attempts:
         :param shop: the transaction of the shop's session; None where no atomic receiver listens.
         :param decision: the event tells of this, and not of the state.
         """
-        receivers = self._receivers(signal_of(status, decision))
+        name = signal_of(status, decision)
+        receivers = self._receivers(name)
         atomic = [receiver for receiver in receivers if receiver.atomic and shop is not None]
         checkout = self._models.checkout_of_row(row)
         done = [receiver.name for receiver in atomic]
-        event = new_event(status, checkout, now, reason, decision=decision, done=done, told=len(done) == len(receivers))
+        told, unheard = len(done) == len(receivers), self._is_unheard(name)
+        event = new_event(status, checkout, now, reason, decision=decision, done=done, told=told, unheard=unheard)
         connection.execute(self._insert_event, event)
         if shop is not None and atomic:
             shop.run(event, self._models.checkout_of_row(row), atomic)

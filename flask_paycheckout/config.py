@@ -15,6 +15,7 @@ from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.origins import is_loopback, origin_of, reaches_this_machine
 from flask_paycheckout.schedule import PendingFor
+from flask_paycheckout.signals import ASKS_FOR_A_DEED
 
 __all__ = ["PREFIX", "Settings", "load_settings"]
 
@@ -55,6 +56,10 @@ class Settings:
         answers.
     :ivar languages: languages of the customers' pages, as codes; the first is for customers who read none of them.
     :ivar show_total: True: the status page shows the amount to pay to whoever has its link. Needs Babel.
+    :ivar unheard: signals that ask for a deed (order_paid, payment_held, payment_resolved) of which nobody need hear;
+        without a receiver, their events then count as delivered instead of waiting for one.
+    :ivar separate_database: True: the shop knows that its receivers write to another database than the payment tables',
+        so that their effects happen at least once instead of exactly once.
     :ivar allow_sandbox: True: a loopback BASE_URL is taken outside debug and testing too.
     """
 
@@ -77,6 +82,8 @@ class Settings:
     reconcile_readers: int = 32
     languages: tuple[str, ...] = LANGUAGES
     show_total: bool = False
+    unheard: frozenset[str] = frozenset()
+    separate_database: bool = False
     allow_sandbox: bool = False
 
 
@@ -265,6 +272,17 @@ def _statuses(key: str, value: object) -> frozenset[str]:
     return statuses
 
 
+def _signals(key: str, value: object) -> frozenset[str]:
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple, set, frozenset)) or not all(isinstance(entry, str) for entry in listed):
+        raise _fault(key, "must be a list of signals' names", "Write ['payment_resolved'].")
+    unknown = sorted(set(listed) - ASKS_FOR_A_DEED)
+    if unknown:
+        known = ", ".join(sorted(ASKS_FOR_A_DEED))
+        raise _fault(key, f"lists {unknown[0]!r}, which is none of {known}", "Take it out: others need no receiver.")
+    return frozenset(listed)
+
+
 def _languages(key: str, value: object) -> tuple[str, ...]:
     listed = value.replace(",", " ").split() if isinstance(value, str) else value
     known = ", ".join(LANGUAGES)
@@ -317,5 +335,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "reconcile_readers": _readers,
     "languages": _languages,
     "show_total": _amounts,
+    "unheard": _signals,
+    "separate_database": _switch,
     "allow_sandbox": _switch,
 }

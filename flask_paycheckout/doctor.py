@@ -16,10 +16,11 @@ from flask_paycheckout.database_checks import check_database, words
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.host_session import refuse_uncommitted
 from flask_paycheckout.origins import is_loopback, origin_of
+from flask_paycheckout.receivers import receivers_of, unheard_signals
 from flask_paycheckout.report import read_backlog
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.settlement import says_absent
-from flask_paycheckout.signals import order_paid
+from flask_paycheckout.signals import ASKS_FOR_A_DEED
 from flask_paycheckout.telling import moment_text
 from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
 
@@ -169,12 +170,22 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
 
 
 def _receivers(shop: Runtime) -> Iterator[Check]:
-    count = sum(1 for _ in order_paid.receivers_for(shop.app))
-    if count:
-        yield ok("order_paid", f"{count} receiver{'' if count == 1 else 's'}")
-    else:
-        remedy = "Connect one where the app is made: @order_paid.connect. Keep a reference to it, or it is forgotten."
-        yield warning("order_paid", "no receiver: nobody is told of a payment", remedy)
+    unheard = unheard_signals(shop.app, shop.settings.unheard)
+    for name in sorted(ASKS_FOR_A_DEED):
+        count = len(receivers_of(name, shop.app))
+        if name == "order_paid" and name in unheard:
+            yield failure(name, "no receiver: nobody is told of a payment, and its events wait", _remedy(name))
+        elif name in unheard:
+            yield warning(name, "no receiver: nobody hears of what needs a person, and its events wait", _remedy(name))
+        elif count or name == "order_paid":
+            yield ok(name, f"{count} receiver{'' if count == 1 else 's'}")
+
+
+def _remedy(signal_name: str) -> str:
+    return (
+        f"Connect one where every process of the shop imports it: @{signal_name}.connect. A shop that wants none lists"
+        f" it: PAYCHECKOUT_UNHEARD = ['{signal_name}']."
+    )
 
 
 def _webhook(shop: Runtime) -> Iterator[Check]:

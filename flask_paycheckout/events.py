@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 from flask_paycheckout.decisions import Decision
 from flask_paycheckout.models import CheckoutMixin
+from flask_paycheckout.receivers import nobody_listens
 from flask_paycheckout.states import SIGNAL_OF, Status
 
 __all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "further_keywords", "new_event", "signal_of"]
 
-LEASE = timedelta(minutes=5)
-"""How long an event is left to who holds it before somebody else may deliver it."""
+LEASE = timedelta(seconds=60)
+"""How long an event is left to who holds it before somebody else may deliver it; renewed while a receiver works."""
 
 
 class HeldEvent(NamedTuple):
@@ -32,7 +33,7 @@ class HeldEvent(NamedTuple):
     attempts: int
     #: JSON list of the receivers that ran.
     receivers_done: str
-    #: Whose it is: a mark without it is refused.
+    #: Whose it is: a mark without it is refused. None: it waits for a process with a receiver.
     lease_token: str | None
     #: As it was when the event came into this deliverer's hands; belongs to no session.
     checkout: CheckoutMixin
@@ -78,6 +79,7 @@ def new_event(
     decision: Decision | None = None,
     done: Sequence[str] = (),
     told: bool,
+    unheard: bool = False,
 ) -> dict[str, Any]:
     """The row of an event: this checkout came into this state.
 
@@ -88,8 +90,12 @@ def new_event(
     :param done: names of the receivers that run in the transaction which stores the event.
     :param decision: what a person decided, when the event tells of that and not of the state that it led to.
     :param told: nobody else listens to it, and so it needs no deliverer.
+    :param unheard: nobody in this process listens although somebody must: nobody holds it, and it is due for every
+        process that has a receiver.
     """
     name = signal_of(status, decision)
+    told = told and not unheard
+    held = not (told or unheard)
     once = f"order:{checkout.order_id}" if name == "order_paid" else f"{checkout.revision}:{checkout.checkout_id}"
     return {
         "event_id": str(uuid.uuid4()),
@@ -100,10 +106,11 @@ def new_event(
         "reason": reason,
         "extra": json.dumps(decision.as_keywords()) if decision else None,
         "occurred_at": now,
-        "attempts": 1,
+        "attempts": 0 if unheard else 1,
         "delivered_at": now if told else None,
-        "next_attempt_at": None if told else now + LEASE,
-        "lease_token": None if told else str(uuid.uuid4()),
-        "lease_until": None if told else now + LEASE,
+        "next_attempt_at": None if told else now + LEASE if held else now,
+        "lease_token": str(uuid.uuid4()) if held else None,
+        "lease_until": now + LEASE if held else None,
         "receivers_done": json.dumps(list(done)),
+        "last_error": nobody_listens(name) if unheard else None,
     }

@@ -99,6 +99,8 @@ class EventStory:
     checkout_id: str
     occurred_at: datetime
     delivered_at: datetime | None
+    #: When it was found to be no longer true; receivers that had not run by then never hear of it.
+    superseded_at: datetime | None
     attempts: int
     last_error: str | None
 
@@ -192,6 +194,7 @@ def _event_story(event: EventMixin) -> EventStory:
         event.checkout_id,
         event.occurred_at,
         event.delivered_at,
+        event.superseded_at,
         event.attempts,
         event.last_error,
     )
@@ -291,6 +294,8 @@ def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -
 def _event_line(event: EventStory) -> str:
     if event.delivered_at is not None:
         told = f"delivered {moment_text(event.delivered_at)}"
+    elif event.superseded_at is not None:
+        told = f"superseded {moment_text(event.superseded_at)}: no longer true, so nobody is told of it any more"
     else:
         told = f"not delivered yet, tried {event.attempts} times" + (
             f"; {event.last_error}" if event.last_error else ""

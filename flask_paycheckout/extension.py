@@ -20,6 +20,7 @@ from flask_paycheckout.receivers import Function, mark_atomic
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.runtime import KEY, OrderTotal, OrderUrl, build_runtime, runtime
 from flask_paycheckout.shop_transaction import refuse_commits
+from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.button import paycheckout_button
@@ -89,6 +90,7 @@ class PayCheckout:
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
         self._add_commands(app)
+        note_new_app()
 
     def order_total(self, callback: Callable[[str], Total | None]) -> Callable[[str], Total | None]:
         """Register the function that says what an order costs now; None means: not payable.

@@ -44,6 +44,7 @@ _MOMENTS = (
     "webhook_read_at",
     "occurred_at",
     "delivered_at",
+    "superseded_at",
     "next_attempt_at",
     "lease_until",
     "payment_completed_at",
@@ -172,6 +173,7 @@ class EventMixin:
     :ivar order_id: the shop's own id.
     :ivar occurred_at: an aware UTC datetime, like every other time here.
     :ivar delivered_at: when the last receiver had been told; None before.
+    :ivar superseded_at: when it was found to be no longer true, so that no receiver hears of it any more; else None.
     :ivar attempts: how often delivery was begun.
     """
 
@@ -198,7 +200,9 @@ class EventMixin:
     occurred_at: Mapped[datetime] = mapped_column(_Moment)
     delivered_at: Mapped[datetime | None] = mapped_column(_Moment)
     attempts: Mapped[int] = mapped_column(Integer)
-    #: When delivery is tried next; NULL once delivered.
+    #: When the event was found to be no longer true; receivers that had not run by then never hear of it.
+    superseded_at: Mapped[datetime | None] = mapped_column(_Moment)
+    #: When delivery is tried next; NULL once delivered or superseded.
     next_attempt_at: Mapped[datetime | None] = mapped_column(_Moment)
     #: Who delivers now; a mark without this token is refused.
     lease_token: Mapped[str | None] = mapped_column(String(36))
@@ -214,7 +218,8 @@ class EventMixin:
         return names
 
     def __repr__(self) -> str:
-        told = "delivered" if self.delivered_at else f"not delivered, tried {self.attempts} times"
+        told = f"not delivered, tried {self.attempts} times"
+        told = "delivered" if self.delivered_at else "superseded" if self.superseded_at else told
         return f"<{type(self).__name__} {self.name} {self.event_id} of order {self.order_id!r}: {told}>"
 
 

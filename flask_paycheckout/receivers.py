@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import ref
 
-from flask_paycheckout.signals import BY_NAME
+from flask_paycheckout.signals import ASKS_FOR_A_DEED, BY_NAME
 
-__all__ = ["Function", "Receiver", "is_atomic", "mark_atomic", "receivers_of"]
+__all__ = [
+    "Function",
+    "Receiver",
+    "is_atomic",
+    "is_unheard",
+    "mark_atomic",
+    "nobody_listens",
+    "receivers_of",
+    "unheard_signals",
+]
 
 _ATOMIC = "__paycheckout_atomic__"
 
@@ -43,6 +52,29 @@ def receivers_of(signal_name: str, sender: object) -> list[Receiver]:
         unique = name if seen[name] == 1 else f"{name}#{seen[name]}"
         found.append(Receiver(unique, function, is_atomic(function)))
     return found
+
+
+def is_unheard(signal_name: str, sender: object, allowed: Collection[str]) -> bool:
+    """Whether somebody must hear of the signal's events, and nobody in this process does.
+
+    :param allowed: the signals that the shop says nobody need hear.
+    """
+    if signal_name not in ASKS_FOR_A_DEED or signal_name in allowed:
+        return False
+    return next(BY_NAME[signal_name].receivers_for(sender), None) is None
+
+
+def unheard_signals(sender: object, allowed: Collection[str]) -> list[str]:
+    """The signals of which somebody must hear, and nobody in this process does."""
+    return [name for name in BY_NAME if is_unheard(name, sender, allowed)]
+
+
+def nobody_listens(signal_name: str) -> str:
+    """The words for an event that waits for a process with a receiver."""
+    return (
+        f"nobody listens to {signal_name} in the process that should deliver it. Connect a receiver where every process"
+        f" of the shop imports it, or list '{signal_name}' in PAYCHECKOUT_UNHEARD"
+    )
 
 
 def mark_atomic(function: Function) -> Function:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from typing import Any
@@ -28,7 +28,7 @@ from flask_paycheckout.order_ids import require_order_id
 from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.paybacks import Paybacks
 from flask_paycheckout.payment_backfill import PaymentBackfill
-from flask_paycheckout.receivers import receivers_of
+from flask_paycheckout.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.report import Report, report
 from flask_paycheckout.schedule import Schedule
@@ -192,8 +192,17 @@ def build_runtime(
     # A read that takes all of its time, and as long again for what is done with its answer.
     claim = max(_CLAIM, timedelta(seconds=2 * settings.timeout))
     shop = ShopTransactions(scope, models.checkouts, app, lambda: app.debug or app.testing)
-    attempts = Attempts(engine, models, claim, lambda name: receivers_of(name, app), shop)
-    outbox = Outbox(engine, models, clock, scope, app)
+
+    def receivers(name: str) -> list[Receiver]:
+        found = receivers_of(name, app)
+        # A transaction reaches one database only: in two of them, what is atomic runs after the move as others do.
+        return [replace(one, atomic=False) for one in found] if settings.separate_database else found
+
+    def unheard(name: str) -> bool:
+        return is_unheard(name, app, settings.unheard)
+
+    attempts = Attempts(engine, models, claim, receivers, unheard, shop)
+    outbox = Outbox(engine, models, clock, scope, app, settings.unheard, settings.separate_database)
     settlement = Settlement(
         attempts,
         outbox,

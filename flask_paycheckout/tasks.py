@@ -50,7 +50,8 @@ _log = logging.getLogger("flask_paycheckout")
     # Acknowledged when done: the task of a worker that was killed runs again.
     acks_late=True,
     reject_on_worker_lost=True,
-    # Less than an event's lease, so that no task is still delivering what somebody else may deliver again.
+    # Less than the lease of an event is renewed for, so that no task is still delivering what somebody else may deliver
+    # again. The lease of a task that was killed ends within a minute.
     soft_time_limit=120,
     time_limit=180,
 )

@@ -192,6 +192,8 @@ SETTINGS: dict[str, Any] = {
     "PAYCHECKOUT_BASE_URL": BASE_URL,
     "PAYCHECKOUT_CLIENT_ID": "shop-1",
     "PAYCHECKOUT_CLIENT_SECRET": CLIENT_SECRET,
+    # Most tests want no receiver, and none that is missed.
+    "PAYCHECKOUT_UNHEARD": ["order_paid", "payment_held", "payment_resolved"],
 }
 
 

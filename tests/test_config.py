@@ -72,6 +72,8 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         ("LANGUAGES", "ja, en", ("ja", "en")),
         ("LANGUAGES", ["de"], ("de",)),
         ("SHOW_TOTAL", "on", True),
+        ("UNHEARD", "payment_held, payment_resolved", frozenset({"payment_held", "payment_resolved"})),
+        ("SEPARATE_DATABASE", "yes", True),
         ("ACCESS_TOKEN", "token", "token"),
         ("WEBHOOK_SECRET", "", None),
         ("TIMEOUT", "", 15.0),
@@ -150,6 +152,9 @@ WRONG = [
     ("RECONCILE_READERS", True, "1 to 100", "such as 32"),
     ("RECONCILE_READERS", 101, "1 to 100", "such as 32"),
     ("RECONCILE_READERS", "32000", "1 to 100", "such as 32"),
+    ("UNHEARD", ["order_payed"], "none of order_paid", "Take it out"),
+    ("UNHEARD", 7, "list", r"\['payment_resolved'\]"),
+    ("SEPARATE_DATABASE", "perhaps", "neither", "True or False"),
     ("ALLOW_SANDBOX", 2, "neither", "True or False"),
 ]
 

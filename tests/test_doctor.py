@@ -311,8 +311,15 @@ def test_order_total_that_raises(shop: Shop) -> None:
     assert worst(shop, "order_total").found.startswith("raised KeyError")
 
 
-def test_nobody_hears_of_payments(shop: Shop) -> None:
-    assert worst(shop, "order_paid").level == "warning"
+def test_nobody_hears_of_payments(open_shop: OpenShop) -> None:
+    shop = open_shop(**PUBLIC, PAYCHECKOUT_UNHEARD=None)
+    assert worst(shop, "order_paid").level == "failure"
+    assert "PAYCHECKOUT_UNHEARD" in str(worst(shop, "order_paid").remedy)
+    assert worst(shop, "payment_held").level == "warning"
+
+
+def test_a_shop_that_says_that_nobody_need_hear(shop: Shop) -> None:
+    assert not [check for check in about(shop, "order_paid") if check.remedy]
 
 
 ADDRESSES = [

@@ -184,7 +184,7 @@ def test_a_deliverer_that_lost_its_lease_writes_nothing(noting_shop: Shop, recor
     def slow(app: object, **facts: object) -> None:
         runs.append(1)
         if len(runs) == 1:
-            noting_shop.clock.advance(minutes=5)
+            noting_shop.clock.advance(minutes=1)
             assert noting_shop.reconciles().delivered == 1
         writes(noting_shop, f"run {len(runs)}")
 
@@ -208,24 +208,52 @@ def test_a_leased_event_is_left_to_its_deliverer(shop: Shop) -> None:
 
 
 def test_an_event_whose_deliverer_died_is_delivered_when_the_lease_ends(shop: Shop, recorder: Recorder) -> None:
-    class Killed(BaseException):
-        pass
-
-    def die(app: object, **facts: object) -> None:
-        recorder.ran.append("die")
-        if recorder.ran == ["die"]:
-            raise Killed
-
-    with receivers(shop, die):
+    """A minute at most. The process that dies stores the event, and that is the last of it."""
+    with receivers(shop, recorder.receiver("a")):
         checkout_id = shop.starts()
         shop.service.says(checkout_id, "completed")
-        with pytest.raises(Killed):
-            shop.settles(checkout_id)
+        shop.runtime.settlement.apply(
+            shop.attempt(checkout_id), lambda: shop.runtime.settlement.read(checkout_id), via="settle"
+        )
         assert shop.attempt(checkout_id).status == "paid"
+        shop.clock.advance(seconds=59)
         assert shop.reconciles().delivered == 0
-        shop.clock.advance(minutes=5)
+        shop.clock.advance(seconds=1)
         assert shop.reconciles().delivered == 1
-    assert recorder.ran == ["die", "die"]
+    assert recorder.ran == ["a"]
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, StopIteration])
+def test_a_receiver_that_wants_to_end_the_process_fails_like_any_other(
+    shop: Shop, recorder: Recorder, error: type[BaseException]
+) -> None:
+    def leave(app: object, **facts: object) -> None:
+        recorder.ran.append("leave")
+        raise error
+
+    with receivers(shop, leave, recorder.receiver("after")):
+        shop.has_paid()
+        assert recorder.ran == ["leave", "after"]
+        assert shop.reconciles().failed == 1
+    assert recorder.ran == ["leave", "after", "leave"]
+    assert error.__name__ in paid_event(shop).last_error
+
+
+def test_ctrl_c_in_a_receiver_ends_the_process_and_leaves_the_event_to_others_at_once(
+    shop: Shop, recorder: Recorder
+) -> None:
+    def interrupted(app: object, **facts: object) -> None:
+        recorder.ran.append("a")
+        if recorder.ran == ["a"]:
+            raise KeyboardInterrupt
+
+    with receivers(shop, interrupted):
+        checkout_id = shop.starts()
+        shop.service.says(checkout_id, "completed")
+        with pytest.raises(KeyboardInterrupt):
+            shop.settles(checkout_id)
+        assert shop.reconciles().delivered == 1
+    assert recorder.ran == ["a", "a"]
 
 
 def test_receivers_of_the_same_name_are_told_apart(shop: Shop, recorder: Recorder) -> None:
@@ -292,7 +320,7 @@ def test_an_outbox_that_cannot_be_reached_fails_no_settlement(
             assert shop.settles(checkout_id).status == "paid"
             assert "could not be delivered now; reconcile will try again" in caplog.text
         assert shop.reconciles().delivered == 0
-        shop.clock.advance(minutes=5)
+        shop.clock.advance(minutes=1)
         assert shop.reconciles().delivered == 1
     assert recorder.ran == ["a", "a"], "told twice with one event id, rather than never"
 
@@ -317,7 +345,7 @@ def test_one_round_delivers_every_event_that_is_due_once(shop: Shop, recorder: R
         "next_attempt_at": shop.clock.now,
         "receivers_done": json.dumps([]),
     }
-    rows = [row | {"event_id": f"e-{number}", "once": f"once-{number}"} for number in range(5)]
+    rows = [row | {"event_id": f"e-{n}", "once": f"once-{n}", "order_id": f"o-{n}"} for n in range(5)]
     with shop.app.app_context(), shop.db.engine.begin() as connection:
         connection.execute(shop.runtime.models.events.insert(), rows)
     recorder.failing = {"a"}

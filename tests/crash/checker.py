@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from tests.crash.databases import Rows
 from tests.crash.record import Record
@@ -146,14 +147,26 @@ def _untold(rows: Rows, record: Record) -> Iterator[str]:
     written = {(row["receiver"], row["event_id"]) for row in rows["fulfilment"]}
     outside = {entry["event_id"] for entry in record.lines("told")}
     for row in rows["paycheckout_event"]:
+        if row["superseded_at"] is not None:
+            if row["name"] not in ("order_pending", "order_abandoned") or not _has_successor(rows, row):
+                yield f"{row['name']} of {row['order_id']} was superseded by nothing"
+            continue
         missing = [receiver for receiver in RECEIVERS if (receiver, row["event_id"]) not in written]
         if missing or row["event_id"] not in outside:
             yield f"{row['name']} of {row['order_id']} was not told to {missing or 'the one outside'}"
 
 
+def _has_successor(rows: Rows, event: Mapping[str, Any]) -> bool:
+    return any(
+        row["order_id"] == event["order_id"] and row["id"] > event["id"] and row["name"] != event["name"]
+        for row in rows["paycheckout_event"]
+    )
+
+
 def _stuck(rows: Rows) -> Iterator[str]:
     for row in rows["paycheckout_event"]:
-        if row["delivered_at"] is None or row["next_attempt_at"] or row["lease_token"] or row["lease_until"]:
+        ended = row["delivered_at"] or row["superseded_at"]
+        if ended is None or row["next_attempt_at"] or row["lease_token"] or row["lease_until"]:
             yield f"{row['name']} of {row['order_id']} still waits, or is still held by somebody"
     for row in rows["paycheckout_checkout"]:
         watched = row["next_read_at"] is not None

@@ -135,7 +135,7 @@ def test_a_deliverer_that_outlived_its_lease_leaves_no_effect(shop: Shop, positi
     after = [writer(shop, "after")] if position == "not last" else []
     with receivers(shop, writer(shop, "before"), slow, *after):
         with aside(lambda: shop.settles(checkout_id), gate):
-            shop.clock.advance(minutes=5)
+            shop.clock.advance(minutes=1)
             assert shop.reconciles().delivered == 1
         assert next(runs) == 3, "both ran"
         assert shop.reconciles().delivered == 0
@@ -161,7 +161,7 @@ def test_a_deliverer_that_outlived_its_lease_leaves_the_event_to_whoever_took_ov
     with receivers(shop, slow):
         with ExitStack() as second:
             with aside(lambda: shop.settles(checkout_id), gates[0]):
-                shop.clock.advance(minutes=5)
+                shop.clock.advance(minutes=1)
                 second.enter_context(aside(shop.reconciles, gates[1]))
             assert counts(shop, "o-1") == {}
             assert shop.reconciles().delivered == 0, "the second one's lease still holds"

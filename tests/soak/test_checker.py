@@ -47,7 +47,7 @@ def deposit(key: str, amount: str = "12.50", status: str = "completed") -> Recor
 
 def event(name: str, key: str, order: str, reason: str | None = None) -> Record:
     told = {"event_id": f"{name} {key}", "name": name, "checkout_id": key, "order_id": order}
-    return told | {"reason": reason, "delivered_at": at(4)}
+    return told | {"reason": reason, "delivered_at": at(4), "superseded_at": None}
 
 
 def version(order: str, minutes: float, amount: str = "12.50", is_open: bool = True) -> Record:
@@ -226,6 +226,11 @@ BREAKS: list[tuple[str, str, Callable[[Record], None]]] = [
         "an event is left over",
         "every_event_is_delivered_once",
         change("events", {"event_id": "order_abandoned d1"}, delivered_at=None),
+    ),
+    (
+        "a payment counts as overtaken",
+        "every_event_is_delivered_once",
+        change("events", {"event_id": "order_paid a1"}, delivered_at=None, superseded_at=at(4)),
     ),
     ("a receiver's row is missing", "every_event_is_delivered_once", drop("notes", event_id="order_pending a1")),
     (
