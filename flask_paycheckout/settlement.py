@@ -327,6 +327,9 @@ class Settlement:
             seen["not_found_reads"] = attempt.not_found_reads + 1
         else:
             seen["deposit_status"] = deposit.status[:64]
+            if deposit.status == _COMPLETED:
+                # With the move, and where the move fails too: that money is here must be seen either way.
+                seen |= payment_columns(deposit, attempt.payment_completed_at or now)
             seen["payment_method"] = self._method(attempt, deposit)
         return seen
 
@@ -411,7 +414,7 @@ class Settlement:
         due = self._schedule.next_read(to, attempt.created_at, now, now, self._method(attempt, deposit))
         values = {"next_read_at": due, **seen}
         if deposit is not None and to in (Status.PAID, Status.HELD):
-            values |= {"found_by": via, **payment_columns(deposit, now)}
+            values["found_by"] = via
         reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED and ruling.evidence else ruling.reason
         return Move(to, entry, reason, values=values)
 

@@ -12,7 +12,7 @@ from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.decisions import MAX_BY, MAX_WHY, accepting, rejecting
-from flask_paycheckout.errors import PaybackRefused, TransitionRefused, UnknownCheckout
+from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
 from flask_paycheckout.order_ids import is_order_id
 from flask_paycheckout.orders import find_order_id, page_of_orders
 from flask_paycheckout.paybacks import count_to_pay_back, list_to_pay_back, sums_of
@@ -104,6 +104,8 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
         abort(404)
     except TransitionRefused:
         return _story(attempt.order_id, "This payment was decided already; see below by whom.", 409)
+    except ReceiverFailed as failed:
+        return _story(attempt.order_id, f"Nothing was recorded, because {visible(failed.problem)}.", 503)
     return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
 
 

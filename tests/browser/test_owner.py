@@ -17,7 +17,7 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.xdist_group("browser")
 
 LONG = "long-" * 40
-PAGES = ("", "?status=held", "?search=nobody", "/order?id=twice")
+PAGES = ("", "?status=held", "?search=nobody", "/order?id=twice", "/order?id=refused", "/paybacks")
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_a_held_payment_is_decided_by_keyboard_and_without_scripts(
     page.goto(address)
     page.get_by_role("link", name="See what is held").press("Enter")
     page.get_by_role("link", name="wrong").press("Enter")
-    page.get_by_role("radio", name="Accept it as it is").focus()
+    page.get_by_role("radio", name="Accept it").focus()
     page.keyboard.press("Space")
     page.keyboard.press("Tab")
     page.keyboard.type("the rest came in cash")

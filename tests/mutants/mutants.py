@@ -32,9 +32,9 @@ MUTANTS = (
         (
             Edit(
                 "attempts.py",
-                "        return [self._store_event(connection, shop, to, row, now, move.reason)]\n",
-                """        connection.commit()
-        return [self._store_event(connection, shop, to, row, now, move.reason)]
+                "            events.append(self._store_event(connection, shop, to, row, now, reason))\n",
+                """            connection.commit()
+            events.append(self._store_event(connection, shop, to, row, now, reason))
 """,
             ),
         ),
@@ -234,5 +234,45 @@ MUTANTS = (
         (Edit("settlement.py", "            self._require_own(attempt, deposit)\n", ""),),
         "test_settlement.py",
         "test_a_deposit_of_another_checkout_is_no_answer and sqlite",
+    ),
+    Mutant(
+        "what arrived is stored in a second statement, after the move",
+        (
+            Edit(
+                "settlement.py",
+                "                seen |= payment_columns(deposit, attempt.payment_completed_at or now)\n",
+                "                pass\n",
+            ),
+            Edit(
+                "settlement.py",
+                "                if stored is not None:\n                    events += stored\n",
+                """                if stored is not None:
+                    if deposit is not None and deposit.status == _COMPLETED:
+                        moved_one = self._require(attempt.checkout_id)
+                        self._attempts.note(moved_one, None, None, **payment_columns(deposit, now))
+                    events += stored
+""",
+            ),
+        ),
+        "test_stored_payments.py",
+        "test_receivers_of_every_kind_get_what_arrived and sqlite",
+    ),
+    Mutant(
+        "a rejection is not told",
+        (
+            Edit(
+                "attempts.py",
+                "        if move.decision is not None:\n",
+                "        if move.decision is not None and move.decision.accepted:\n",
+            ),
+        ),
+        "test_resolve.py",
+        "test_each_decision_for_each_reason and sqlite and reject",
+    ),
+    Mutant(
+        "an accepted second payment is in no list",
+        (Edit("models.py", "status IN ('paid', 'rejected')", "status = 'rejected'"),),
+        "test_paybacks.py",
+        "test_what_became_of_it_is_recorded_with_who_and_why and sqlite",
     ),
 )

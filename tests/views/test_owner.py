@@ -291,6 +291,18 @@ def test_the_order_page_shows_what_arrived_and_what_each_decision_does(desk: Sho
     assert "agrees with what the order costs" not in page
 
 
+def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(desk: Shop) -> None:
+    def close(app: object, **facts: object) -> None:
+        raise RuntimeError("the order is gone")
+
+    checkout_id = desk.has_held()
+    with order_paid.connected_to(desk.paycheckout.atomic(close), sender=desk.app):
+        answer = decides(desk, form_token(desk))
+    assert (answer.status_code, desk.attempt(checkout_id).status) == (503, "held")
+    assert "Nothing was recorded, because receiver" in answer.text
+    assert "the order is gone" in answer.text
+
+
 @pytest.mark.parametrize("form", [{"decision": ""}, {"decision": "yes"}, {"why": " "}, {"why": ""}])
 def test_half_a_decision_is_none(desk: Shop, form: dict[str, str]) -> None:
     checkout_id = desk.has_held()

@@ -1,0 +1,107 @@
+"""What arrived is stored with the move that it causes: in the same statement, exactly, and never in its way."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+
+from flask_paycheckout import Amount, PaymentFee, Receive, order_paid, payment_held, payment_resolved
+from tests.scripted import Shop, number
+
+pytestmark = pytest.mark.on_each_database
+
+SAID: dict[str, Any] = {
+    "fee": {"amount": number("0.37"), "percentage": number("2.90"), "currency": "USD"},
+    "paymentFiat": {"bankCode": "014", "bankName": "Bank Central Asia", "qrData": "qr"},
+    "exchangeInfo": {"exchangeRate": number("1.000000000000000001")},
+}
+
+
+def test_receivers_of_every_kind_get_what_arrived(shop: Shop) -> None:
+    heard: dict[str, Any] = {}
+
+    @shop.paycheckout.atomic
+    def close(app: object, *, checkout: Any, **rest: Any) -> None:
+        heard["atomic"] = checkout.payment
+
+    def ship(app: object, *, checkout: Any, **rest: Any) -> None:
+        heard["later"] = checkout.payment
+
+    with order_paid.connected_to(close, sender=shop.app), order_paid.connected_to(ship, sender=shop.app):
+        checkout_id = shop.starts()
+        assert shop.attempt(checkout_id).payment is None
+        shop.service.says(checkout_id, "pending", **SAID)
+        assert shop.settles(checkout_id).payment is None, "a method was picked, and no money is here"
+        shop.clock.advance(minutes=2)
+        shop.service.says(checkout_id, "completed", **SAID)
+        payment = shop.settles(checkout_id).payment
+    assert payment.paid == Amount(Decimal("12.50"), "USD")
+    assert payment.received == Amount(Decimal("12.13"), "USD")
+    assert payment.fee == PaymentFee(Decimal("0.37"), Decimal("2.90"), "USD")
+    assert (payment.method, payment.bank_name) == ("014", "Bank Central Asia")
+    assert (payment.rate, payment.completed_at) == (Decimal("1.000000000000000001"), shop.clock.now)
+    assert heard == {"atomic": payment, "later": payment}
+
+
+def test_money_that_is_held_is_stored_too_and_a_decision_keeps_it(shop: Shop) -> None:
+    heard = []
+
+    def note(app: object, *, checkout: Any, **rest: Any) -> None:
+        heard.append(checkout.payment.paid)
+
+    with payment_held.connected_to(note, sender=shop.app), payment_resolved.connected_to(note, sender=shop.app):
+        checkout_id = shop.has_held()
+        seen_at = shop.clock.now
+        shop.clock.advance(hours=1)
+        shop.resolves(checkout_id, accept=False)
+    assert heard == [Amount(Decimal("1"), "USD")] * 2
+    assert shop.attempt(checkout_id).payment.completed_at == seen_at
+
+
+def test_money_whose_move_fails_is_stored_with_the_time_at_which_it_was_seen_first(shop: Shop) -> None:
+    def close(app: object, **facts: Any) -> None:
+        raise RuntimeError("no such shelf")
+
+    checkout_id = shop.starts()
+    seen_at = shop.clock.now
+    shop.service.says(checkout_id, "completed")
+    with order_paid.connected_to(shop.paycheckout.atomic(close), sender=shop.app):
+        shop.settles(checkout_id)
+        assert shop.attempt(checkout_id).status == "created"
+        assert shop.attempt(checkout_id).payment.paid == Amount(Decimal("12.50"), "USD")
+    shop.clock.advance(minutes=5)
+    assert shop.settles(checkout_id).status == "paid"
+    assert shop.attempt(checkout_id).payment.completed_at == seen_at
+
+
+ODD: dict[str, dict[str, Any]] = {
+    "nothing but the side that was asked for": {"inputCurrency": None, "inputAmount": None},
+    "another kind of value everywhere": {
+        "inputAmount": "12.50",
+        "inputCurrency": 5,
+        "fee": [],
+        "paymentFiat": "014",
+        "paymentCrypto": 7,
+        "exchangeInfo": {"exchangeRate": "1"},
+    },
+    "text that no column holds": {
+        "inputCurrency": "U" * 300,
+        "paymentFiat": {"bankCode": "\0", "bankName": "B" * 300},
+        "fee": {"currency": msgspec.Raw(rb'"\ud800"')},
+    },
+    "numbers of megabytes": {"inputAmount": number("1E+99999999"), "fee": {"amount": number("1E-99999999")}},
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_cannot_be_read_never_stands_in_the_way_of_the_money(shop: Shop, odd: str) -> None:
+    shop.totals["o-1"] = Receive("12.13", "USD", pay_in="EUR")
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed", **ODD[odd])
+    assert shop.settles(checkout_id).status == "paid"
+    payment = shop.attempt(checkout_id).payment
+    assert payment.received == Amount(Decimal("12.13"), "USD")
+    assert (payment.paid, payment.fee, payment.method, payment.rate) == (None, None, None, None)
