@@ -24,7 +24,7 @@ from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.telling import visible
+from flask_paycheckout.telling import moment_text, visible
 
 __all__ = ["paycheckout"]
 
@@ -53,23 +53,26 @@ def paycheckout() -> None:
 @click.option("--watch", is_flag=True, help="Go on until stopped, a round every --interval seconds.")
 @click.option("--interval", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds between rounds.")
 @click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many checkouts a round.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a round.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a round, quiet ones too.")
 @with_appcontext
 def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) -> None:
     """Settle every checkout that is due and deliver every undelivered event.
 
+    With --watch, a line with its time for each round that changed, delivered or failed something, and none for others.
+
     Exit code 0: everything could be read and delivered. 1: something could not, and will be tried again.
     """
     if not watch:
-        report = _round(limit, as_json)
+        report = _round(limit, as_json, watching=False)
         raise SystemExit(0 if report.clean else 1)
     with _until_stopped() as stopped:
         while True:
             try:
-                _round(limit, as_json)
+                _round(limit, as_json, watching=True)
             except Exception as error:
                 # A database that restarts must not end the one process that finds lost payments.
-                click.echo(f"round failed, trying again in {interval:g} s: {type(error).__name__}{_MORE}", err=True)
+                said = f"round failed, trying again in {interval:g} s: {type(error).__name__}{_MORE}"
+                click.echo(f"{moment_text(runtime().clock())} {said}", err=True)
             if stopped.wait(interval):
                 return
 
@@ -257,15 +260,17 @@ def _echo_facts(checkout: CheckoutMixin, *more: str) -> None:
     click.echo(json.dumps({name: getattr(checkout, name) for name in facts}))
 
 
-def _round(limit: int | None, as_json: bool) -> ReconcileReport:
+def _round(limit: int | None, as_json: bool, *, watching: bool) -> ReconcileReport:
     if as_json:
         report = runtime().reconcile(limit)
-        click.echo(json.dumps(asdict(report)))
+        moment = {"at": runtime().clock().isoformat(timespec="seconds")} if watching else {}
+        click.echo(json.dumps(moment | asdict(report)))
         return report
     report = _with_progress(limit)
-    click.echo(
-        f"checked {report.checked}, changed {report.changed}, delivered {report.delivered}, failed {report.failed}"
-    )
+    if not watching or report.changed or report.delivered or report.failed:
+        at = f"{moment_text(runtime().clock())} " if watching else ""
+        counts = ", ".join(f"{name} {count}" for name, count in asdict(report).items())
+        click.echo(f"{at}{counts}")
     return report
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.alarm_checks import check_alarms
 from flask_paycheckout.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.client import NotFound, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.database_checks import check_database, words
@@ -17,11 +18,10 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.host_session import refuse_uncommitted
 from flask_paycheckout.origins import is_loopback, origin_of
 from flask_paycheckout.receivers import receivers_of, unheard_signals
-from flask_paycheckout.report import read_backlog
+from flask_paycheckout.report import read_alarms
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.settlement import says_absent
 from flask_paycheckout.signals import ASKS_FOR_A_DEED
-from flask_paycheckout.telling import moment_text
 from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
 
 __all__ = ["Diagnosis", "examine", "webhook_address"]
@@ -242,21 +242,11 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
         yield ok("tasks", "the broker answers")
 
 
-def _reconcile(shop: Runtime) -> Iterator[Check]:
+def _alarms(shop: Runtime) -> Iterator[Check]:
     try:
-        with shop.engine().connect() as connection:
-            backlog = read_backlog(connection, shop.models, shop.clock())
+        yield from check_alarms(read_alarms(shop.engine(), shop.models, shop.clock()))
     except SQLAlchemyError as error:
         yield failure("reconcile", words(error), "See database, above.")
-        return
-    if backlog.overdue and backlog.since:
-        yield failure(
-            "reconcile",
-            f"behind: {backlog.overdue} overdue, the longest since {moment_text(backlog.since)}",
-            "Keep this running beside the shop: flask paycheckout reconcile --watch",
-        )
-    else:
-        yield ok("reconcile", "no read is overdue")
 
 
 _LOOKS: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
@@ -268,7 +258,7 @@ _LOOKS: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
     _receivers,
     _webhook,
     _deferred,
-    _reconcile,
+    _alarms,
 )
 
 

@@ -9,7 +9,8 @@ from datetime import timedelta
 from flask_paycheckout.attempts import Attempts
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.flights import Flights
-from flask_paycheckout.models import MAX_ID
+from flask_paycheckout.logs import about
+from flask_paycheckout.models import MAX_ID, CheckoutMixin
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.states import OPEN
 
@@ -59,14 +60,25 @@ class Notices:
             return
         try:
             if self._defer is not None:
-                self._defer(checkout_id)
+                self._queue(self._defer, reading)
                 return
             with self._reading.of(checkout_id) as free:
                 if free:
                     self._settlement.settle_attempt(reading, via="webhook")
         except Exception:
             # The read is stored as due: reconcile does it, whatever went wrong here.
-            _log.warning("webhook for checkout %s: not read now, reconcile will", checkout_id, exc_info=True)
+            fields = about(reading.order_id, checkout_id)
+            _log.warning(
+                "webhook for checkout %s: not read now, reconcile will", checkout_id, exc_info=True, extra=fields
+            )
+
+    def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> None:
+        """A broker that is away loses nothing, whatever error its transport has for that."""
+        try:
+            defer(reading.checkout_id)
+        except Exception:
+            ids, fields = reading.checkout_id, about(reading.order_id, reading.checkout_id, heals=True)
+            _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
 
 
 def _plausible(checkout_id: str) -> bool:

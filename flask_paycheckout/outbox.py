@@ -29,6 +29,7 @@ from flask_paycheckout.direct_reads import DirectRead
 from flask_paycheckout.event_statements import EventStatements, QueuedEvent
 from flask_paycheckout.events import LEASE, HeldEvent
 from flask_paycheckout.leases import RENEWAL
+from flask_paycheckout.logs import about
 from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.receivers import Receiver, is_unheard, nobody_listens, receivers_of, unheard_signals
 from flask_paycheckout.superseded import Superseding
@@ -87,6 +88,8 @@ class Outbox:
         self._clock = clock
         self._scope = scope
         self._sender = sender
+        # Receivers whose failure was logged with its traceback since they last ran.
+        self._failing: set[str] = set()
         self._unheard = unheard
         self._separate = separate
         self._renewal = RENEWAL
@@ -261,6 +264,7 @@ class Outbox:
                 checkout = event.checkout if number == 1 else self._checkout(event)
                 self._run(event, checkout, receiver.function, [*done, receiver.name], last)
                 done.append(receiver.name)
+                self._failing.discard(receiver.name)
             except _LeaseLost:
                 return None
             except _Superseded:
@@ -270,7 +274,9 @@ class Outbox:
                 raise
             except BaseException as error:
                 # Nothing that a receiver raises may stop the others, or the process that delivers.
-                _log.exception("receiver %s of %s failed for order %s", receiver.name, event.name, event.order_id)
+                what = receiver.name, event.name, event.order_id, event.checkout_id
+                again = about(event.order_id, event.checkout_id, heals=self._fails_again(receiver, event))
+                _log.exception("receiver %s of %s failed for order %s, checkout %s", *what, extra=again)
                 failure = error
                 # A commit whose answer was lost may be a fact: who is marked as done is asked, not assumed.
                 done = self._done(event)
@@ -283,6 +289,12 @@ class Outbox:
         if not runnable:
             self._mark(event)
         return Delivery(delivered=1)
+
+    def _fails_again(self, receiver: Receiver, event: HeldEvent) -> bool:
+        """Whether its failure was told before: of this event, or since it last ran in this process."""
+        known = event.attempts > 1 or receiver.name in self._failing
+        self._failing.add(receiver.name)
+        return known
 
     def _kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
         """Renews the leases of these events meanwhile."""

@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.attempts import Attempts
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.logs import about
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.outbox import Delivery, Outbox
 from flask_paycheckout.read_window import ReadWindow
@@ -143,10 +144,14 @@ class Reconciler:
         try:
             settled = self._settlement.apply(attempt, read.result, via="reconcile")
         except PaymentsError as error:
-            _log.warning("checkout %s could not be read: %s", attempt.checkout_id, error)
+            _log.warning("checkout %s of order %s could not be read: %s", *_ids(attempt), error, extra=_fields(attempt))
             return ReconcileReport(checked=1, failed=1), Settled()
         except Exception:
-            _log.exception("checkout %s could not be settled", attempt.checkout_id)
+            # Told with its traceback the first time; what stands in the way is noted in the checkout since.
+            again = attempt.failed_reads > 0
+            _log.exception(
+                "checkout %s of order %s could not be settled", *_ids(attempt), extra=_fields(attempt, heals=again)
+            )
             return ReconcileReport(checked=1, failed=1), Settled()
         delivery = _delivered(self._outbox.deliver(settled.events))
         report = ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed))
@@ -190,6 +195,14 @@ class _Due:
             return ()
         self._taken_again.add(attempt.checkout_id)
         return self._attempts.claim_again(attempt, self._clock())
+
+
+def _ids(attempt: CheckoutMixin) -> tuple[str, str]:
+    return attempt.checkout_id, attempt.order_id
+
+
+def _fields(attempt: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
+    return about(attempt.order_id, attempt.checkout_id, heals=heals)
 
 
 def _threads(most: int, name: str) -> Executor:

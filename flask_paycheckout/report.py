@@ -418,7 +418,7 @@ def _unsettled_lines(told: Report) -> Iterator[str]:
             f"  {payment.checkout_id} of order {payment.order_id}, since {moment_text(payment.since)}:"
             f" {_one_line(payment.problem)}"
         )
-    yield "  Repair what it names; reconcile tries again. At once: flask paycheckout reconcile"
+    yield "  Repair what it names; reconcile tries again, ten minutes later at most."
 
 
 def _failing_lines(told: Report) -> Iterator[str]:
@@ -468,6 +468,7 @@ def _undelivered_lines(told: Report) -> Iterator[str]:
     yield from _more(told.undelivered_count, len(told.undelivered))
     if told.stuck:
         yield "  Repair the receiver; reconcile runs it again. If nothing was tried, start reconcile."
+        yield "  To try again now: flask paycheckout deliver --now"
 
 
 def _webhook_lines(told: Report) -> Iterator[str]:

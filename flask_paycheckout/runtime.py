@@ -22,6 +22,7 @@ from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.explain import Explanation, explain
 from flask_paycheckout.host_session import allow_reading, own_session, refuse_uncommitted
+from flask_paycheckout.logs import prepare_logger
 from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.notices import Notices
 from flask_paycheckout.order_ids import require_order_id
@@ -187,6 +188,7 @@ def build_runtime(
         listed = [*(app.config.get("SECRET_KEY_FALLBACKS") or []), app.secret_key or ""]
         return [key.encode() if isinstance(key, str) else key for key in listed]
 
+    prepare_logger()
     client = _client(settings, transport)
     record = ServiceRecord(engine, models.services, clock)
     # A read that takes all of its time, and as long again for what is done with its answer.

@@ -22,6 +22,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, S
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.clock import Clock, as_utc
+from flask_paycheckout.database_errors import first_line
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 from flask_paycheckout.telling import visible
 
@@ -129,8 +130,7 @@ class ServiceRecord:
             for (account, operation), calls in list(self._calls.items()):
                 self._write_one({"account": account, "operation": operation}, calls)
         except SQLAlchemyError as error:
-            what = visible(f"{type(error).__name__}: {getattr(error, 'orig', None) or error}")
-            _log.warning("how the service answers could not be written down: %s", what[:_MAX_WORDS])
+            _log.warning("how the service answers could not be written down: %s", first_line(error)[:_MAX_WORDS])
         finally:
             self._writing.release()
 

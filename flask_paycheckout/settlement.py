@@ -21,6 +21,7 @@ from flask_paycheckout.decisions import Decision, who_and_why
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, TransitionRefused, UnknownCheckout
 from flask_paycheckout.events import HeldEvent
 from flask_paycheckout.history import line
+from flask_paycheckout.logs import about
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.payments import payment_columns, payment_method
@@ -226,7 +227,9 @@ class Settlement:
                 try:
                     stored = self._move(attempt, target, ruling, refused, deposit, via, now, seen)
                 except ReceiverFailed as error:
-                    _log.exception("checkout %s could not be settled", attempt.checkout_id)
+                    again = about(attempt.order_id, attempt.checkout_id, heals=attempt.failed_reads > 0)
+                    ids = attempt.checkout_id, attempt.order_id
+                    _log.exception("checkout %s of order %s could not be settled", *ids, extra=again)
                     self._note_failure(attempt, "not applied", error, seen)
                     return Settled(moved, tuple(events), failed=True)
                 except Exception as error:

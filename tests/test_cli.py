@@ -11,11 +11,13 @@ from typing import Any
 import click
 import pytest
 from click.testing import Result
-from sqlalchemy import event
+from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import cli
 from tests.scripted import Shop
+
+AT = "2026-01-01 12:00:00Z"
 
 
 def runs(shop: Shop, *arguments: str) -> Result:
@@ -52,7 +54,7 @@ def test_watching_goes_on_until_stopped_and_finishes_its_round(shop: Shop) -> No
     shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGTERM)
     before = signal.getsignal(signal.SIGTERM)
     ran = runs(shop, "reconcile", "--watch", "--interval", "600")
-    assert (ran.exit_code, ran.output) == (0, "checked 1, changed 1, delivered 1, failed 0\n")
+    assert (ran.exit_code, ran.output) == (0, f"{AT} checked 1, changed 1, delivered 1, failed 0\n")
     assert signal.getsignal(signal.SIGTERM) is before
 
 
@@ -71,8 +73,23 @@ def test_watching_survives_a_round_that_breaks(shop: Shop) -> None:
         event.listen(shop.db.engine, "before_cursor_execute", look)
     ran = runs(shop, "reconcile", "--watch", "--interval", "0.1")
     assert ran.exit_code == 0
-    assert "round failed, trying again in 0.1 s: OperationalError" in ran.output
-    assert ran.output.endswith("checked 1, changed 1, delivered 1, failed 0\n")
+    assert f"{AT} round failed, trying again in 0.1 s: OperationalError" in ran.output
+    assert ran.output.endswith(f"{AT} checked 1, changed 1, delivered 1, failed 0\n")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_watching_is_silent_while_nothing_happens_but_for_programs(shop: Shop, as_json: bool) -> None:
+    shop.service.says(shop.starts(), "pending")
+    shop.reconciles()
+    shop.clock.advance(minutes=10)
+    shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGTERM)
+    ran = runs(shop, "reconcile", "--watch", "--interval", "600", *(["--json"] if as_json else []))
+    assert ran.exit_code == 0
+    if as_json:
+        told = {"at": "2026-01-01T12:10:00+00:00", "checked": 1, "changed": 0, "delivered": 0, "failed": 0}
+        assert json.loads(ran.stdout) == told
+    else:
+        assert ran.output == ""
 
 
 def test_a_terminal_gets_a_progress_bar(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,6 +201,17 @@ def test_report_says_which_address_to_register(shop: Shop) -> None:
     ran = runs(shop, "report")
     assert ran.exit_code == 1
     assert "    https://<the shop's address>/paycheckout/webhook\n" in ran.output
+
+
+@pytest.mark.parametrize("command", ["report", "doctor"])
+def test_a_database_that_cannot_be_read_is_never_told_as_well(shop: Shop, command: str) -> None:
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(text("ALTER TABLE paycheckout_checkout DROP COLUMN found_by"))
+    ran = runs(shop, command)
+    assert ran.exit_code == 1
+    assert "found_by" in ran.output
+    assert "flask paycheckout doctor" in ran.output or "flask db migrate" in ran.output
+    assert "Nothing needs a person" not in ran.output
 
 
 def test_sandbox_reaches_the_sandboxs_own_help(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,7 +82,7 @@ def test_reads_that_fail_are_counted_and_stop_nothing(shop: Shop, caplog: pytest
     shop.service.says(fine, "completed")
     report = shop.reconciles()
     assert (report.checked, report.changed, report.failed, report.clean) == (2, 1, 1, False)
-    assert f"checkout {broken} could not be read" in caplog.text
+    assert f"checkout {broken} of order m-0 could not be read" in caplog.text
     assert shop.reconciles().checked == 0, "the failed one waits its turn"
 
 
@@ -101,7 +101,7 @@ def test_a_shop_that_breaks_while_settling_is_counted_and_stops_nothing(
     report = shop.reconciles()
     assert (report.changed, report.failed) == (1, 1)
     order_paid.disconnect(close)
-    assert f"checkout {broken} could not be settled" in caplog.text
+    assert f"checkout {broken} of order m-0 could not be settled" in caplog.text
 
 
 def test_a_checkout_that_another_process_claimed_is_left_to_it(shop: Shop) -> None:
