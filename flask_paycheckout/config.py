@@ -22,6 +22,7 @@ __all__ = ["PREFIX", "Settings", "load_settings"]
 PREFIX = "PAYCHECKOUT_"
 _SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one, which prints its settings"
 _MISSING = object()
+_PENDING_FOR = timedelta(hours=24)
 _SECRET = frozenset({"client_secret", "access_token", "webhook_secret"})
 
 
@@ -75,7 +76,7 @@ class Settings:
     webhook_secret: str | None = field(default=None, repr=False)
     webhook_cooldown: timedelta = timedelta(seconds=5)
     closed_deposit_statuses: frozenset[str] = frozenset({"failed", "expired", "cancelled", "rejected"})
-    pending_for: PendingFor = timedelta(hours=24)
+    pending_for: PendingFor = _PENDING_FOR
     watch_for: timedelta = timedelta(days=7)
     token_max_age: timedelta = timedelta(days=90)
     defer_webhooks: bool = False
@@ -234,7 +235,7 @@ def _pending_for(key: str, value: object) -> PendingFor:
                 "Write 'crypto', 'bank', a bank's code or 'default'.",
             )
     times = {method: _seconds(f"{key} for {method!r}", seconds) for method, seconds in value.items()}
-    return MappingProxyType({"default": Settings.pending_for, **times})
+    return MappingProxyType({"default": _PENDING_FOR, **times})
 
 
 def _readers(key: str, value: object) -> int:

@@ -177,10 +177,14 @@ class Gallery:
     def _status_pages(self) -> list[Scene]:
         with self.demo.app.app_context():
             urls = {state: paycheckout.status_url(self.orders[state]) for state in SHOWN_STATUSES}
+            failed = paycheckout.status_url(self.orders["closed"])
         # What is rejected may be paid anew; a cancelled order still has its attempt.
         told = {state: state for state in SHOWN_STATUSES} | {"rejected": "unpaid", "cancelled": "created"}
         scenes = [_opens(f"status/{state}", url, f"[data-status={told[state]}]") for state, url in urls.items()]
-        scenes.append(_opens("status/missing", self.demo.shop_url + "/paycheckout/orders/nothing"))
+        scenes.append(_opens("status/failed", failed, "h1:text('did not go through')"))
+        bad_link = self.demo.shop_url + "/paycheckout/orders/nothing"
+        scenes += [_opens(f"status/missing-{tongue}", bad_link, f"html[lang={tongue}]", tongue) for tongue in TONGUES]
+        scenes.append(_opens("status/missing", bad_link, "h1:text('This link does not work')"))
         # The state with the most words, in every language.
         scenes += [
             _opens(f"status/abandoned-{tongue}", urls["abandoned"], f"html[lang={tongue}]", tongue)
@@ -189,7 +193,16 @@ class Gallery:
         return [
             *scenes,
             Scene("status/unavailable", lambda page: self._press_pay_in_vain(page, urls["unpaid"]), "[role=alert]"),
+            Scene("status/too-late", self._press_pay_too_late, "h1:text('Nothing to pay here')"),
         ]
+
+    def _press_pay_too_late(self, page: Page) -> None:
+        order_id = self.shopper.orders(first_snow=1)
+        page.set_extra_http_headers({"Accept-Language": "en"})
+        page.goto(f"{self.demo.shop_url}/orders/{order_id}")
+        self.shopper.cancels(order_id)
+        page.locator(".paycheckout-button button").click()
+        page.wait_for_url("**/checkout")
 
     def _press_pay_in_vain(self, page: Page, url: str) -> None:
         self.tester.does("DELETE", "faults")
@@ -204,6 +217,7 @@ class Gallery:
         names = {"stock": "stock", "letters": "letters", "suppliers": "payouts"}
         view = "/owner/payments"
         views = {"orders": view, "held": f"{view}?status=held", "not-found": f"{view}?search=nobody"}
+        views["paybacks"] = f"{view}/paybacks"
         stories = {f"order-{state}": f"{view}/order?id={self.orders[state]}" for state in ("paid", "held", "rejected")}
         return [
             Scene("shop/owner", self._open_the_desk),

@@ -275,4 +275,34 @@ MUTANTS = (
         "test_paybacks.py",
         "test_what_became_of_it_is_recorded_with_who_and_why and sqlite",
     ),
+    Mutant(
+        "an order id can be read out of a link",
+        (
+            Edit(
+                "tokens.py",
+                '        return sealed.decode().rstrip("=")\n',
+                "        return str(URLSafeTimedSerializer(self._good_keys()[-1], salt=purpose).dumps(subject))\n",
+            ),
+        ),
+        "test_tokens.py",
+        "test_nobody_reads_an_order_id_out_of_a_token",
+    ),
+    Mutant(
+        "a link on our pages begins a new age",
+        (Edit("views/order_urls.py", "sign(purpose, link.order_id, link.signed_at)", "sign(purpose, link.order_id)"),),
+        "views/test_order_urls.py",
+        "test_links_on_our_pages_keep_the_age_of_the_link_that_led_there",
+    ),
+    Mutant(
+        "every payment method is waited for as long",
+        (Edit("schedule.py", "if key is not None and key in self.pending_for:", "if False:"),),
+        "test_settlement.py",
+        "test_how_long_a_payment_may_be_on_its_way and sqlite",
+    ),
+    Mutant(
+        "an abandoned checkout does not say how it ended",
+        (Edit("settlement.py", "REASON_OF.get(ruling.evidence) if", "None if"),),
+        "test_settlement.py",
+        "test_each_end_without_a_payment_has_a_reason and sqlite",
+    ),
 )
