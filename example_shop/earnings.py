@@ -8,6 +8,7 @@ from example_shop.clock import now
 from example_shop.database import db
 from example_shop.ledger import Earning
 from example_shop.models import Order
+from example_shop.payments import require_paid
 from example_shop.suppliers import SUPPLIERS
 from flask_paycheckout import order_paid
 
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     from flask import Flask
 
 
-def write_earnings(app: Flask, *, order_id: str, **extra: Any) -> None:
+def write_earnings(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
+    require_paid(order, checkout)
     for supplier in SUPPLIERS:
         if amount := supplier.part_of(order):
             db.session.add(Earning(order_id=order_id, supplier=supplier.slug, amount=amount, earned_at=now()))

@@ -18,6 +18,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from example_shop.database import Model, db
 from example_shop.hooks import hooks, said
 from example_shop.models import Order
+from example_shop.payments import require_paid
 from flask_paycheckout import order_paid
 
 if TYPE_CHECKING:
@@ -55,8 +56,9 @@ def packing_slip(order: Order) -> dict[str, Any]:
     }
 
 
-def order_parcel(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
+def order_parcel(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
+    require_paid(order, checkout)
     if reasons := said(hooks(app).against_sending, order):
         raise NotReady(" ".join(reasons))  # and be called again
     slip = packing_slip(order)

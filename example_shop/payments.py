@@ -1,7 +1,11 @@
 """What the shop tells flask_paycheckout, what an order costs, and the one thing that it must hear: it is paid.
 
-The receiver writes through `db.session` and does not commit: the extension commits it together with the mark that the
-signal was delivered, so it is written exactly once.
+An order and its payment move together. `order_total` locks the order, in the very transaction that makes the payment
+count, and `close_paid_order` is atomic: it closes the order in that same transaction. Whoever changes or cancels an
+order takes the same lock first (`orders.lock_open_order`). So a change comes before the payment, which then counts for
+the new total or is held, or after it, and is refused.
+
+The locks are taken in one order everywhere: the shop's order, the extension's payment, the jars by their names.
 """
 
 from __future__ import annotations
@@ -41,16 +45,34 @@ _BEST_FIRST = ("paid", "held", "pending", "created", "abandoned")
 _MOST_REMEMBERED = 20
 
 
+class NotWhatWasPaid(Exception):
+    """The order is another than the one that was paid; nothing is to be sent or booked for it."""
+
+
 @paycheckout.order_total
 def order_total(order_id: str) -> Pay | Receive | None:
-    """What the order costs now; None when it is not, or no longer, to be paid."""
-    order = db.session.get(Order, order_id)
+    """What the order costs now; None when it is not, or no longer, to be paid. Locks the order."""
+    order = db.session.get(Order, order_id, with_for_update=True)
     if order is None or order.state != "open" or said(hooks().against_paying, order):
         return None
+    return price_of(order)
+
+
+def price_of(order: Order) -> Pay | Receive:
     if order.consigned:
         # The keeper of the lighthouse gets her price whole: the customer pays the payment method's fee on top.
         return Receive(order.total, CURRENCY, pay_in=CURRENCY)
     return Pay(order.total, CURRENCY)
+
+
+def require_paid(order: Order, checkout: Any) -> None:
+    """For receivers that send or book something for a paid order: what they find must be what was paid for.
+
+    :raises NotWhatWasPaid: it is not. The receiver is called again, and `flask paycheckout report` names it meanwhile.
+    """
+    # Money that was held has a reason: a person looked at the order as it is, and took the money for it.
+    if checkout.reason is None and checkout.total != price_of(order):
+        raise NotWhatWasPaid(f"Order {order.id} costs {price_of(order)}, and {checkout.total} was paid.")
 
 
 @paycheckout.order_url
@@ -86,9 +108,12 @@ def payment_status(order_id: str) -> str:
     return payment_statuses([order_id])[order_id]
 
 
-def close_paid_order(app: Flask, *, order_id: str, **extra: Any) -> None:
+@paycheckout.atomic
+def close_paid_order(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None:
     """From here on nobody may change, cancel or pay the order."""
-    db.session.get_one(Order, order_id).state = "paid"
+    order = db.session.get_one(Order, order_id, with_for_update=True)
+    require_paid(order, checkout)
+    order.state = "paid"
 
 
 def init_app(app: Flask, *, transport: httpx.BaseTransport | None, clock: Callable[[], datetime] | None) -> None:

@@ -22,7 +22,7 @@ from example_shop.database import Model, Moment, db
 from example_shop.hooks import hooks
 from example_shop.models import Order
 from example_shop.money import show_money
-from example_shop.payments import paycheckout
+from example_shop.payments import paycheckout, require_paid
 from flask_paycheckout import order_paid
 
 if TYPE_CHECKING:
@@ -46,7 +46,11 @@ class Letter(Model):
     posted_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
-def receipt_text(order: Order, status_url: str) -> str:
+def receipt_text(order: Order, payment: Any, status_url: str) -> str:
+    """The letter.
+
+    :param payment: a checkout's `payment`: what the service said of the money, of which each part may be missing.
+    """
     # As wide as a phone shows without turning it.
     lines = [f"{line.quantity:>2} x {line.name:<22}{show_money(line.total):>10}" for line in order.lines]
     return "\n".join(
@@ -57,7 +61,9 @@ def receipt_text(order: Order, status_url: str) -> str:
             "",
             *lines,
             f"{'Total':<27}{show_money(order.total):>10}",
-            *(["", "The fee of your way to pay came on top."] if order.consigned else []),
+            "",
+            *payment_lines(payment),
+            *(["The fee of your way to pay came on top."] if order.consigned else []),
             "",
             "See how it stands:",
             status_url,
@@ -67,14 +73,31 @@ def receipt_text(order: Order, status_url: str) -> str:
     )
 
 
-def write_receipt(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
+def payment_lines(payment: Any) -> list[str]:
+    """What was paid, how, and what it cost; None, as for payments of before it was stored, says nothing."""
+    if payment is None:
+        return []
+    told = {
+        "You paid": payment.paid,
+        "By": payment.bank_name or payment.method,
+        "Its fee": payment.fee and payment.fee.amount and f"{payment.fee.amount:f} {payment.fee.currency or ''}",
+        "We received": payment.received if payment.received != payment.paid else None,
+        "At the rate": payment.rate and f"{payment.rate:f}",
+        "On": payment.completed_at.strftime("%d %b %Y, %H:%M UTC"),
+    }
+    # The service's words are kept within their line.
+    return [f"{label + ':':<13}{' '.join(str(value).split())[:60]}" for label, value in told.items() if value]
+
+
+def write_receipt(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
+    require_paid(order, checkout)
     letter = Letter(
         event_id=event_id,
         order_id=order_id,
         address=order.email,
         subject=f"Your receipt for order {order_id}",
-        text=receipt_text(order, paycheckout.status_url(order_id)),
+        text=receipt_text(order, checkout.payment, paycheckout.status_url(order_id)),
         written_at=now(),
     )
     db.session.add(letter)

@@ -25,7 +25,7 @@ from example_shop.basket import quantity_in
 from example_shop.database import changed, db
 from example_shop.hooks import hooks
 from example_shop.models import Order
-from example_shop.payments import payment_status
+from example_shop.payments import paycheckout, payment_status, require_paid
 from example_shop.products import SHELF, Product
 from example_shop.shelf import Reservation, SoldOut, Stock, free_of, kept, release, reserve, take, wanted
 from flask_paycheckout import checkout_created, order_abandoned, order_paid, order_pending, payment_held
@@ -39,6 +39,22 @@ _RESERVING = ("pending", "held")
 
 blueprint = Blueprint("stock", __name__, url_prefix="/owner/stock")
 blueprint.before_request(owner.ask_for_password)
+
+
+@paycheckout.atomic
+def take_jars(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None:
+    """In the transaction that makes the payment count: an order is paid and has its jars, or neither.
+
+    :raises SoldOut: somebody was faster in this moment. The payment is weighed again, and then `too_few` has it held.
+    """
+    order = db.session.get_one(Order, order_id, with_for_update=True)
+    require_paid(order, checkout)
+    try:
+        take(order)
+    except SoldOut:
+        # A person took this money although jars were missing: `follow_payment` waits for the next catch.
+        if checkout.reason is None:
+            raise
 
 
 def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
@@ -144,6 +160,7 @@ def add_jars() -> Response:
 
 
 def init_app(app: Flask) -> None:
+    order_paid.connect(take_jars, sender=app)
     for signal in (checkout_created, order_pending, payment_held, order_paid, order_abandoned):
         signal.connect(follow_payment, sender=app)
     app.register_blueprint(blueprint)

@@ -174,13 +174,26 @@ class Settlement:
                 raise TransitionRefused(checkout_id, attempt.status, evidence)
             now = self._clock()
             entry = line(now, "resolved", to=target, by=by, why=why, rule=evidence)
-            events = self._attempts.move(
-                attempt, target, now, entry, reason=attempt.reason, decision=decision, next_read_at=None
-            )
+            move = Move(target, entry, attempt.reason, decision, {"next_read_at": None})
+            events = self._store_decision(attempt, move, now)
             if events is not None:
                 self._outbox.deliver(events)
                 return self._require(checkout_id)
         raise TransitionRefused(checkout_id, attempt.status, evidence)
+
+    def _store_decision(self, attempt: CheckoutMixin, move: Move, now: datetime) -> list[HeldEvent] | None:
+        def decide(transaction: ShopTransaction) -> Move:
+            # Its answer does not matter any more, its lock does: the shop's order is locked before our checkouts, as
+            # when a payment is settled. The other way round, the two would wait for each other.
+            self._total_in(transaction, attempt.order_id)
+            return move
+
+        if move.to is Status.PAID:
+            try:
+                return self._attempts.move_as_shop_says(attempt, now, decide)
+            except _OrderTotalFailed:
+                _log.warning("order_total failed for order %s, whose payment a person accepted", attempt.order_id)
+        return self._store(attempt, move, now)
 
     # The read
 
@@ -298,14 +311,7 @@ class Settlement:
 
         :param refused: the database refused to take this payment for the order's.
         """
-        try:
-            total = transaction.call(self._ask_total, attempt.order_id)
-        except (ConfigurationError, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            if is_passing(error):
-                raise
-            raise _OrderTotalFailed(error) from error
+        total = self._total_in(transaction, attempt.order_id)
         reason = order_disagreement(attempt.total, total)
         found = "not payable" if total is None else str(total)
         compared = (*agrees.compared, Comparison("order_total now", str(attempt.total), found, not reason))
@@ -313,6 +319,16 @@ class Settlement:
         if (reason or refused) and self._attempts.has_paid(attempt.order_id, transaction.connection):
             reason = "duplicate"
         return _Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
+
+    def _total_in(self, transaction: ShopTransaction, order_id: str) -> Total | None:
+        try:
+            return transaction.call(self._ask_total, order_id)
+        except (ConfigurationError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            if is_passing(error):
+                raise
+            raise _OrderTotalFailed(error) from error
 
     def _without_shop(self, attempt: CheckoutMixin, agrees: _Ruling, failure: _OrderTotalFailed) -> _Ruling:
         """A payment that agrees with what was asked, of a shop that cannot say what its order costs by now."""
@@ -387,7 +403,9 @@ class Settlement:
         return self._store(attempt, planned(held), now)
 
     def _store(self, attempt: CheckoutMixin, move: Move, now: datetime) -> list[HeldEvent] | None:
-        return self._attempts.move(attempt, move.to, now, move.entry, reason=move.reason, **move.values)
+        return self._attempts.move(
+            attempt, move.to, now, move.entry, reason=move.reason, decision=move.decision, **move.values
+        )
 
     def _plan(
         self,

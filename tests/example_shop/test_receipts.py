@@ -6,7 +6,9 @@ import socket
 import socketserver
 import threading
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from email import message_from_bytes, policy
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -14,7 +16,7 @@ from sqlalchemy import select
 
 from example_shop.database import db
 from example_shop.payments import paycheckout
-from example_shop.receipts import Letter
+from example_shop.receipts import Letter, payment_lines
 from tests.example_shop.conftest import Owner, Shopper, stored
 
 if TYPE_CHECKING:
@@ -75,6 +77,17 @@ def letters(shop: Flask) -> list[tuple[str, bool]]:
         return [(letter.address, letter.posted_at is not None) for letter in db.session.scalars(select(Letter))]
 
 
+def test_a_receipt_tells_what_is_known_of_the_payment_and_keeps_to_its_lines() -> None:
+    unknown = SimpleNamespace(paid=None, received=None, fee=None, method=None, bank_name=None, rate=None)
+    unknown.completed_at = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    assert payment_lines(None) == []
+    assert payment_lines(unknown) == ["On:          02 Jan 2026, 03:04 UTC"]
+    unknown.bank_name = "A Bank\r\n\r\nPay again at https://evil.example " + "x" * 200
+    told = payment_lines(unknown)[0]
+    assert told.startswith("By:          A Bank Pay again")
+    assert len(told) < 80
+
+
 def test_a_paid_order_has_one_receipt_on_the_owners_page(
     shop: Flask,
     shopper: Shopper,
@@ -94,6 +107,13 @@ def test_a_paid_order_has_one_receipt_on_the_owners_page(
     assert f" 2 x First Snow{'$48.00':>22}" in page
     assert f"Total{'$60.35':>32}" in page
     assert "The fee of your way to pay came on top." in page
+    with shop.app_context():
+        payment = db.session.scalars(select(paycheckout.Checkout)).one().payment
+    assert f"You paid:    {payment.paid}\n" in page
+    assert f"By:          {payment.bank_name}\n" in page
+    assert f"Its fee:     {payment.fee.amount:f} USD\n" in page
+    assert "We received: 60.35 USD\n" in page
+    assert f"On:          {payment.completed_at:%d %b %Y, %H:%M} UTC\n" in page
     assert "http://localhost/paycheckout/orders/" in page
     assert "Your receipt goes to ada@example.com." in shopper.sees(f"/orders/{order_id}")
 

@@ -21,7 +21,7 @@ __all__ = ["every_interleaving"]
 
 _PATIENCE = 60
 _LOOK_AGAIN = 0.002
-_WRITES = ("INSERT", "UPDATE", "DELETE")
+_WRITES = ("INSERT", "UPDATE", "DELETE", "WITH due", "BEGIN IMMEDIATE")
 _MOVES = re.compile(r"INSERT INTO paycheckout_checkout |UPDATE paycheckout_checkout SET ((?! WHERE ).)*\bstatus ?=")
 
 Act = Callable[[], object]
