@@ -22,6 +22,7 @@ from flask_paycheckout.database_checks import words
 from flask_paycheckout.doctor import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.models import CheckoutMixin
+from flask_paycheckout.outbox import Delivery
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.telling import moment_text, visible
@@ -75,6 +76,42 @@ def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) ->
                 click.echo(f"{moment_text(runtime().clock())} {said}", err=True)
             if stopped.wait(interval):
                 return
+
+
+@paycheckout.command(short_help="Tell receivers again of what they were not told.")
+@click.option("--order", "order_id", metavar="ORDER_ID", default=None, help="Only of this order.")
+@click.option("--now", is_flag=True, help="At once, also what is to be tried later.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@with_appcontext
+def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
+    """Tell receivers of the events that wait, as reconcile does, without reading any deposit.
+
+    What another process delivers at this moment is left to it. `flask paycheckout show` says why an event waits.
+
+    Exit code 0: nothing waits any more. 1: something still does.
+    """
+    shop = runtime()
+    try:
+        done = _deliver(order_id, now)
+    except ValueError as error:
+        raise click.ClickException(visible(str(error))) from None
+    waiting = shop.outbox.count_waiting(order_id)
+    if as_json:
+        click.echo(json.dumps(asdict(done) | {"waiting": waiting}))
+    else:
+        click.echo(f"delivered {done.delivered}, failed {done.failed}, still waiting {waiting}")
+        if waiting and not now:
+            click.echo("To try again at once what is to be tried later: flask paycheckout deliver --now")
+    raise SystemExit(1 if waiting or done.failed else 0)
+
+
+def _deliver(order_id: str | None, now: bool) -> Delivery:
+    stream = sys.stderr
+    waiting = runtime().outbox.count_waiting(order_id) if stream.isatty() else 0
+    if not waiting:
+        return runtime().deliver(order_id, now=now)
+    with click.progressbar(length=waiting, label="Delivering events", file=stream) as bar:
+        return runtime().deliver(order_id, now=now, progress=lambda turns: bar.update(1))
 
 
 @paycheckout.command(short_help="Tell the story of an order's payment.")

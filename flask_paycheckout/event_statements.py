@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Table, bindparam, or_, select, tuple_, update
+from sqlalchemy import Table, bindparam, func, or_, select, tuple_, update
 
 from flask_paycheckout.events import HELD_COLUMNS
 
@@ -72,20 +72,48 @@ class EventStatements:
             .order_by(table.c.id)
         )
 
-    def due(self, by: datetime, unheard: Collection[str], after: tuple[datetime, int] | None, batch: int) -> Any:
+    def due(
+        self,
+        by: datetime,
+        unheard: Collection[str],
+        after: tuple[datetime, int] | None,
+        batch: int,
+        order_id: str | None = None,
+    ) -> Any:
         """The events that were due by then, oldest first, from the index of what is not delivered.
 
         :param unheard: signals whose events are left to processes with a receiver.
         :param after: time and id of the last one that was seen.
+        :param order_id: only events of this order; None for all.
         """
         c = self._table.c
         # A failed event comes later in the index again, and later than this call began, or at its own place.
         place = tuple_(c.next_attempt_at, c.id)
-        conditions = [c.next_attempt_at <= by, *([] if after is None else [place > after])]
+        conditions = [c.next_attempt_at <= by, *self._of(order_id), *([] if after is None else [place > after])]
         if unheard:
             conditions.append(c.name.not_in(unheard))
         columns = select(c.event_id, c.next_attempt_at, c.id).where(*conditions)
         return columns.order_by(c.next_attempt_at, c.id).limit(batch)
+
+    def hurry(self, order_id: str | None, now: datetime) -> Any:
+        """Make what waits for another try due now, but for what somebody holds.
+
+        :param order_id: only events of this order; None for all.
+        """
+        c = self._table.c
+        free = or_(c.lease_until.is_(None), c.lease_until <= now)
+        waiting = update(self._table).where(c.next_attempt_at > now, free, *self._of(order_id))
+        return waiting.values(next_attempt_at=now)
+
+    def count_waiting(self, order_id: str | None) -> Any:
+        """How many events are neither delivered nor superseded.
+
+        :param order_id: only events of this order; None for all.
+        """
+        return select(func.count()).where(self._table.c.next_attempt_at.is_not(None), *self._of(order_id))
+
+    def _of(self, order_id: str | None) -> list[Any]:
+        return [] if order_id is None else [self._table.c.order_id == order_id]
 
     def explain_unheard(self, signal_name: str, words: str, by: datetime) -> Any:
         """Write down why the due events of a signal wait that nobody listens to."""

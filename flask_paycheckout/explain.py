@@ -64,6 +64,8 @@ class AttemptStory:
 
     :ivar payment: what the deposit said of the money that arrived; None before.
     :ivar pays_order: this is the payment that the order was paid with.
+    :ivar problem: why the deposit could not be read, or what it says not be applied, the last time; None when it could.
+    :ivar problem_since: since when that has been so.
     :ivar payback: what became of money that paid no order: `waiting` for a person to say, `paid_back` or `kept`; None
         for other attempts.
     """
@@ -81,6 +83,8 @@ class AttemptStory:
     payment: Payment | None
     pays_order: bool
     payback: str | None
+    problem: str | None
+    problem_since: datetime | None
     happenings: tuple[Happening, ...]
 
     @property
@@ -103,6 +107,12 @@ class EventStory:
     superseded_at: datetime | None
     attempts: int
     last_error: str | None
+    #: The receivers that ran.
+    receivers_done: tuple[str, ...]
+    #: When delivery is tried next; None once delivered or superseded.
+    next_attempt_at: datetime | None
+    #: A process delivers it now, or died over it; nobody else does before this time.
+    leased_until: datetime | None
 
 
 @dataclass(frozen=True)
@@ -169,6 +179,8 @@ def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
         attempt.payment,
         attempt.paid_order_id is not None,
         _payback(attempt),
+        attempt.problem,
+        attempt.problem_since,
         tuple(_happening(entry, attempt.created_at) for entry in lines(attempt.history)),
     )
 
@@ -197,6 +209,9 @@ def _event_story(event: EventMixin) -> EventStory:
         event.superseded_at,
         event.attempts,
         event.last_error,
+        tuple(event.done),
+        event.next_attempt_at,
+        event.lease_until,
     )
 
 
@@ -278,6 +293,8 @@ def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -
     for happening in attempt.happenings:
         text.append(f"  {moment_text(happening.at)}  {happening.text}")
         text += [f"{'':24}- {fact}" for fact in happening.facts.get("compared", [])]
+    if attempt.problem is not None and attempt.problem_since is not None:
+        text.append(f"  NOT SETTLED since {moment_text(attempt.problem_since)}: {attempt.problem}")
     if attempt.next_read_at is not None:
         text.append(f"  Read next by reconcile after {moment_text(attempt.next_read_at)}")
     if attempt.status == "held":
@@ -291,13 +308,25 @@ def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -
     return text
 
 
+def _waiting_text(event: EventStory) -> str:
+    times = "time" if event.attempts == 1 else "times"
+    text = [f"not delivered yet, tried {event.attempts} {times}"]
+    if event.last_error:
+        text.append(" ".join(event.last_error.split()))
+    if event.receivers_done:
+        text.append(f"done: {', '.join(event.receivers_done)}")
+    if event.leased_until is not None:
+        text.append(f"leased to a process until {moment_text(event.leased_until)}")
+    elif event.next_attempt_at is not None:
+        text.append(f"tried next after {moment_text(event.next_attempt_at)}, or by flask paycheckout deliver --now")
+    return "; ".join(text)
+
+
 def _event_line(event: EventStory) -> str:
     if event.delivered_at is not None:
         told = f"delivered {moment_text(event.delivered_at)}"
     elif event.superseded_at is not None:
         told = f"superseded {moment_text(event.superseded_at)}: no longer true, so nobody is told of it any more"
     else:
-        told = f"not delivered yet, tried {event.attempts} times" + (
-            f"; {event.last_error}" if event.last_error else ""
-        )
+        told = _waiting_text(event)
     return f"  {moment_text(event.occurred_at)}  {event.name} of {event.checkout_id}: {told}"

@@ -128,6 +128,38 @@ class Outbox:
             total += self._each(((row.event_id, None) for row in rows), failed)
             last = (rows[-1].next_attempt_at, rows[-1].id)
 
+    def deliver_waiting(
+        self, order_id: str | None, *, now: bool, progress: Callable[[int], object] | None = None, batch: int = 1000
+    ) -> Delivery:
+        """Tell the receivers of what waits, oldest first, each event once in this call.
+
+        :param order_id: only events of this order; None for all.
+        :param now: also what is to be tried later, but nothing that another process delivers at this moment.
+        :param progress: called after each event with how many had their turn.
+        """
+        if now:
+            with self._engine().begin() as connection:
+                connection.execute(self._statements.hurry(order_id, self._clock()))
+        started, total, failed = self._clock(), Delivery(), set[str]()
+        last: tuple[datetime, int] | None = None
+        turns = 0
+        while True:
+            with self._engine().connect() as connection:
+                rows = connection.execute(self._statements.due(started, (), last, batch, order_id)).all()
+            if not rows:
+                return total
+            for row in rows:
+                total += self._each([(row.event_id, None)], failed)
+                turns += 1
+                if progress is not None:
+                    progress(turns)
+            last = (rows[-1].next_attempt_at, rows[-1].id)
+
+    def count_waiting(self, order_id: str | None = None) -> int:
+        """How many events are neither delivered nor superseded, of one order or of all."""
+        with self._engine().connect() as connection:
+            return int(connection.execute(self._statements.count_waiting(order_id)).scalar_one())
+
     def _leave_unheard(self, due_by: datetime) -> list[str]:
         """The signals whose events are left to processes with a receiver; why they wait is written down."""
         names = unheard_signals(self._sender, self._unheard)
@@ -256,6 +288,7 @@ class Outbox:
             return self._postpone(event, self._clock(), nobody_listens(event.name))
         runnable, blocked_until = self._turns(event, queue)
         failure: BaseException | None = None
+        failed = ""
         done = _names(event.receivers_done)
         for number, receiver in enumerate(runnable, start=1):
             last = failure is None and blocked_until is None and number == len(runnable)
@@ -277,12 +310,13 @@ class Outbox:
                 what = receiver.name, event.name, event.order_id, event.checkout_id
                 again = about(event.order_id, event.checkout_id, heals=self._fails_again(receiver, event))
                 _log.exception("receiver %s of %s failed for order %s, checkout %s", *what, extra=again)
-                failure = error
+                failure, failed = error, receiver.name
                 # A commit whose answer was lost may be a fact: who is marked as done is asked, not assumed.
                 done = self._done(event)
         if failure is not None:
             pause = timedelta(0) if event.attempts == 1 else _pause(event.attempts)
-            return self._postpone(event, self._clock() + pause, f"{type(failure).__name__}: {failure}"[:_MAX_ERROR])
+            words = f"{type(failure).__name__}: {failure}"[:_MAX_ERROR]
+            return self._postpone(event, self._clock() + pause, f"{words} (receiver {failed})")
         if blocked_until is not None:
             self._release(event, max(blocked_until, self._clock()))
             return Delivery()

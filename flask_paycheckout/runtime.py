@@ -26,7 +26,7 @@ from flask_paycheckout.logs import prepare_logger
 from flask_paycheckout.models import CheckoutMixin, Models
 from flask_paycheckout.notices import Notices
 from flask_paycheckout.order_ids import require_order_id
-from flask_paycheckout.outbox import Outbox
+from flask_paycheckout.outbox import Delivery, Outbox
 from flask_paycheckout.paybacks import Paybacks
 from flask_paycheckout.payment_backfill import PaymentBackfill
 from flask_paycheckout.receivers import Receiver, is_unheard, receivers_of
@@ -73,6 +73,7 @@ class Runtime:
     paybacks: Paybacks
     payment_backfill: PaymentBackfill
     record: ServiceRecord
+    outbox: Outbox
 
     def start(self, order_id: str) -> CheckoutMixin:
         """The order's usable checkout; refuses to run inside the shop's uncommitted work."""
@@ -105,6 +106,19 @@ class Runtime:
         """One round over everything that is due."""
         refuse_uncommitted(self.db, "reconcile()", only_if_blocking=True)
         return self.reconciler.run(limit, progress)
+
+    def deliver(
+        self, order_id: str | None = None, *, now: bool = False, progress: Callable[[int], object] | None = None
+    ) -> Delivery:
+        """Tell the receivers of events that wait.
+
+        :param order_id: only those of this order.
+        :param now: also those whose next try is later.
+        """
+        refuse_uncommitted(self.db, "deliver()", only_if_blocking=True)
+        return self.outbox.deliver_waiting(
+            None if order_id is None else require_order_id(order_id), now=now, progress=progress
+        )
 
     def standing(self, order_id: str) -> Standing:
         """How an order stands, for its customer."""
@@ -236,6 +250,7 @@ def build_runtime(
         paybacks=Paybacks(engine, models, clock),
         payment_backfill=PaymentBackfill(engine, models, settlement.read, settings.reconcile_readers),
         record=record,
+        outbox=outbox,
     )
 
 

@@ -6,15 +6,17 @@ import io
 import json
 import signal
 import sys
+from datetime import timedelta
 from typing import Any
 
 import click
 import pytest
 from click.testing import Result
+from flask import Flask
 from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout import cli
+from flask_paycheckout import cli, order_paid
 from tests.scripted import Shop
 
 AT = "2026-01-01 12:00:00Z"
@@ -111,6 +113,62 @@ def test_show_tells_the_story(shop: Shop) -> None:
     ran = runs(shop, "show", "o-1")
     assert ran.exit_code == 0
     assert ran.output.startswith("Order o-1: held. Money arrived that needs your decision.")
+
+
+def breaks(app: Flask, **facts: Any) -> None:
+    raise RuntimeError("the warehouse is closed")
+
+
+def hears(app: Flask, **facts: Any) -> None:
+    """A receiver that runs."""
+
+
+def test_show_says_why_an_event_waits_and_deliver_tries_it_at_once(shop: Shop) -> None:
+    with order_paid.connected_to(hears, sender=shop.app), order_paid.connected_to(breaks, sender=shop.app):
+        shop.has_paid()
+        shop.clock.advance(seconds=1)
+        shop.reconciles()
+        told = runs(shop, "show", "o-1").output
+        assert "tried 2 times; RuntimeError: the warehouse is closed (receiver tests.test_cli.breaks);" in told
+        assert "done: tests.test_cli.hears; tried next after 2026-01-01 12:00:11Z" in told
+        ran = runs(shop, "deliver")
+        assert (ran.exit_code, ran.output.splitlines()[0]) == (1, "delivered 0, failed 0, still waiting 1")
+        ran = runs(shop, "deliver", "--order", "o-1", "--now", "--json")
+        assert (ran.exit_code, json.loads(ran.stdout)) == (1, {"delivered": 0, "failed": 1, "waiting": 1})
+    with order_paid.connected_to(hears, sender=shop.app):
+        assert runs(shop, "deliver", "--order", "o-2", "--now").output == "delivered 0, failed 0, still waiting 0\n"
+        ran = runs(shop, "deliver", "--now")
+    assert (ran.exit_code, ran.output) == (0, "delivered 1, failed 0, still waiting 0\n")
+    assert "not delivered" not in runs(shop, "show", "o-1").output
+
+
+def test_deliver_leaves_what_another_process_delivers_at_this_moment(shop: Shop) -> None:
+    with order_paid.connected_to(hears, sender=shop.app):
+        shop.has_paid()
+        table, until = shop.runtime.models.events, shop.clock() + timedelta(seconds=30)
+        with shop.runtime.engine().begin() as connection:
+            paid = table.update().where(table.c.name == "order_paid")
+            connection.execute(
+                paid.values(delivered_at=None, lease_token="other", lease_until=until, next_attempt_at=until)
+            )
+        assert runs(shop, "deliver", "--now").output == "delivered 0, failed 0, still waiting 1\n"
+        assert "leased to a process until 2026-01-01 12:00:30Z" in runs(shop, "show", "o-1").output
+        shop.clock.advance(seconds=31)
+        assert runs(shop, "deliver", "--now").exit_code == 0
+
+
+def test_show_says_what_stands_in_the_way_of_a_checkout(shop: Shop) -> None:
+    shop.service.fails(shop.starts())
+    shop.reconciles()
+    told = runs(shop, "show", "o-1").output
+    assert "NOT SETTLED since 2026-01-01 12:00:00Z: GET /v1/deposit/{id}: 500" in told
+    assert "Read next by reconcile after 2026-01-01 12:00:05Z" in told
+
+
+def test_deliver_refuses_an_order_id_that_is_none(shop: Shop) -> None:
+    ran = runs(shop, "deliver", "--order", "o\n1")
+    assert ran.exit_code == 1
+    assert "order_id must have" in ran.output
 
 
 def test_show_tells_programs_the_same(shop: Shop) -> None:
@@ -239,7 +297,9 @@ def test_the_list_of_commands_cuts_no_sentence_short(shop: Shop) -> None:
     assert [line for line in listed if not line.endswith(".") or line.endswith("..")] == []
 
 
-@pytest.mark.parametrize("name", ["reconcile", "show", "resolve", "payback", "fill-payments", "report", "doctor"])
+@pytest.mark.parametrize(
+    "name", ["reconcile", "deliver", "show", "resolve", "payback", "fill-payments", "report", "doctor"]
+)
 def test_help_tells_the_exit_codes(shop: Shop, name: str) -> None:
     ran = runs(shop, name, "--help")
     assert ran.exit_code == 0

@@ -136,7 +136,7 @@ def test_an_event_that_is_not_delivered_says_what_went_wrong(shop: Shop) -> None
 
     with order_paid.connected_to(fail, sender=shop.app):
         shop.has_paid()
-    assert "order_paid of chk-1: not delivered yet, tried 1 times; RuntimeError: mail is down" in str(explains(shop))
+    assert "order_paid of chk-1: not delivered yet, tried 1 time; RuntimeError: mail is down" in str(explains(shop))
 
 
 def test_a_duplicate_is_told_with_both_ids(shop: Shop) -> None:
