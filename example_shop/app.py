@@ -78,6 +78,8 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SECURE=None,  # by https only, unless in debug and testing
+        # Seconds for which an order whose money does not come keeps its jars: tokens are quick, banks take their time.
+        PAYCHECKOUT_PENDING_FOR={"crypto": 60 * 60, "bank": 24 * 60 * 60},
     )
     if "SHOP_SETTINGS" in os.environ:
         app.config.from_envvar("SHOP_SETTINGS")

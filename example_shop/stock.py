@@ -6,10 +6,10 @@ in another order do no harm. Money that arrives late, when the jars of an abando
 while there still are enough of them; else the payment is held for the owner, because `against_paying` objects.
 
 No shelf is reserved for free. To press the pay button costs nothing, so it reserves nothing. To pick a way to pay costs
-nothing either, but a customer who was told where to send the money must find the jars there: so that reserves, until
-PAYCHECKOUT_PENDING_FOR is over. All that is reserved of a jar and not paid is at most half of what there is, so that
-nobody can empty the shop without paying, however many orders they place. An order for which nothing could be reserved
-is paid from the free half, first come, first served.
+nothing either, but a customer who was told where to send the money must find the jars there: so that reserves, for as
+long as PAYCHECKOUT_PENDING_FOR gives that way to pay. All that is reserved of a jar and not paid is at most half of
+what there is, so that nobody can empty the shop without paying, however many orders they place. An order for which
+nothing could be reserved is paid from the free half, first come, first served.
 """
 
 from __future__ import annotations

@@ -74,6 +74,20 @@ def test_jars_of_an_abandoned_order_are_free_again(
     assert shelf(shop) == (OPENING, 0, 0)
 
 
+def test_jars_are_kept_for_as_long_as_the_way_to_pay_may_take(
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+) -> None:
+    by_token, by_bank = shopper.orders(first_snow=3), shopper.orders(first_snow=5)
+    paycheckout_sandbox.pick(shopper.starts_to_pay(by_token), "us_usdc_polygon")
+    paycheckout_sandbox.pick(shopper.starts_to_pay(by_bank))
+    passes(paycheckout_sandbox, reconcile, 2)
+    assert shelf(shop) == (OPENING - 8, 8, 0)
+    passes(paycheckout_sandbox, reconcile, 61)
+    assert shelf(shop) == (OPENING - 5, 5, 0)
+    passes(paycheckout_sandbox, reconcile, 24 * 60)
+    assert shelf(shop) == (OPENING, 0, 0)
+
+
 def test_jars_of_a_payment_that_was_rejected_are_free_again(
     shop: Flask, owner: Owner, shopper: Shopper, paycheckout_sandbox: Sandbox
 ) -> None:
