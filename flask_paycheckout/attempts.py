@@ -94,7 +94,9 @@ class Attempts:
         self._find = DirectRead(engine, statements.find, "of_checkout_id")
         self._of_order = DirectRead(engine, statements.of_order, "of_order_id")
         self._glance = DirectRead(engine, statements.glance, "of_checkout_id")
-        self._glances = DirectRead(engine, statements.glances, "of_order_id")
+        self._newest = DirectRead(engine, statements.newest, "of_order_id")
+        self._counts = DirectRead(engine, statements.counts, "of_order_id")
+        self._current = DirectRead(engine, statements.current, "of_current_order_id")
         self._insert_event = models.events.insert().inline()
         self._receivers = receivers
         self._is_unheard = is_unheard
@@ -117,9 +119,17 @@ class Attempts:
         """The attempt of this checkout id, in short."""
         return next(map(_glance, self._glance.rows(checkout_id)), None)
 
-    def glances(self, order_id: str) -> Sequence[Glance]:
-        """Every attempt of an order, oldest first, in short."""
-        return [_glance(row) for row in self._glances.rows(order_id)]
+    def newest(self, order_id: str) -> Sequence[Glance]:
+        """The order's last attempts, newest first, in short; `NEWEST` and one more, which tells that there are more."""
+        return [_glance(row) for row in self._newest.rows(order_id)]
+
+    def counts(self, order_id: str) -> dict[str, int]:
+        """How many attempts of an order have each status."""
+        return dict(self._counts.rows(order_id))
+
+    def current(self, order_id: str) -> CheckoutMixin | None:
+        """The order's current attempt, detached from any session."""
+        return next(map(self._attempt, self._current.rows(order_id)), None)
 
     def find(self, checkout_id: str) -> CheckoutMixin | None:
         """The attempt of this checkout id, detached from any session."""
@@ -237,7 +247,8 @@ class Attempts:
     def _claim(self, statement: Any, now: datetime, due: dict[str, Any]) -> Sequence[CheckoutMixin]:
         try:
             with self._single.begin() as connection:
-                claimed = connection.execute(statement, due | {"new_next_read_at": now + self.claim}).mappings().all()
+                claim = {"new_next_read_at": now + self.claim, "now": now}
+                claimed = connection.execute(statement, due | claim).mappings().all()
         except OperationalError as error:
             if is_lost_race(error):
                 return ()
@@ -255,18 +266,23 @@ class Attempts:
         with self._single.begin() as connection:
             return self._changed(connection, self._statements.claim_page_read, same | mark)
 
-    def note_webhook(self, attempt: Glance, now: datetime, cooldown: timedelta) -> CheckoutMixin | None:
+    def note_webhook(
+        self, attempt: Glance, now: datetime, cooldown: timedelta, *, wait: timedelta = timedelta(0)
+    ) -> CheckoutMixin | None:
         """Store that a webhook came: the read is due. The attempt as it is now, when this one may read at once.
 
-        Within the cool-down the read stays due at its end, so no hint is lost and none costs more than its share.
-        Of a decided checkout only the first webhook ever is stored; it tells that webhooks arrive.
+        Within the cool-down the read is due when that has passed again, so no hint is lost and none costs more than its
+        share, whoever reads then. Of a decided checkout only the first webhook ever is stored; it tells that webhooks
+        arrive.
+
+        :param wait: how long reconcile leaves the read to the caller, who makes it at once.
         """
         statements = self._statements
         told = {"of_id": attempt.id, "entry": line(now, "webhook")}
         # Each statement by itself, and at most one of them changes the row.
         with self._single.begin() as connection:
             # As the row stands now, not as it was loaded: a hint must not be lost to a move made meanwhile.
-            reading = {**told, "now": now, "free": now - cooldown}
+            reading = {**told, "now": now, "free": now - cooldown, "due": now + wait}
             found = self._changed(connection, statements.note_webhook_and_read, reading)
             if found is not None:
                 return found

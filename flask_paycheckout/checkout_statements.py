@@ -9,12 +9,29 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import BindParameter, ColumnElement, Integer, Table, bindparam, case, exists, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Integer,
+    Table,
+    bindparam,
+    case,
+    exists,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from flask_paycheckout.history import appended
 from flask_paycheckout.states import OPEN, Status
 
-__all__ = ["CheckoutStatements"]
+__all__ = ["NEWEST", "CheckoutStatements"]
+
+NEWEST = 3
+"""Attempts of an order that a page's visit may read; those before them are left to reconcile."""
 
 # While one of these exists, the order is not abandoned.
 _HOPEFUL = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
@@ -44,9 +61,21 @@ class CheckoutStatements:
         return select(*self._short).where(self._is("checkout_id"))
 
     @cached_property
-    def glances(self) -> Any:
-        """The rows of `of_order_id` in short, oldest first."""
-        return select(*self._short).where(self._is("order_id")).order_by(self._table.c.id)
+    def newest(self) -> Any:
+        """The rows of `of_order_id` that were stored last, newest first, in short; one more than a page reads."""
+        rows = select(*self._short).where(self._is("order_id"))
+        return rows.order_by(self._table.c.id.desc()).limit(literal_column(str(NEWEST + 1)))
+
+    @cached_property
+    def counts(self) -> Any:
+        """How many rows of `of_order_id` have each status."""
+        c = self._table.c
+        return select(c.status, func.count()).where(self._is("order_id")).group_by(c.status)
+
+    @cached_property
+    def current(self) -> Any:
+        """The row whose `of_current_order_id` this is."""
+        return select(self._table).where(self._is("current_order_id"))
 
     @cached_property
     def find(self) -> Any:
@@ -155,15 +184,22 @@ class CheckoutStatements:
     def claim_page_read(self) -> Any:
         """Read the row `of_id` at a new time, if nobody read or claimed it since it was loaded."""
         same = [self._is_still(column) for column in ("next_read_at", "last_read_at")]
-        values = self._plain_values(("next_read_at", "last_read_at"))
+        values = self._plain_values(("next_read_at", "last_read_at")) | self._hint_taken("new_last_read_at")
         mine = update(self._table).where(self._is("id"), self._is("status"), *same)
         return mine.values(values).returning(*self._table.c)
 
     @cached_property
     def note_webhook_and_read(self) -> Any:
-        """A webhook came for the open row `of_id` and may cause a read `now`: the last such read was before `free`."""
+        """A webhook came for the open row `of_id` and may cause a read `now`: the last such read was before `free`.
+
+        Should nobody else read it, reconcile does at `due`.
+        """
         free = self._table.c.webhook_read_at <= self._param("free", "webhook_read_at")
-        values: dict[str, Any] = {name: self._param("now", name) for name in ("webhook_read_at", "next_read_at")}
+        values: dict[str, Any] = {
+            "webhook_read_at": self._param("now", "webhook_read_at"),
+            "webhook_due_at": null(),
+            "next_read_at": self._param("due", "next_read_at"),
+        }
         return (
             self._counting()
             .where(self._table.c.status.in_(OPEN), or_(self._table.c.webhook_read_at.is_(None), free))
@@ -176,7 +212,8 @@ class CheckoutStatements:
         """A webhook came for the open row `of_id`: it is read at `due` at the latest."""
         c, due = self._table.c, self._param("due", "next_read_at")
         sooner = case((c.next_read_at <= due, c.next_read_at), else_=due)
-        return self._counting().where(c.status.in_(OPEN)).values(next_read_at=sooner)
+        hint = func.coalesce(c.webhook_due_at, due)
+        return self._counting().where(c.status.in_(OPEN)).values(next_read_at=sooner, webhook_due_at=hint)
 
     @cached_property
     def note_first_webhook(self) -> Any:
@@ -195,8 +232,17 @@ class CheckoutStatements:
         return self._table.c.next_read_at <= self._param("of_next_read_at", "next_read_at")
 
     def _claiming(self, *conditions: ColumnElement[bool]) -> Any:
-        claiming = update(self._table).where(*conditions).values(self._plain_values(["next_read_at"]))
-        return claiming.returning(*self._table.c)
+        values = self._plain_values(["next_read_at"]) | self._hint_taken("now")
+        return update(self._table).where(*conditions).values(values).returning(*self._table.c)
+
+    def _hint_taken(self, now: str) -> dict[str, Any]:
+        """A read that a webhook asked for counts as the webhook's, whoever makes it: the cool-down begins with it.
+
+        :param now: the parameter with the time of the read.
+        """
+        c = self._table.c
+        read_at = case((c.webhook_due_at.is_not(None), self._param(now, "webhook_read_at")), else_=c.webhook_read_at)
+        return {"webhook_read_at": read_at, "webhook_due_at": null()}
 
     def _plain_values(self, columns: Collection[str]) -> dict[str, Any]:
         return {name: self._param(f"new_{name}", name) for name in columns}

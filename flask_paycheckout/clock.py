@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-__all__ = ["Clock", "as_utc", "in_utc", "utc_now"]
+__all__ = ["Clock", "as_utc", "in_utc", "seconds_of", "utc_now"]
 
 Clock = Callable[[], datetime]
 
@@ -18,6 +18,11 @@ def utc_now() -> datetime:
 def in_utc(clock: Clock) -> Clock:
     """The same clock, telling UTC whatever zone it was made for: SQLite would store its local digits as UTC."""
     return lambda: as_utc(clock())
+
+
+def seconds_of(clock: Clock) -> Callable[[], float]:
+    """The same clock as seconds, for what only compares them."""
+    return lambda: clock().timestamp()
 
 
 def as_utc(value: datetime) -> datetime:

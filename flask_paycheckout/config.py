@@ -40,6 +40,10 @@ class Settings:
     :ivar signer: any object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in
         signing.
     :ivar timeout: total seconds that one call to the service may take, retries included.
+    :ivar web_timeout: seconds that a web request gives the service, all its calls together; never more than TIMEOUT.
+    :ivar web_calls: the most web requests of a process that wait for the service at once; None: half of the threads
+        that gunicorn's `--threads` (on its command line or in GUNICORN_CMD_ARGS) gives a worker, or 2 where nothing
+        tells how many there are.
     :ivar checkout_origins: origins where a customer may be sent to pay; empty: https anywhere, http on this machine
         only.
     :ivar url_prefix: where the extension's routes are mounted.
@@ -70,6 +74,8 @@ class Settings:
     access_token: str | None = field(default=None, repr=False)
     signer: Any = field(default=None, repr=False)
     timeout: float = 15.0
+    web_timeout: float = 5.0
+    web_calls: int | None = None
     checkout_origins: tuple[str, ...] = ()
     url_prefix: str = "/paycheckout"
     public_url: str | None = None
@@ -239,9 +245,17 @@ def _pending_for(key: str, value: object) -> PendingFor:
 
 
 def _readers(key: str, value: object) -> int:
+    return _few(key, value, 100, "Write how many reads may be under way, such as 32.")
+
+
+def _calls(key: str, value: object) -> int:
+    return _few(key, value, 1000, "Write how many requests of a process may wait for the service, such as 4.")
+
+
+def _few(key: str, value: object, most: int, remedy: str) -> int:
     text = str(value)
-    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:4]) <= 100):
-        raise _fault(key, "is not a whole number from 1 to 100", "Write how many reads may be under way, such as 32.")
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= most):
+        raise _fault(key, f"is not a whole number from 1 to {most}", remedy)
     return int(text)
 
 
@@ -323,6 +337,8 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "access_token": _header_text,
     "signer": _signer,
     "timeout": _timeout,
+    "web_timeout": _timeout,
+    "web_calls": _calls,
     "checkout_origins": _origins,
     "url_prefix": _prefix,
     "public_url": _address,

@@ -10,6 +10,7 @@
       ReceiverFailed         an atomic receiver raised, so nothing of its change was committed
       UnsafeCheckoutUrl      the service answered with a URL where no customer may be sent
       StartContended         the order kept changing while a checkout was being made
+      TooManyAttempts        the order has as many open payment pages as it may have
 
 What goes wrong on the way to the service is `flask_paycheckout.client.PaymentsError`.
 """
@@ -23,6 +24,7 @@ __all__ = [
     "PayCheckoutError",
     "ReceiverFailed",
     "StartContended",
+    "TooManyAttempts",
     "TransitionRefused",
     "UncommittedChanges",
     "UnknownCheckout",
@@ -152,3 +154,20 @@ class StartContended(PayCheckoutError):
     def __init__(self, order_id: str) -> None:
         self.order_id = order_id
         super().__init__(f"order {order_id!r} changed while its checkout was being made; try again")
+
+
+class TooManyAttempts(PayCheckoutError):
+    """The order has as many attempts that may still be paid as it may have; each change of its total makes one.
+
+    :ivar retry_after: seconds after which another try is worthwhile.
+    """
+
+    def __init__(self, order_id: str, open_attempts: int, retry_after: float) -> None:
+        self.order_id = order_id
+        self.open_attempts = open_attempts
+        self.retry_after = retry_after
+        super().__init__(
+            f"order {order_id!r} has {open_attempts} payment pages that may still be paid, and gets no further one."
+            " Show its status page and let the customer try again later: a page on which nobody picked a payment method"
+            " lapses after 16 minutes. Change the order's total less often while it is being paid."
+        )

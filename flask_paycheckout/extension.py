@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from flask import Blueprint, Flask, current_app, has_app_context
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout.client import PaymentsClient
-from flask_paycheckout.clock import Clock, in_utc, utc_now
+from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
 from flask_paycheckout.config import load_settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.explain import Explanation
@@ -83,9 +84,12 @@ class PayCheckout:
         watch_writes(db)
         refuse_commits(db)
         self._databases.add(db)
-        clock = in_utc(clock or getattr(transport, "clock", None) or utc_now)
+        clock = clock or getattr(transport, "clock", None)
+        # Who sets the time, for tests, sets all of it.
+        elapsed = time.monotonic if clock is None else seconds_of(clock)
+        clock = in_utc(clock or utc_now)
         app.extensions[KEY] = build_runtime(
-            app, db, settings, clock, models, self._ask_shop, self._link_back, transport, _queue_of(app)
+            app, db, settings, clock, models, self._ask_shop, self._link_back, transport, _queue_of(app), elapsed
         )
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button

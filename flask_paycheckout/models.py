@@ -42,6 +42,7 @@ _MOMENTS = (
     "last_read_at",
     "problem_since",
     "webhook_read_at",
+    "webhook_due_at",
     "occurred_at",
     "delivered_at",
     "superseded_at",
@@ -84,13 +85,15 @@ class CheckoutMixin:
         problem = text("problem_since IS NOT NULL")
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at"),
+            # An order's newest attempts, however many it has.
+            Index("ix_paycheckout_checkout_order", "order_id", "id"),
             Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
             Index("ix_paycheckout_checkout_payback", "moved_at", sqlite_where=waiting, postgresql_where=waiting),
         )
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
-    order_id: Mapped[str] = mapped_column(String(MAX_ID), index=True)
+    order_id: Mapped[str] = mapped_column(String(MAX_ID))
     #: The order id while this is the order's newest attempt, else NULL.
     current_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
     #: The order id when this attempt paid the order, else NULL.
@@ -112,6 +115,8 @@ class CheckoutMixin:
     last_read_at: Mapped[datetime | None] = mapped_column(_Moment)
     #: When a webhook last caused a read.
     webhook_read_at: Mapped[datetime | None] = mapped_column(_Moment)
+    #: When the read is due that a webhook within the cool-down asked for; NULL once somebody reads, whoever it is.
+    webhook_due_at: Mapped[datetime | None] = mapped_column(_Moment)
     deposit_status: Mapped[str | None] = mapped_column(String(64))
     #: Counts the moves; a move names the revision it starts from.
     revision: Mapped[int] = mapped_column(Integer)

@@ -6,11 +6,12 @@ import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from flask_paycheckout.attempts import Attempts
+from flask_paycheckout.attempts import Attempts, Glance
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.flights import Flights
 from flask_paycheckout.logs import about
 from flask_paycheckout.models import MAX_ID, CheckoutMixin
+from flask_paycheckout.service import READ, NotAsked, Service, Turn
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.states import OPEN
 
@@ -30,12 +31,14 @@ class Notices:
         self,
         attempts: Attempts,
         settlement: Settlement,
+        service: Service,
         clock: Clock,
         cooldown: timedelta,
         defer: Callable[[str], None] | None,
     ) -> None:
         self._attempts = attempts
         self._settlement = settlement
+        self._service = service
         self._clock = clock
         self._cooldown = cooldown
         self._defer = defer
@@ -46,7 +49,7 @@ class Notices:
 
         Returns normally once the hint is stored, or is provably useless: an unknown id, or one more webhook of a
         checkout that no read can change any more. Either costs one look into our own table. While an earlier webhook's
-        read is under way, this one's is left to reconcile.
+        read is under way, or the service may not be asked, this one's is left to reconcile.
 
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
         """
@@ -55,22 +58,33 @@ class Notices:
         attempt = self._attempts.glance(checkout_id)
         if attempt is None or (attempt.status not in OPEN and attempt.webhooks):
             return
-        reading = self._attempts.note_webhook(attempt, self._clock(), self._cooldown)
+        if self._defer is not None:
+            reading = self._note(attempt)
+            if reading is not None:
+                self._queue(self._defer, reading)
+            return
+        with self._reading.of(checkout_id) as free:
+            try:
+                if free:
+                    with self._service.turn(READ) as turn:
+                        self._read(attempt, turn)
+                    return
+            except NotAsked:
+                # Counted there, and no fault of this webhook.
+                pass
+        self._note(attempt)
+
+    def _read(self, attempt: Glance, turn: Turn) -> None:
+        reading = self._attempts.note_webhook(attempt, self._clock(), self._cooldown, wait=self._cooldown)
         if reading is None:
             return
         try:
-            if self._defer is not None:
-                self._queue(self._defer, reading)
-                return
-            with self._reading.of(checkout_id) as free:
-                if free:
-                    self._settlement.settle_attempt(reading, via="webhook")
+            self._settlement.settle_attempt(reading, "webhook", turn)
         except Exception:
             # The read is stored as due: reconcile does it, whatever went wrong here.
-            fields = about(reading.order_id, checkout_id)
-            _log.warning(
-                "webhook for checkout %s: not read now, reconcile will", checkout_id, exc_info=True, extra=fields
-            )
+            fields = about(reading.order_id, reading.checkout_id)
+            ids = reading.checkout_id
+            _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
 
     def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> None:
         """A broker that is away loses nothing, whatever error its transport has for that."""
@@ -79,6 +93,9 @@ class Notices:
         except Exception:
             ids, fields = reading.checkout_id, about(reading.order_id, reading.checkout_id, heals=True)
             _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
+
+    def _note(self, attempt: Glance) -> CheckoutMixin | None:
+        return self._attempts.note_webhook(attempt, self._clock(), self._cooldown)
 
 
 def _plausible(checkout_id: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from flask import Flask, current_app
+from flask import Flask, current_app, has_request_context, request
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Engine
 from sqlalchemy.orm import scoped_session
@@ -33,6 +34,8 @@ from flask_paycheckout.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.report import Report, report
 from flask_paycheckout.schedule import Schedule
+from flask_paycheckout.server_threads import default_web_calls
+from flask_paycheckout.service import Service
 from flask_paycheckout.service_record import ServiceRecord
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.shop_transaction import ShopTransactions
@@ -60,6 +63,7 @@ class Runtime:
     clock: Clock
     models: Models
     client: PaymentsClient
+    service: Service
     tokens: Tokens
     engine: Callable[[], Engine]
     attempts: Attempts
@@ -170,10 +174,12 @@ def build_runtime(
     order_url: OrderUrl,
     transport: Any,
     queue: Callable[[str], None],
+    elapsed: Callable[[], float] = time.monotonic,
 ) -> Runtime:
     """Put the parts together for one app.
 
     :param queue: takes the checkout id of a deferred webhook, whose read is stored as due already.
+    :param elapsed: seconds that only move forward.
     """
 
     @cache
@@ -205,6 +211,15 @@ def build_runtime(
     prepare_logger()
     client = _client(settings, transport)
     record = ServiceRecord(engine, models.services, clock)
+    service = Service(
+        client,
+        settings.timeout,
+        min(settings.web_timeout, settings.timeout),
+        lambda: settings.web_calls or default_web_calls(),
+        # The WSGI environment lives as long as the request, and is its own.
+        lambda: request.environ if has_request_context() else None,
+        now=elapsed,
+    )
     # A read that takes all of its time, and as long again for what is done with its answer.
     claim = max(_CLAIM, timedelta(seconds=2 * settings.timeout))
     shop = ShopTransactions(scope, models.checkouts, app, lambda: app.debug or app.testing)
@@ -222,7 +237,7 @@ def build_runtime(
     settlement = Settlement(
         attempts,
         outbox,
-        client,
+        service,
         clock,
         ask_here,
         Schedule(settings.pending_for, settings.watch_for),
@@ -235,17 +250,18 @@ def build_runtime(
         clock=clock,
         models=models,
         client=client,
+        service=service,
         tokens=Tokens(keys, clock, settings.token_max_age),
         engine=engine,
         attempts=attempts,
         ask_total=ask_total,
         order_url=order_url,
-        checkouts=Checkouts(attempts, outbox, client, clock, ask_total, settings.checkout_origins, record),
+        checkouts=Checkouts(attempts, outbox, service, clock, ask_total, settings.checkout_origins, record, elapsed),
         settlement=settlement,
         notices=Notices(
-            attempts, settlement, clock, settings.webhook_cooldown, queue if settings.defer_webhooks else None
+            attempts, settlement, service, clock, settings.webhook_cooldown, queue if settings.defer_webhooks else None
         ),
-        standings=Standings(attempts, settlement, clock),
+        standings=Standings(attempts, settlement, service, clock),
         reconciler=Reconciler(attempts, settlement, outbox, clock, settings.reconcile_readers),
         paybacks=Paybacks(engine, models, clock),
         payment_backfill=PaymentBackfill(engine, models, settlement.read, settings.reconcile_readers),

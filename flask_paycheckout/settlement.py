@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.attempts import Attempts, Move
-from flask_paycheckout.client import Deposit, NotFound, PaymentsClient, PaymentsError, TransportFailed
+from flask_paycheckout.client import Deposit, NotFound, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.database_errors import first_line, is_passing
 from flask_paycheckout.decisions import Decision, who_and_why
@@ -26,6 +26,7 @@ from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.outbox import Outbox
 from flask_paycheckout.payments import payment_columns, payment_method
 from flask_paycheckout.schedule import PAGE_GONE, Schedule, after_failures
+from flask_paycheckout.service import READ, Service, Turn
 from flask_paycheckout.shop_transaction import ShopTransaction
 from flask_paycheckout.states import OPEN, REASON_OF, TRANSITIONS, Evidence, Status
 from flask_paycheckout.totals import Total
@@ -93,7 +94,7 @@ class Settlement:
         self,
         attempts: Attempts,
         outbox: Outbox,
-        client: PaymentsClient,
+        service: Service,
         clock: Clock,
         ask_total: Callable[[str], Total | None],
         schedule: Schedule,
@@ -101,7 +102,7 @@ class Settlement:
     ) -> None:
         self._attempts = attempts
         self._outbox = outbox
-        self._client = client
+        self._service = service
         self._clock = clock
         self._ask_total = ask_total
         self._schedule = schedule
@@ -118,26 +119,29 @@ class Settlement:
         attempt = self._require(checkout_id)
         if attempt.status not in OPEN:
             return attempt
-        self.settle_attempt(attempt, via)
+        with self._service.turn(READ) as turn:
+            self.settle_attempt(attempt, via, turn)
         return self._require(checkout_id)
 
-    def settle_attempt(self, attempt: CheckoutMixin, via: str) -> None:
+    def settle_attempt(self, attempt: CheckoutMixin, via: str, turn: Turn) -> None:
         """The same for an open attempt that was just loaded.
 
+        :param turn: the permission to read.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing moved.
         """
-        settled = self.apply(attempt, lambda: self.read(attempt.checkout_id), via)
+        settled = self.apply(attempt, lambda: self.read(attempt.checkout_id, turn.read), via)
         self._outbox.deliver(settled.events)
 
-    def read(self, checkout_id: str) -> Deposit | None:
+    def read(self, checkout_id: str, ask: Callable[[str], Deposit] | None = None) -> Deposit | None:
         """The deposit as the service tells it now; None when the service itself says that there is none.
 
         Touches no database, so that reads may run in threads of their own.
 
+        :param ask: makes the call; by default as patiently as the client does.
         :raises flask_paycheckout.client.PaymentsError: there was no answer to rely on.
         """
         try:
-            return self._client.deposits.get(checkout_id)
+            return (ask or self._service.read)(checkout_id)
         except NotFound as error:
             if not says_absent(error):
                 raise

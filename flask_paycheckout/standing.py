@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from flask_paycheckout.attempts import Attempts, Glance
+from flask_paycheckout.checkout_statements import NEWEST
+from flask_paycheckout.checkouts import is_crowded
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.flights import Flights
+from flask_paycheckout.service import READ, NotAsked, Service
 from flask_paycheckout.settlement import Settlement
 from flask_paycheckout.states import OPEN, Status, best_of
 
@@ -37,35 +41,55 @@ class Standing:
     poll_after: int
     #: Why the newest attempt was abandoned; None while the order is not abandoned.
     reason: str | None = None
+    #: The order has so many open payment pages that it gets no other one now.
+    crowded: bool = False
 
 
 class Standings:
-    """Tells how orders of one app stand, reading the newest deposit when that is due."""
+    """Tells how orders of one app stand, reading the newest deposits when they are due."""
 
-    def __init__(self, attempts: Attempts, settlement: Settlement, clock: Clock) -> None:
+    def __init__(self, attempts: Attempts, settlement: Settlement, service: Service, clock: Clock) -> None:
         self._attempts = attempts
         self._settlement = settlement
+        self._service = service
         self._clock = clock
         self._reading = Flights()
 
     def of(self, order_id: str) -> Standing:
-        """The order's standing now; a service that does not answer leaves it as it was stored."""
-        attempts = self._attempts.glances(order_id)
+        """The order's standing now; a service that does not answer leaves it as it was stored.
+
+        Costs the same whatever the order's history: older attempts than the newest few are left to reconcile.
+        """
+        newest, counts = self._look(order_id)
         now = self._clock()
-        if best_of({attempt.status for attempt in attempts}) not in (Status.PAID, Status.HELD):
-            due = [attempt for attempt in attempts if _due(attempt, now)]
+        if best_of(set(counts)) not in (Status.PAID, Status.HELD):
+            due = [attempt for attempt in newest[:NEWEST] if _due(attempt, now)]
             # Each of them, not only as many as it takes to find news.
             if sum(self._read(attempt, now) for attempt in due):
-                attempts = self._attempts.glances(order_id)
-        return _standing(attempts)
+                newest, counts = self._look(order_id)
+        return _standing(newest, counts)
+
+    def _look(self, order_id: str) -> tuple[Sequence[Glance], Mapping[str, int]]:
+        """The newest attempts, and how many there are of each status."""
+        newest = self._attempts.newest(order_id)
+        if len(newest) > NEWEST:
+            return newest, self._attempts.counts(order_id)
+        # These are all that there are.
+        return newest, Counter(attempt.status for attempt in newest)
 
     def _read(self, attempt: Glance, now: datetime) -> bool:
         try:
             with self._reading.of(attempt.checkout_id) as free:
-                reading = self._attempts.claim_page_read(attempt, now) if free else None
-                if reading is None:
+                if not free:
                     return False
-                self._settlement.settle_attempt(reading, via="status page")
+                # Before the read is claimed: what may not be read now stays due for reconcile.
+                with self._service.turn(READ) as turn:
+                    reading = self._attempts.claim_page_read(attempt, now)
+                    if reading is None:
+                        return False
+                    self._settlement.settle_attempt(reading, "status page", turn)
+        except NotAsked:
+            return False
         except Exception:
             _log.warning("checkout %s could not be read for its page", attempt.checkout_id, exc_info=True)
         return True
@@ -83,10 +107,11 @@ def _due(attempt: Glance, now: datetime) -> bool:
     return attempt.last_read_at is None or attempt.last_read_at <= now - cooldown
 
 
-def _standing(attempts: Sequence[Glance]) -> Standing:
-    status = best_of({attempt.status for attempt in attempts})
-    final = status == Status.PAID
+def _standing(newest: Sequence[Glance], counts: Mapping[str, int]) -> Standing:
+    status = best_of(set(counts))
+    final, held = status == Status.PAID, status == Status.HELD
     # A person decides on what is held; everything else may be paid at any moment, on another device too.
-    poll_after = 0 if final else _PATIENT if status == Status.HELD else _EAGER
-    abandoned = [attempt.reason for attempt in attempts if attempt.status == status == Status.ABANDONED]
-    return Standing(status, final, poll_after, abandoned[-1] if abandoned else None)
+    poll_after = 0 if final else _PATIENT if held else _EAGER
+    abandoned = [attempt.reason for attempt in newest if attempt.status == status == Status.ABANDONED]
+    crowded = is_crowded(counts) and not (final or held)
+    return Standing(status, final, poll_after, abandoned[0] if abandoned else None, crowded)

@@ -77,6 +77,9 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         ("ACCESS_TOKEN", "token", "token"),
         ("WEBHOOK_SECRET", "", None),
         ("TIMEOUT", "", 15.0),
+        ("WEB_TIMEOUT", "2.5", 2.5),
+        ("WEB_CALLS", "8", 8),
+        ("WEB_CALLS", None, None),
     ],
 )
 def test_taken(key: str, value: object, kept: object) -> None:
@@ -113,6 +116,9 @@ WRONG = [
     ("TIMEOUT", float("nan"), "positive", "15"),
     ("TIMEOUT", float("inf"), "positive", "15"),
     ("TIMEOUT", [], "number", "15"),
+    ("WEB_TIMEOUT", 0, "0", "15"),
+    ("WEB_CALLS", 0, "1 to 1000", "such as 4"),
+    ("WEB_CALLS", "half", "1 to 1000", "such as 4"),
     ("CHECKOUT_ORIGINS", 7, "list", r"\["),
     ("CHECKOUT_ORIGINS", [7], "string", "quotes"),
     ("CHECKOUT_ORIGINS", ["pay.example"], "absolute", "https://host"),

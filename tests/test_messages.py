@@ -19,6 +19,7 @@ from flask_paycheckout import (
     OrderSettled,
     PayCheckout,
     StartContended,
+    TooManyAttempts,
     TransitionRefused,
     UncommittedChanges,
     UnknownCheckout,
@@ -90,6 +91,7 @@ def test_every_setting_and_every_finding_of_the_doctor_comes_with_a_remedy() -> 
         TransitionRefused("chk-1", "paid", "a person accepted the held payment"),
         UnsafeCheckoutUrl("goes to http://evil.example, which is not https"),
         StartContended("o-1"),
+        TooManyAttempts("o-1", 20, 300),
     ],
     ids=lambda error: type(error).__name__,
 )

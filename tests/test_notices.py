@@ -118,3 +118,23 @@ def test_a_hint_that_comes_as_the_payment_is_found_is_counted(shop: Shop) -> Non
     assert not shop.runtime.attempts.note_webhook(as_created, shop.clock(), timedelta(seconds=5))
     attempt = shop.attempt(checkout_id)
     assert (attempt.status, attempt.webhooks, attempt.next_read_at) == ("paid", 1, None)
+
+
+@pytest.mark.parametrize("deferred", [False, True], ids=["read by the webhook", "deferred"])
+def test_webhooks_and_reconcile_together_read_once_per_cool_down(open_shop: OpenShop, deferred: bool) -> None:
+    """Whoever makes a read that webhooks asked for: it is one in five seconds, and none is lost."""
+    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=deferred)
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending")
+    for second in range(120):
+        # Each webhook comes twice, as from a service that sends it to two addresses of the shop.
+        shop.reconciles()
+        for _ in range(2):
+            shop.runtime.notices.receive(checkout_id)
+        shop.clock.advance(seconds=1)
+        assert len(shop.service.reads) <= second // 5 + 2, second
+    assert 20 <= len(shop.service.reads) <= 25
+    shop.service.says(checkout_id, "completed")
+    shop.clock.advance(seconds=5)
+    shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"

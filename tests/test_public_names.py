@@ -35,6 +35,7 @@ NAMES = {
     "ReceiverFailed",
     "ReconcileReport",
     "StartContended",
+    "TooManyAttempts",
     "TransitionRefused",
     "UncommittedChanges",
     "UnknownCheckout",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn, Self
 
@@ -67,10 +68,24 @@ class PaymentsClient:
     ) -> None:
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
-        self._transport = Transport(base_url, signers, transport)
-        self._caller = caller = Caller(self._transport, Retries(_count(retries), _seconds(timeout), _pace(transport)))
+        self._set_up(
+            Transport(base_url, signers, transport), Retries(_count(retries), _seconds(timeout), _pace(transport))
+        )
+
+    def _set_up(self, transport: Transport, retries: Retries) -> None:
+        self._transport = transport
+        self._caller = caller = Caller(transport, retries)
         self.checkouts = Checkouts(caller)
         self.deposits = Deposits(caller)
+
+    def within(self, timeout: float) -> Self:
+        """A client with another time budget that shares this one's connections; closing either closes both.
+
+        :param timeout: seconds that one call may take in all, retries and waits included.
+        """
+        other = type(self).__new__(type(self))
+        other._set_up(self._transport, replace(self._caller.retries, budget=_seconds(timeout)))
+        return other
 
     # The parts of the service that a shop need not use are loaded when they are.
 

@@ -9,8 +9,16 @@ from sqlalchemy.exc import OperationalError
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.errors import OrderNotPayable, OrderSettled, ReceiverFailed, StartContended, UnsafeCheckoutUrl
+from flask_paycheckout.errors import (
+    OrderNotPayable,
+    OrderSettled,
+    ReceiverFailed,
+    StartContended,
+    TooManyAttempts,
+    UnsafeCheckoutUrl,
+)
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.service import NotAsked
 from flask_paycheckout.telling import visible
 from flask_paycheckout.tokens import PAY
 from flask_paycheckout.views import language
@@ -39,6 +47,12 @@ def create_checkout(token: str) -> BaseResponse:
         return unpayable_page(link)
     except OrderSettled:
         return redirect(status_path(link), 303)
+    except NotAsked as error:
+        # Logged there, once a minute and not for each customer.
+        return _unavailable(link, error)
+    except TooManyAttempts as error:
+        _log.warning("no checkout for order %s: %s", visible(link.order_id), error)
+        return _unavailable(link, error, 429)
     except (PaymentsError, UnsafeCheckoutUrl, StartContended, ReceiverFailed) as error:
         _log.error("no checkout for order %s: %s", visible(link.order_id), error)
         return _unavailable(link, error)
@@ -49,9 +63,9 @@ def create_checkout(token: str) -> BaseResponse:
     return redirect(checkout.url, 303)
 
 
-def _unavailable(link: Link, error: Exception) -> Response:
+def _unavailable(link: Link, error: Exception, status: int = 503) -> Response:
     wait = min(max(int(getattr(error, "retry_after", None) or _RETRY_AFTER), 1), 3600)
     words = retry_words(wait, language.of_page())
-    response = page("unavailable.html", link.order_id, words, 503, action=pay_path(link))
+    response = page("unavailable.html", link.order_id, words, status, action=pay_path(link))
     response.headers["Retry-After"] = str(wait)
     return response

@@ -36,7 +36,14 @@ def order_page(token: str) -> Response:
     return page(
         "order.html",
         link.order_id,
-        order_words(standing.status, wanted, shown, language.of_page(), reason=standing.reason),
+        order_words(
+            standing.status,
+            wanted,
+            shown,
+            language.of_page(),
+            reason=standing.reason,
+            crowded=standing.crowded,
+        ),
         standing=standing,
         action=None if total is None else pay_path(link),
         status_path=url_for("paycheckout.order_status", token=token),

@@ -104,6 +104,15 @@ _OF_REASON = {
         message("Pay again"),
     ),
 }
+# An order with so many open payment pages that it gets no other one now; those that are there can be paid.
+_CROWDED = Words(
+    message("Waiting for your payment"),
+    message(
+        "Many payment pages are open for this order. Please pay on one that you have open; a new one can be opened"
+        " again in a few minutes."
+    ),
+    message("Go to the payment page"),
+)
 _BAD_LINK = Words(
     message("This link does not work"),
     message("It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link."),
@@ -116,17 +125,27 @@ _RETRY = Words(
 )
 
 
-def order_words(status: str, payable: bool, total: Total | None, tongue: Tongue, *, reason: str | None = None) -> Words:
+def order_words(
+    status: str,
+    payable: bool,
+    total: Total | None,
+    tongue: Tongue,
+    *,
+    reason: str | None = None,
+    crowded: bool = False,
+) -> Words:
     """What the status page says.
 
     :param payable: the shop wants a payment of this order now.
     :param total: what is shown as the amount to pay; None: no amount is shown.
     :param reason: why the order's newest attempt was abandoned.
+    :param crowded: the order gets no other payment page now.
     """
     # Money that is on its way, or here, is told of, whatever the shop wants by now.
     closed = not payable and status not in (Status.PENDING, Status.PAID, Status.HELD)
     ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
-    words = _translated(_CLOSED if closed else ended or _OF_STATUS[status], tongue)
+    waiting = _CROWDED if crowded and status == Status.CREATED else None
+    words = _translated(_CLOSED if closed else waiting or ended or _OF_STATUS[status], tongue)
     return words if total is None else replace(words, total=_to_pay(total, tongue))
 
 

@@ -147,8 +147,8 @@ MUTANTS = (
         (
             Edit(
                 "attempts.py",
-                '"free": now - cooldown}',
-                '"free": now}',
+                '"free": now - cooldown, ',
+                '"free": now, ',
             ),
         ),
         "views/test_webhook.py",
@@ -304,5 +304,44 @@ MUTANTS = (
         (Edit("settlement.py", "REASON_OF.get(ruling.evidence) if", "None if"),),
         "test_settlement.py",
         "test_each_end_without_a_payment_has_a_reason and sqlite",
+    ),
+    Mutant(
+        "a circuit breaker that never closes",
+        (Edit("breaker.py", "circuit.failures, circuit.wait, circuit.probe = 0, ", "circuit.wait, circuit.probe = "),),
+        "test_breaker.py",
+        "test_after_five_seconds_one_probe_may_go",
+    ),
+    Mutant(
+        "a circuit breaker without a single probe",
+        (Edit("breaker.py", " or (circuit.probe is not None and now < circuit.probe_until):", ":"),),
+        "test_breaker.py",
+        "test_of_many_threads_one_is_the_probe",
+    ),
+    Mutant(
+        "a visit reads all attempts of an order",
+        (
+            Edit("standing.py", "in newest[:NEWEST] if", "in newest if"),
+            Edit("checkout_statements.py", ".limit(literal_column(str(NEWEST + 1)))", ""),
+        ),
+        "test_bounds.py",
+        "test_a_visit_reads_three_attempts_at_most and sqlite and 100-JSON",
+    ),
+    Mutant(
+        "starts of one order go side by side",
+        (
+            Edit(
+                "checkouts.py",
+                "self._starting.join(order_id) as",
+                'self._starting.join(f"{order_id} {time.monotonic_ns()}") as',
+            ),
+        ),
+        "test_bounds.py",
+        "test_sixteen_starts_of_one_order_make_one_checkout and sqlite",
+    ),
+    Mutant(
+        "a read that reconcile makes for a webhook is not the webhook's",
+        (Edit("checkout_statements.py", '{"webhook_read_at": read_at, ', '{"webhook_read_at": c.webhook_read_at, '),),
+        "test_notices.py",
+        "test_webhooks_and_reconcile_together_read_once_per_cool_down and read",
     ),
 )

@@ -1,24 +1,36 @@
-"""Many customers' clicks on one order's button: one page, and no URL that is not stored."""
+"""Many customers' clicks on one order's button: one page, and no URL that is not stored.
+
+A process makes one checkout of an order at a time; here several shops on one database stand for several processes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from threading import Barrier
 
 import pytest
 
 from flask_paycheckout import Pay
+from tests.conftest import NewDatabase, OpenShop
+from tests.locks import with_patience
 from tests.races.crowds import PATIENCE, Crowd, crowd
 from tests.scripted import SAME_SITE, Shop
 
 pytestmark = pytest.mark.on_each_database
 
-THREADS, ROUNDS = 32, 5
+PROCESSES, THREADS, ROUNDS = 8, 32, 5
 
 
 @pytest.fixture
-def shop(crowded_shop: Shop) -> Shop:
-    return crowded_shop
+def shops(crowded_shop: Shop, open_shop: OpenShop, new_database: NewDatabase) -> list[Shop]:
+    """The same shop as so many processes of it are."""
+    config = {
+        "PAYCHECKOUT_WEB_CALLS": THREADS,
+        "SQLALCHEMY_DATABASE_URI": with_patience(new_database("crowded"), 60),
+    }
+    others = [open_shop(**config) for _ in range(PROCESSES)]
+    return [replace(shop, totals=crowded_shop.totals) for shop in others]
 
 
 @pytest.fixture
@@ -27,41 +39,50 @@ def clicks() -> Iterator[Crowd]:
         yield threads
 
 
-def all_press_pay(shop: Shop, clicks: Crowd, order_id: str) -> set[str]:
-    """Nobody's checkout is stored before everybody's is being made; gives where the browsers were sent."""
-    with shop.app.app_context():
-        url = shop.paycheckout.pay_url(order_id)
-    everybody = Barrier(THREADS, timeout=PATIENCE)
+def all_press_pay(shops: list[Shop], clicks: Crowd, order_id: str) -> set[str]:
+    """No process stores its checkout before every one's is being made; gives where the browsers were sent."""
+    with shops[0].app.app_context():
+        url = shops[0].paycheckout.pay_url(order_id)
+    everybody = Barrier(PROCESSES, timeout=PATIENCE)
 
     def meanwhile() -> None:
         everybody.wait()
 
-    shop.service.meanwhile = meanwhile
-    answers = clicks.does([lambda: shop.browser.post(url, headers=SAME_SITE)] * THREADS)
+    shops[0].service.meanwhile = meanwhile
+    presses = [lambda shop=shop: shop.browser.post(url, headers=SAME_SITE) for shop in shops]
+    answers = clicks.does(presses * (THREADS // PROCESSES))
+    shops[0].service.meanwhile = lambda: None
     assert [answer.status_code for answer in answers] == [303] * THREADS
     return {str(answer.location) for answer in answers}
 
 
-def test_starts_at_once_give_one_page_that_is_stored(shop: Shop, clicks: Crowd) -> None:
+def costs(shops: list[Shop], order_id: str, amount: str) -> None:
+    for shop in shops:
+        shop.paycheckout.order_total(shop.totals.get)
+        shop.totals[order_id] = Pay(amount, "USD")
+
+
+def test_starts_at_once_give_one_page_that_is_stored(shops: list[Shop], clicks: Crowd) -> None:
+    shop = shops[0]
     for number in range(ROUNDS):
         order_id = f"s-{number}"
-        shop.totals[order_id] = Pay("12.50", "USD")
-        sent_to = all_press_pay(shop, clicks, order_id)
+        costs(shops, order_id, "12.50")
+        sent_to = all_press_pay(shops, clicks, order_id)
         (attempt,) = shop.attempts(order_id)
         assert sent_to == {attempt.url}
         assert attempt.current_order_id == order_id
     assert len(shop.events("checkout_created")) == ROUNDS
-    assert len(shop.service.created) == ROUNDS * THREADS
+    assert len(shop.service.created) == ROUNDS * PROCESSES
 
 
-def test_starts_at_once_replace_a_page_once_and_keep_it_known(shop: Shop, clicks: Crowd) -> None:
+def test_starts_at_once_replace_a_page_once_and_keep_it_known(shops: list[Shop], clicks: Crowd) -> None:
+    shop = shops[0]
     for number in range(ROUNDS):
         order_id = f"s-{number}"
-        shop.totals[order_id] = Pay("12.50", "USD")
+        costs(shops, order_id, "12.50")
         old = shop.starts(order_id)
-        shop.totals[order_id] = Pay("13.00", "USD")
-        sent_to = all_press_pay(shop, clicks, order_id)
-        shop.service.meanwhile = lambda: None
+        costs(shops, order_id, "13.00")
+        sent_to = all_press_pay(shops, clicks, order_id)
         first, second = shop.attempts(order_id)
         assert (first.checkout_id, first.current_order_id) == (old, None)
         assert (second.url, second.current_order_id, second.total) == (sent_to.pop(), order_id, Pay("13.00", "USD"))

@@ -1,0 +1,227 @@
+"""What a stranger's request costs does not depend on the order's history, and one order's starts go one at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import event
+
+from flask_paycheckout import Pay, TooManyAttempts
+from flask_paycheckout.client import Invalid, PaymentsError, TransportFailed
+from flask_paycheckout.tokens import PAY, STATUS
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Shop, garbage, refusal
+
+pytestmark = pytest.mark.on_each_database
+
+
+@contextmanager
+def statements(shop: Shop) -> Iterator[list[str]]:
+    seen: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        seen.append(statement)
+
+    with shop.app.app_context():
+        engine = shop.db.engine
+    event.listen(engine, "before_cursor_execute", note)
+    yield seen
+    event.remove(engine, "before_cursor_execute", note)
+
+
+def has_attempts(shop: Shop, number: int, status: str = "abandoned", **columns: object) -> None:
+    """The order's page was made anew so many times; all of them are due."""
+    shop.starts()
+    table = shop.runtime.models.checkouts
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        row = dict(connection.execute(table.select()).mappings().one())
+        del row["id"]
+        row |= {"current_order_id": None, "status": status, "next_read_at": shop.clock.now, **columns}
+        connection.execute(table.delete())
+        rows = [row | {"checkout_id": f"chk-old-{number}"} for number in range(number)]
+        rows[-1]["current_order_id"] = "o-1"
+        connection.execute(table.insert(), rows)
+
+
+def page(shop: Shop, tail: str = "") -> str:
+    return f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, 'o-1')}{tail}"
+
+
+def presses_pay(shop: Shop) -> int:
+    link = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout"
+    return shop.browser.post(link, headers=SAME_SITE).status_code
+
+
+# The status page
+
+
+@pytest.mark.parametrize("tail", ["", "/status"], ids=["page", "JSON"])
+@pytest.mark.parametrize("attempts", [100, 1000])
+def test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little(
+    shop: Shop, attempts: int, tail: str
+) -> None:
+    has_attempts(shop, attempts)
+    for number in range(attempts):
+        # News of each, which costs more than none.
+        shop.service.says(f"chk-old-{number}", "processing")
+    with statements(shop) as seen:
+        assert shop.browser.get(page(shop, tail)).status_code == 200
+    assert shop.service.reads == [f"chk-old-{attempts - back}" for back in (1, 2, 3)]
+    assert len(seen) <= 30, "\n".join(seen)
+    shop.service.reads.clear()
+    with statements(shop) as seen:
+        assert shop.browser.get(page(shop, tail)).status_code == 200
+    assert shop.service.reads == []
+    assert len(seen) <= 3
+
+
+def test_an_order_without_a_long_history_is_one_statement(shop: Shop) -> None:
+    shop.starts()
+    shop.browser.get(page(shop, "/status"))
+    with statements(shop) as seen:
+        shop.browser.get(page(shop, "/status"))
+    assert len(seen) == 1
+
+
+@pytest.mark.parametrize("status", ["paid", "held", "pending"])
+def test_what_an_old_attempt_brought_decides_though_it_is_not_read(shop: Shop, status: str) -> None:
+    has_attempts(shop, 10)
+    table = shop.runtime.models.checkouts
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        old = table.c.checkout_id == "chk-old-0"
+        connection.execute(table.update().where(old).values(status=status, next_read_at=None))
+    assert shop.browser.get(page(shop, "/status")).get_json()["status"] == status
+    assert ("chk-old-0" in shop.service.reads) is False
+
+
+def test_older_attempts_are_left_to_reconcile(shop: Shop) -> None:
+    has_attempts(shop, 10)
+    shop.service.says("chk-old-0", "completed")
+    assert shop.browser.get(page(shop, "/status")).get_json()["status"] == "abandoned"
+    shop.reconciles()
+    assert shop.browser.get(page(shop, "/status")).get_json()["status"] == "paid"
+
+
+# Start
+
+
+def test_a_start_asks_the_database_as_little_after_a_thousand_attempts(shop: Shop) -> None:
+    costs = []
+    for attempts in (1, 1000):
+        with shop.app.app_context(), shop.db.engine.begin() as connection:
+            connection.execute(shop.runtime.models.checkouts.delete())
+        has_attempts(shop, attempts)
+        with statements(shop) as seen:
+            assert presses_pay(shop) == 303
+        costs.append(len(seen))
+    assert costs[0] == costs[1] <= 30
+
+
+def test_an_order_has_so_many_pages_that_may_be_paid_and_no_more(shop: Shop) -> None:
+    for amount in range(20):
+        shop.totals["o-1"] = Pay(10 + amount, "USD")
+        shop.starts()
+    assert shop.starts(), "the page that is there is given as before"
+    shop.totals["o-1"] = Pay("99", "USD")
+    with pytest.raises(TooManyAttempts, match="o-1") as refused:
+        shop.starts()
+    assert (refused.value.open_attempts, refused.value.retry_after) == (20, 300)
+    assert len(shop.service.created) == 20
+    shop.clock.advance(minutes=17)
+    for _ in range(2):
+        shop.reconciles()
+    assert shop.starts(), "the others lapsed"
+
+
+def test_a_customer_of_an_order_with_too_many_pages_is_told_kindly(shop: Shop) -> None:
+    has_attempts(shop, 20, "created", next_read_at=None, created_at=shop.clock.now - timedelta(minutes=10))
+    shop.totals["o-1"] = Pay("99", "USD")
+    link = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout"
+    told = shop.browser.post(link, headers=SAME_SITE)
+    assert (told.status_code, told.headers["Retry-After"]) == (429, "300")
+    assert "in about 5 minutes" in told.text
+    assert "Many payment pages are open for this order" in shop.browser.get(page(shop)).text
+    assert shop.service.created[1:] == []
+
+
+def test_what_the_service_refused_is_not_asked_again_for_a_while(shop: Shop) -> None:
+    shop.service.instead_of_created = [refusal(400, "Amount too small")]
+    for _ in range(5):
+        with pytest.raises(Invalid, match="Amount too small") as refused:
+            shop.starts()
+    assert len(shop.service.created) == 1
+    assert refused.value.retry_after == 60
+    assert presses_pay(shop) == 503
+    shop.totals["o-1"] = Pay("13", "USD")
+    assert shop.starts(), "another total is another question"
+    shop.totals["o-1"] = Pay("12.50", "USD")
+    shop.clock.advance(seconds=60)
+    assert shop.starts()
+
+
+class Crowd:
+    """Sixteen customers press at once; the first one's checkout is not answered before all others wait."""
+
+    def __init__(self, shop: Shop, waiting: int) -> None:
+        self.shop, self.together = shop, threading.Barrier(16)
+        self.waits, self.waiting = threading.Semaphore(0), waiting
+        self.given: list[str | int] = []
+        self.failed: list[Exception] = []
+        join = shop.runtime.checkouts._starting.join
+
+        @contextmanager
+        def joined(order_id: str) -> Iterator[object]:
+            with join(order_id) as (flight, mine):
+                if not mine:
+                    self.waits.release()
+                yield flight, mine
+
+        shop.runtime.checkouts._starting.join = joined  # type: ignore[method-assign,assignment]
+        shop.service.meanwhile = self.hold
+
+    def hold(self) -> None:
+        for _ in range(self.waiting):
+            assert self.waits.acquire(timeout=20)
+
+    def press(self, how: object) -> None:
+        self.together.wait(60)
+        try:
+            self.given.append(how())  # type: ignore[operator]
+        except Exception as error:
+            self.failed.append(error)
+
+    def run(self, how: object) -> None:
+        threads = [threading.Thread(target=self.press, args=(how,)) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(90)
+
+
+def test_sixteen_starts_of_one_order_make_one_checkout(shop: Shop) -> None:
+    crowd = Crowd(shop, 15)
+    crowd.run(shop.starts)
+    assert (crowd.given, crowd.failed, len(shop.service.created)) == (["chk-1"] * 16, [], 1)
+
+
+def test_sixteen_posts_of_one_order_make_one_checkout_and_few_of_them_wait(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEB_CALLS=3)
+    crowd = Crowd(shop, 15)
+    crowd.run(lambda: presses_pay(shop))
+    assert (crowd.failed, len(shop.service.created), len(shop.attempts())) == ([], 1, 1)
+    assert set(crowd.given) <= {303, 503}
+    assert crowd.given.count(303) >= 1
+
+
+def test_those_who_wait_get_the_error_of_the_one_who_asked(shop: Shop) -> None:
+    shop.service.instead_of_created = [garbage()]
+    crowd = Crowd(shop, 15)
+    crowd.run(shop.starts)
+    assert (crowd.given, len(shop.service.created)) == ([], 1)
+    assert len({id(error) for error in crowd.failed}) == 16, "each an error of its own"
+    assert {type(error) for error in crowd.failed} == {TransportFailed}
+    assert all(isinstance(error, PaymentsError) for error in crowd.failed)
