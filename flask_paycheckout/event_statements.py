@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Table, bindparam, func, or_, select, tuple_, update
+from sqlalchemy import Table, bindparam, exists, func, or_, select, tuple_, update
 
 from flask_paycheckout.events import HELD_COLUMNS
 
@@ -51,6 +51,9 @@ class EventStatements:
         self.claim_due = free.where(table.c.next_attempt_at <= now).values(lease).returning(*claimed)
         #: Take it over also before its time.
         self.claim = free.values(lease).returning(*claimed)
+        #: Whether the event is held, and nobody else wrote down who is done.
+        still = (has("event_id"), has("lease_token"), has("receivers_done"), table.c.delivered_at.is_(None))
+        self.is_held = select(exists().where(*still))
         #: Write down who is done.
         self.mark = unmarked.values(new("receivers_done"))
         #: Write down who is done, and that nobody is left.

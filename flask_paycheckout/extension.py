@@ -16,7 +16,7 @@ from flask_paycheckout.config import load_settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.explain import Explanation
 from flask_paycheckout.host_session import watch_writes
-from flask_paycheckout.models import Models, make_models
+from flask_paycheckout.models import Models, make_models, require_one_database
 from flask_paycheckout.receivers import Function, mark_atomic
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.runtime import KEY, OrderTotal, OrderUrl, build_runtime, runtime
@@ -81,6 +81,7 @@ class PayCheckout:
         settings = load_settings(app.config, relaxed=app.debug or app.testing)
         _require_keys(app)
         models = make_models(db)
+        require_one_database(models, app.config, separate=settings.separate_database)
         watch_writes(db)
         refuse_commits(db)
         self._databases.add(db)

@@ -21,7 +21,7 @@ __all__ = ["allow_reading", "own_session", "refuse_uncommitted", "watch_writes"]
 _giving_new_sessions: WeakSet[Any] = WeakSet()
 
 _WROTE = "flask_paycheckout_wrote"
-_COUNT = "flask_paycheckout_count"
+_BEGUN = "flask_paycheckout_begun"
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
 
 
@@ -148,23 +148,27 @@ def _can_begin(engine: Engine) -> bool:
     return True
 
 
-def _connection_of(session: Session) -> Any:
-    """The SQLite connection of the session's open transaction, or None."""
+def _connections_of(session: Session) -> list[tuple[Any, int | None]]:
+    """The driver's connections of the session's open transaction, each with the rows changed on it before."""
     if not session.in_transaction():
-        return None
-    return session.connection().connection.dbapi_connection
+        return []
+    begun: list[tuple[Any, int | None]] | None = session.info.get(_BEGUN)
+    # A session that began before it was watched.
+    return [(session.connection().connection.dbapi_connection, None)] if begun is None else begun
 
 
 def _wrote_unseen(session: Session) -> str:
     """Rows that a plain connection changed, past every event of the session; SQLite counts them."""
-    before, connection = session.info.get(_COUNT), _connection_of(session)
-    changed = before is not None and getattr(connection, "total_changes", before) != before
+    changed = any(
+        before is not None and getattr(connection, "total_changes", before) != before
+        for connection, before in _connections_of(session)
+    )
     return "rows written through its connection" if changed else ""
 
 
 def _holds_lock(session: Session) -> bool:
-    """Whether the session's SQLite connection is inside a real transaction, not only in SQLAlchemy's view."""
-    return bool(getattr(_connection_of(session), "in_transaction", False))
+    """Whether a SQLite connection of the session is inside a real transaction, not only in SQLAlchemy's view."""
+    return any(getattr(connection, "in_transaction", False) for connection, _ in _connections_of(session))
 
 
 def _pending(session: Session) -> str:
@@ -189,10 +193,11 @@ def _is_written_out(statement: Any) -> bool:
 
 def _on_begin(session: Session, transaction: SessionTransaction, connection: Connection) -> None:
     if transaction.parent is None:
-        session.info[_COUNT] = getattr(connection.connection.dbapi_connection, "total_changes", None)
+        driver = connection.connection.dbapi_connection
+        session.info.setdefault(_BEGUN, []).append((driver, getattr(driver, "total_changes", None)))
 
 
 def _on_end(session: Session, transaction: SessionTransaction) -> None:
     if transaction.parent is None:
         session.info.pop(_WROTE, None)
-        session.info.pop(_COUNT, None)
+        session.info.pop(_BEGUN, None)

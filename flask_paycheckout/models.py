@@ -20,12 +20,22 @@ from sqlalchemy.orm import Mapped, class_mapper, declared_attr, make_transient_t
 from sqlalchemy.orm.attributes import instance_state, manager_of_class, set_committed_value
 
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.order_ids import MAX_ID
 from flask_paycheckout.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.service_table import service_table
 from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["MAX_ID", "MONEY_TO_PAY_BACK", "CheckoutMixin", "EventMixin", "Models", "make_models", "total_columns"]
+__all__ = [
+    "MAX_ID",
+    "MONEY_TO_PAY_BACK",
+    "CheckoutMixin",
+    "EventMixin",
+    "Models",
+    "make_models",
+    "require_one_database",
+    "total_columns",
+]
 
 MONEY_TO_PAY_BACK = "status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL"
 """The SQL condition of money that paid no order, a rejected payment or an accepted second one, of which nobody has said
@@ -236,6 +246,12 @@ class Models:
     Event: type[EventMixin]
 
     @property
+    def bind_key(self) -> str | None:
+        """The bind that the tables belong to; None for the shop's default database."""
+        key: str | None = getattr(self.Checkout, "__bind_key__", None)
+        return key
+
+    @property
     def checkouts(self) -> Table:
         return self.Checkout.__table__  # type: ignore[attr-defined,no-any-return]  # put there by the mapping
 
@@ -278,6 +294,31 @@ def make_models(db: SQLAlchemy) -> Models:
     )
     service_table(models.checkouts)
     return models
+
+
+def require_one_database(models: Models, config: Mapping[str, Any], *, separate: bool) -> None:
+    """Refuse tables in another database than the shop's, where no transaction would reach both.
+
+    :param config: the app's configuration.
+    :param separate: the shop knows what that means.
+    :raises ConfigurationError: the tables are in another database than the shop's, or in two.
+    """
+    key, other = models.bind_key, getattr(models.Event, "__bind_key__", None)
+    if key != other:
+        raise ConfigurationError(
+            f"{models.checkouts.name} has the __bind_key__ {key!r} and {models.events.name} {other!r}: no transaction"
+            " could store a payment together with its event. Give both classes the same one."
+        )
+    binds = set(config.get("SQLALCHEMY_BINDS") or ())
+    has_default = config.get("SQLALCHEMY_DATABASE_URI") is not None or None in binds
+    if key is None or separate or not (has_default or binds - {key}):
+        return
+    raise ConfigurationError(
+        f"the payment tables have the __bind_key__ {key!r}, so they are in another database than the shop's orders."
+        " What a receiver writes and the mark that it ran would be two commits: its effects could happen twice. Keep"
+        " the tables in the shop's own database, or set PAYCHECKOUT_SEPARATE_DATABASE = True if your receivers can be"
+        " run again with the same event_id."
+    )
 
 
 def total_columns(total: Total) -> dict[str, str | None]:

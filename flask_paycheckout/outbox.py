@@ -384,16 +384,36 @@ class Outbox:
                 told = {"order_id": event.order_id, "checkout": checkout, "event_id": event.event_id}
                 receiver(self._sender, **told, **event.keywords)
                 session.flush()
-                # The connection that the session writes this table with, and so the receiver's own transaction.
-                connection = session.connection(bind_arguments={"clause": self._models.events})
-                if not self._mark_done(connection, event, done[:-1], done, last):
-                    raise _LeaseLost
-                if self._superseding.has_happened_to(event, connection, lock=True):
-                    raise _Superseded
-                session.commit()
+                if self._separate:
+                    self._commit_then_mark(session, event, done, last)
+                else:
+                    self._mark_and_commit(session, event, done, last)
             except BaseException:
                 session.rollback()
                 raise
+
+    def _mark_and_commit(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
+        """Commit what a receiver did together with the mark that it ran, if the event is still true then."""
+        # The connection that the session writes this table with, and so the receiver's own transaction.
+        connection = session.connection(bind_arguments={"clause": self._models.events})
+        if not self._mark_done(connection, event, done[:-1], done, last):
+            raise _LeaseLost
+        if self._superseding.has_happened_to(event, connection, lock=True):
+            raise _Superseded
+        session.commit()
+
+    def _commit_then_mark(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
+        """The two commits of two databases. Whoever dies between them leaves the receiver to run once more."""
+        with self._engine().connect() as connection:
+            held = _held(event) | {"of_receivers_done": json.dumps(done[:-1])}
+            if not connection.execute(self._statements.is_held, held).scalar_one():
+                raise _LeaseLost
+            if self._superseding.has_happened_to(event, connection):
+                raise _Superseded
+        session.commit()
+        with self._engine().begin() as connection:
+            if not self._mark_done(connection, event, done[:-1], done, last):
+                raise _LeaseLost
 
     def _mark(self, event: HeldEvent) -> None:
         done = _names(event.receivers_done)

@@ -24,7 +24,7 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.explain import Explanation, explain
 from flask_paycheckout.host_session import allow_reading, own_session, refuse_uncommitted
 from flask_paycheckout.logs import prepare_logger
-from flask_paycheckout.models import CheckoutMixin, Models
+from flask_paycheckout.models import CheckoutMixin, Models, require_one_database
 from flask_paycheckout.notices import Notices
 from flask_paycheckout.order_ids import require_order_id
 from flask_paycheckout.outbox import Delivery, Outbox
@@ -186,7 +186,9 @@ def build_runtime(
     def engine() -> Engine:
         # Late: the shop may set its database up after this extension.
         with scope():
-            return db.engines[getattr(models.Checkout, "__bind_key__", None)]
+            # Its configuration may be another one by now.
+            require_one_database(models, app.config, separate=settings.separate_database)
+            return db.engines[models.bind_key]
 
     def scope() -> AbstractContextManager[scoped_session[Any]]:
         return own_session(db, app.app_context)

@@ -159,6 +159,7 @@ def test_another_bind_may_hold_the_tables(open_shop: OpenShop, tmp_path: Any) ->
             type("News", (EventMixin, db.Model), dict(bound)),
         ]
 
-    shop = open_shop(prepare=add_models, SQLALCHEMY_BINDS={"payments": f"sqlite:///{tmp_path / 'payments.db'}"})
+    binds = {"payments": f"sqlite:///{tmp_path / 'payments.db'}"}
+    shop = open_shop(prepare=add_models, SQLALCHEMY_BINDS=binds, PAYCHECKOUT_SEPARATE_DATABASE=True)
     shop.has_paid()
     assert shop.runtime.engine().url.database == str(tmp_path / "payments.db")

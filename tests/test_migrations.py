@@ -239,7 +239,9 @@ def test_own_columns_come_by_a_later_migration(tmp_path: Path) -> None:
 
 def test_tables_in_a_second_database_come_by_migrations_too(tmp_path: Path) -> None:
     payments = f"sqlite:///{tmp_path / 'payments.db'}"
-    merchant = Merchant(tmp_path, f"sqlite:///{tmp_path / 'shop.db'}", SQLALCHEMY_BINDS=f'{{"payments": "{payments}"}}')
+    binds = f'{{"payments": "{payments}"}}'
+    shop = f"sqlite:///{tmp_path / 'shop.db'}"
+    merchant = Merchant(tmp_path, shop, SQLALCHEMY_BINDS=binds, PAYCHECKOUT_SEPARATE_DATABASE="true")
     merchant.writes_shop(SECOND_BIND)
     merchant.follows_the_recipe(init="--multidb")
     assert merchant.is_clean()

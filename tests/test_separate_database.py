@@ -1,0 +1,160 @@
+"""Payment tables in a second database: refused, unless the shop knows that its receivers then run at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import text
+
+from flask_paycheckout import CheckoutMixin, ConfigurationError, EventMixin, PayCheckout, order_abandoned, order_paid
+from tests.conftest import OpenShop
+from tests.races.effects import add_effects, writes
+from tests.scripted import Shop, make_app
+
+
+def add_payment_tables(checkouts: str | None, events: str | None) -> Callable[[SQLAlchemy], None]:
+    def add(db: SQLAlchemy) -> None:
+        add_effects(db)
+        db.metadata.info["own"] = [
+            type("Payment", (CheckoutMixin, db.Model), {"__bind_key__": checkouts} if checkouts else {}),
+            type("News", (EventMixin, db.Model), {"__bind_key__": events} if events else {}),
+        ]
+
+    return add
+
+
+@pytest.fixture
+def open_separate(open_shop: OpenShop, tmp_path: Path) -> Callable[..., Shop]:
+    def open_one(checkouts: str | None = "payments", events: str | None = "payments", **config: Any) -> Shop:
+        binds = {"payments": f"sqlite:///{tmp_path / 'payments.db'}"}
+        return open_shop(prepare=add_payment_tables(checkouts, events), SQLALCHEMY_BINDS=binds, **config)
+
+    return open_one
+
+
+@pytest.fixture
+def shop(open_separate: Callable[..., Shop]) -> Shop:
+    return open_separate(PAYCHECKOUT_SEPARATE_DATABASE=True)
+
+
+def test_it_is_refused_with_what_to_do(open_separate: Callable[..., Shop]) -> None:
+    with pytest.raises(ConfigurationError, match="PAYCHECKOUT_SEPARATE_DATABASE = True"):
+        open_separate()
+
+
+def test_tables_in_two_databases_are_refused_always(open_separate: Callable[..., Shop]) -> None:
+    with pytest.raises(ConfigurationError, match="Give both classes the same one"):
+        open_separate(events=None, PAYCHECKOUT_SEPARATE_DATABASE=True)
+
+
+def test_a_default_database_that_is_named_only_later_is_noticed_at_first_use(tmp_path: Path) -> None:
+    binds = {"payments": f"sqlite:///{tmp_path / 'payments.db'}"}
+    app = make_app(SQLALCHEMY_DATABASE_URI=None, SQLALCHEMY_BINDS=binds)
+    db = SQLAlchemy()
+    add_payment_tables("payments", "payments")(db)
+    paycheckout = PayCheckout(app, db)
+    app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{tmp_path / 'shop.db'}"
+    db.init_app(app)
+    with app.app_context(), pytest.raises(ConfigurationError, match="PAYCHECKOUT_SEPARATE_DATABASE"):
+        paycheckout.explain("o-1")
+
+
+def test_a_shop_whose_only_database_has_a_name_is_no_second_one(tmp_path: Path) -> None:
+    binds = {"payments": f"sqlite:///{tmp_path / 'payments.db'}"}
+    app = make_app(SQLALCHEMY_DATABASE_URI=None, SQLALCHEMY_BINDS=binds)
+    db = SQLAlchemy(app)
+    add_payment_tables("payments", "payments")(db)
+    PayCheckout(app, db)
+
+
+class Died(KeyboardInterrupt):
+    """What a process that is killed leaves behind: nothing is released."""
+
+
+@contextmanager
+def death(shop: Shop, when: str) -> Iterator[None]:
+    """The deliverer dies before the receiver's commit, or between it and the mark."""
+    outbox = shop.runtime.reconciler._outbox
+
+    def die(*arguments: Any) -> Any:
+        raise Died
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(outbox, "_let_go", lambda event: None)
+        patch.setattr(outbox, "_mark_done" if when == "between the commits" else "_commit_then_mark", die)
+        yield
+
+
+@pytest.mark.parametrize(("when", "times"), [("before the commits", 1), ("between the commits", 2)])
+def test_a_receivers_effect_is_never_lost_whenever_its_process_dies(shop: Shop, when: str, times: int) -> None:
+    """The effect's commit is the first of the two, the mark's the second: at least once, with the same event_id."""
+    heard: list[str] = []
+
+    def ship(app: object, *, order_id: str, event_id: str, **facts: object) -> None:
+        heard.append(event_id)
+        writes(shop, "ship", order_id)
+
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    with order_paid.connected_to(ship, sender=shop.app):
+        with death(shop, when), pytest.raises(Died):
+            shop.settles(checkout_id)
+        shop.clock.advance(minutes=1)
+        assert shop.reconciles().delivered == 1
+        assert shop.reconciles().delivered == 0
+    assert len(heard) == 2
+    assert len(set(heard)) == 1
+    assert effects(shop) == times
+    assert shop.events("order_paid")[0].delivered_at is not None
+
+
+def effects(shop: Shop) -> int:
+    with shop.app.app_context():
+        return int(shop.db.session.execute(text("SELECT count(*) FROM effect")).scalar_one())
+
+
+def test_an_atomic_receiver_runs_after_the_move_as_others_do(shop: Shop) -> None:
+    @shop.paycheckout.atomic
+    def close(app: object, *, order_id: str, checkout: Any, **facts: object) -> None:
+        # Another transaction sees the payment: it is committed.
+        seen.append(shop.attempt(checkout.checkout_id).status)
+        writes(shop, "close", order_id)
+
+    seen: list[str] = []
+    with order_paid.connected_to(close, sender=shop.app):
+        shop.has_paid()
+    assert seen == ["paid"]
+    assert effects(shop) == 1
+
+
+def test_what_was_overtaken_meanwhile_leaves_no_effect(shop: Shop) -> None:
+    def release(app: object, *, order_id: str, **facts: object) -> None:
+        shop.service.says(checkout_id, "completed")
+        shop.settles(checkout_id)
+        writes(shop, "release", order_id)
+
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "pending")
+    shop.settles(checkout_id)
+    shop.service.says(checkout_id, "failed")
+    with order_abandoned.connected_to(release, sender=shop.app):
+        shop.settles(checkout_id)
+    assert effects(shop) == 0
+    assert shop.events("order_abandoned")[0].superseded_at is not None
+
+
+def test_two_databases_of_which_both_were_only_read_hold_no_uncommitted_changes(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    with shop.app.app_context():
+        shop.db.session.execute(shop.db.select(shop.paycheckout.Checkout)).all()
+        writes(shop, "host", "o-1")
+        shop.db.session.commit()
+        shop.db.session.execute(text("SELECT * FROM effect")).all()
+        shop.db.session.execute(shop.db.select(shop.paycheckout.Checkout)).all()
+        assert shop.paycheckout.start("o-2").status == "created"
+        assert shop.paycheckout.settle(checkout_id).status == "created"
