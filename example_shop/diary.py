@@ -18,7 +18,14 @@ from example_shop.clock import now
 from example_shop.database import Model, Moment, db
 from example_shop.hooks import hooks
 from example_shop.payments import HELD_BECAUSE
-from flask_paycheckout import checkout_created, order_abandoned, order_paid, order_pending, payment_held
+from flask_paycheckout import (
+    checkout_created,
+    order_abandoned,
+    order_paid,
+    order_pending,
+    payment_held,
+    payment_resolved,
+)
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -50,7 +57,7 @@ def entries(order_id: str) -> list[Entry]:
 
 
 def note(order_id: str, event_id: str, text: str) -> None:
-    db.session.add(Entry(order_id=order_id, event_id=event_id, at=now(), text=text))
+    db.session.add(Entry(order_id=order_id, event_id=event_id, at=now(), text=text[:300]))
 
 
 def note_created(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
@@ -61,12 +68,24 @@ def note_pending(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> N
     note(order_id, event_id, "The customer chose how to pay; the money is awaited.")
 
 
-def note_abandoned(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
-    note(order_id, event_id, "The payment page ran out unused.")
+#: How a payment came to nothing, by its checkout's `reason`.
+ENDED_BECAUSE = {
+    "never_picked": "The payment page ran out unused.",
+    "deposit_closed": "The payment failed.",
+    "stalled": "The money that was awaited did not come.",
+}
+
+
+def note_abandoned(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
+    note(order_id, event_id, ENDED_BECAUSE.get(checkout.reason, "The payment came to nothing."))
 
 
 def note_held(app: Flask, *, order_id: str, event_id: str, reason: str, **extra: Any) -> None:
     note(order_id, event_id, f"Money arrived and is held: {HELD_BECAUSE.get(reason, reason)}.")
+
+
+def note_resolved(app: Flask, *, order_id: str, event_id: str, accepted: bool, by: str, why: str, **extra: Any) -> None:
+    note(order_id, event_id, f"The held money was {'accepted' if accepted else 'rejected'} by {by}: {why}")
 
 
 def note_paid(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None:
@@ -86,5 +105,6 @@ def init_app(app: Flask) -> None:
     order_pending.connect(note_pending, sender=app)
     order_abandoned.connect(note_abandoned, sender=app)
     payment_held.connect(note_held, sender=app)
+    payment_resolved.connect(note_resolved, sender=app)
     order_paid.connect(note_paid, sender=app)
     hooks(app).desk_notes.append(desk_note)

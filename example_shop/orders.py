@@ -37,7 +37,7 @@ STANDINGS = {
         "Your payment is on its way",
         "You have chosen how to pay. We send your jars as soon as the money arrives.",
     ),
-    "abandoned": ("Nothing was paid", "The payment page ran out. You can start again whenever you like."),
+    "abandoned": ("Nothing was paid", "No money has come. You can start again whenever you like."),
     "held": (
         "We are looking at your payment",
         "Your money has arrived, but not quite as we expected. A person sees to it; you need not do anything.",

@@ -35,6 +35,7 @@ HELD_BECAUSE = {
     "duplicate": "the order had already been paid",
     "order_changed": "the order was changed after this payment began",
     "order_not_payable": "the order was no longer open",
+    "order_total_failed": "the shop could not say what the order costs",
     "amount_mismatch": "what arrived is not what was asked for",
 }
 

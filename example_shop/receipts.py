@@ -63,7 +63,7 @@ def receipt_text(order: Order, payment: Any, status_url: str) -> str:
             f"{'Total':<27}{show_money(order.total):>10}",
             "",
             *payment_lines(payment),
-            *(["The fee of your way to pay came on top."] if order.consigned else []),
+            *(["", "The fee of your way to pay came on top."] if order.consigned else []),
             "",
             "See how it stands:",
             status_url,
@@ -82,7 +82,7 @@ def payment_lines(payment: Any) -> list[str]:
         "By": payment.bank_name or payment.method,
         "Its fee": payment.fee and payment.fee.amount and f"{payment.fee.amount:f} {payment.fee.currency or ''}",
         "We received": payment.received if payment.received != payment.paid else None,
-        "At the rate": payment.rate and f"{payment.rate:f}",
+        "At the rate": f"{payment.rate:f}" if payment.rate and payment.rate != 1 else None,
         "On": payment.completed_at.strftime("%d %b %Y, %H:%M UTC"),
     }
     # The service's words are kept within their line.

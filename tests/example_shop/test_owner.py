@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import func, select
 
+from example_shop.app import FEATURES
 from example_shop.database import db
 from example_shop.throttle import MOST_FROM_ALL, MOST_FROM_ONE, Tries
 from tests.example_shop.conftest import PASSWORD, Owner, Shopper, newest_checkout, stored
@@ -126,6 +127,7 @@ def test_a_form_without_a_decision_decides_nothing(
     answer = owner.sends(f"/owner/held/{newest_checkout(shop, held_order)}", why="let me see", **fields)
     assert answer.status_code == 400
     assert "accept or reject" in answer.text
+    assert "Back to the desk" in answer.text
     assert "Money that waits for you" in owner.sees("/owner/")
 
 
@@ -133,6 +135,26 @@ def test_a_reason_is_as_long_as_its_field(shop: Flask, owner: Owner, held_order:
     owner.logs_in()
     assert owner.decides(newest_checkout(shop, held_order), "accept", "x" * 301).status_code == 400
     assert stored(shop, held_order)["state"] == "open"
+
+
+@pytest.mark.parametrize("feature", ["", "diary", "stock"])
+def test_a_decision_leaves_nothing_undone(
+    make_shop: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch, paycheckout_sandbox: Sandbox, feature: str
+) -> None:
+    """Nor does it wait for a feature that was taken away, and might have heard of it."""
+    monkeypatch.setattr("example_shop.app.FEATURES", [each for each in FEATURES if each != feature])
+    shop = make_shop()
+    shopper, owner = Shopper(shop), Owner(shop)
+    checkout_id = shopper.starts_to_pay(shopper.orders(first_snow=1))
+    paycheckout_sandbox.pay(checkout_id, "23.99")
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    owner.logs_in()
+    owner.decides(checkout_id, "accept", "it is only a cent")
+    report = shop.test_cli_runner().invoke(args=["paycheckout", "report"]).output
+    assert "payment_resolved" not in report
+    assert "payment_held" not in report
+    if feature != "diary":
+        assert "The held money was accepted by the owner: it is only a cent" in owner.sees("/owner/")
 
 
 def test_a_decision_that_was_taken_already_is_told_so(shop: Flask, owner: Owner, held_order: str) -> None:

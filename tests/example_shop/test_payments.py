@@ -68,6 +68,26 @@ def test_few_orders_are_remembered_in_a_cookie(shopper: Shopper) -> None:
         assert session["orders"][-1] == last
 
 
+def test_the_diary_tells_how_a_payment_came_to_nothing(
+    shop: Flask,
+    shopper: Shopper,
+    picks_a_method: Callable[[str], str],
+    paycheckout_sandbox: Sandbox,
+    reconcile: Callable[[], Any],
+) -> None:
+    unused, failed, silent = (shopper.orders(first_snow=1) for _ in range(3))
+    shopper.starts_to_pay(unused)
+    paycheckout_sandbox.fail(picks_a_method(failed))
+    picks_a_method(silent)
+    for minutes in (2, 17, 2, 25 * 60):
+        paycheckout_sandbox.advance(minutes=minutes)
+        reconcile()
+    assert stored(shop, unused)["diary"][-1] == "The payment page ran out unused."
+    assert stored(shop, failed)["diary"][-1] == "The payment failed."
+    assert stored(shop, silent)["diary"][-1] == "The money that was awaited did not come."
+    assert shopper.reads(failed) == "Nothing was paid"
+
+
 def test_a_payment_is_followed_from_page_to_paid(
     shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
 ) -> None:

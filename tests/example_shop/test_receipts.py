@@ -113,6 +113,7 @@ def test_a_paid_order_has_one_receipt_on_the_owners_page(
     assert f"By:          {payment.bank_name}\n" in page
     assert f"Its fee:     {payment.fee.amount:f} USD\n" in page
     assert "We received: 60.35 USD\n" in page
+    assert "At the rate" not in page, "nothing was exchanged"
     assert f"On:          {payment.completed_at:%d %b %Y, %H:%M} UTC\n" in page
     assert "http://localhost/paycheckout/orders/" in page
     assert "Your receipt goes to ada@example.com." in shopper.sees(f"/orders/{order_id}")
