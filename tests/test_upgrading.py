@@ -1,0 +1,184 @@
+"""docs/upgrading.md: newer tables and older processes, older rows and newer code, and what a removal would drop."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import produce_migrations
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
+from alembic.operations.ops import DropTableOp
+from sqlalchemy import Column, Connection, MetaData, Table
+
+from tests.scripted import Shop
+from tests.test_cli import runs
+from tests.test_migrations import Merchant
+from tests.test_readme import README
+
+PAGE = (Path(__file__).parent.parent / "docs" / "upgrading.md").read_text()
+
+# The columns of the first version that shops ran, by the table's name behind "paycheckout_".
+FIRST = {
+    "checkout": "id checkout_id order_id current_order_id paid_order_id status reason url total_kind total_amount"
+    " total_currency total_other_currency created_at moved_at next_read_at last_read_at webhook_read_at deposit_status"
+    " revision reads not_found_reads failed_reads webhooks found_by history",
+    "event": "id event_id once name checkout_id order_id reason occurred_at delivered_at attempts next_attempt_at"
+    " lease_token lease_until receivers_done last_error",
+}
+
+
+def first_tables(shop: Shop) -> MetaData:
+    """The tables as the first version made them."""
+    old = MetaData()
+    for name, columns in FIRST.items():
+        table = shop.db.metadata.tables[f"paycheckout_{name}"]
+        Table(table.name, old, *(_copy(table.c[column]) for column in columns.split()))
+    return old
+
+
+def _copy(column: Column[Any]) -> Column[Any]:
+    return Column(
+        column.name,
+        column.type,
+        primary_key=column.primary_key,
+        nullable=bool(column.nullable),
+        unique=column.unique,
+        index=column.index,
+    )
+
+
+@pytest.fixture
+def connection(shop: Shop) -> Iterator[Connection]:
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        yield connection
+
+
+def changes(connection: Connection, metadata: MetaData, **options: Any) -> list[Any]:
+    """What an automatic migration would do to this database."""
+    script = produce_migrations(MigrationContext.configure(connection, opts=options), metadata)
+    return [*_flat(script.upgrade_ops)]
+
+
+def _flat(change: Any) -> Iterator[Any]:
+    if hasattr(change, "ops"):
+        for inner in change.ops:
+            yield from _flat(inner)
+    else:
+        yield change
+
+
+def first_rows(connection: Connection, shop: Shop) -> dict[str, list[dict[str, Any]]]:
+    """What the first version would have stored, by the table's name; the numbers of rows come anew."""
+    return {
+        f"paycheckout_{name}": [
+            {column: row[column] for column in columns.split()[1:]}
+            for row in connection.execute(
+                sa.select(shop.db.metadata.tables[f"paycheckout_{name}"]).order_by(sa.text("id"))
+            ).mappings()
+        ]
+        for name, columns in FIRST.items()
+    }
+
+
+def as_first_version_left_it(shop: Shop) -> None:
+    """The shop's tables and rows become those that the first version would have made."""
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        old, rows = first_tables(shop), first_rows(connection, shop)
+        shop.db.metadata.drop_all(connection)
+        old.create_all(connection)
+        for name, kept in rows.items():
+            connection.execute(old.tables[name].insert(), kept)
+
+
+@pytest.mark.on_each_database
+def test_rows_of_the_first_version_go_on_after_the_migration(shop: Shop) -> None:
+    paid, held = shop.has_paid("o-1"), shop.has_held("o-2")
+    shop.totals["o-3"] = shop.totals["o-1"]
+    open_one = shop.starts("o-3")
+    as_first_version_left_it(shop)
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        operations = Operations(MigrationContext.configure(connection))
+        for change in changes(connection, shop.db.metadata):
+            operations.invoke(change)
+        assert changes(connection, shop.db.metadata) == []
+    assert (shop.attempt(paid).status, shop.attempt(paid).payment) == ("paid", None)
+    assert shop.resolves(held, accept=True).status == "paid"
+    shop.service.says(open_one, "completed")
+    shop.reconciles()
+    assert shop.attempt(open_one).status == "paid"
+    assert not [event.name for event in shop.events() if event.delivered_at is None]
+    for order_id in ("o-1", "o-2", "o-3"):
+        assert runs(shop, "show", order_id).exit_code == 0
+    assert runs(shop, "report").stdout
+
+
+@pytest.mark.on_each_database
+def test_a_process_of_the_first_version_writes_to_the_newer_tables(shop: Shop) -> None:
+    """It names only its own columns, in inserts and updates; whatever it leaves out is NULL, or has a default."""
+    first, second = shop.starts("o-1"), shop.has_paid("o-2")
+    old = first_tables(shop)
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        for name, rows in first_rows(connection, shop).items():
+            connection.execute(sa.delete(old.tables[name]))
+            connection.execute(sa.insert(old.tables[name]), rows)
+    shop.service.says(first, "completed")
+    assert shop.settles(first).status == "paid"
+    assert shop.attempt(second).status == "paid"
+
+
+def test_no_column_that_is_newer_than_the_first_version_is_wanted_by_the_database(shop: Shop) -> None:
+    for name, columns in FIRST.items():
+        for column in shop.db.metadata.tables[f"paycheckout_{name}"].columns:
+            if column.name not in columns.split():
+                assert column.nullable or column.server_default is not None, column
+
+
+@pytest.mark.on_each_database
+def test_the_next_automatic_migration_after_a_removal_drops_the_tables_unless_it_is_told_not_to(
+    shop: Shop, connection: Connection
+) -> None:
+    names: dict[str, Any] = {"Migrate": lambda app, db, **options: options, "app": None, "db": None}
+    (snippet,) = re.findall(r"<!-- upgrading/keep\.py -->\n```python\n(.*?)```", PAGE, re.DOTALL)
+    exec(snippet, names)  # noqa: S102 - the page's own code
+    ours = {table for table in shop.db.metadata.tables if table.startswith("paycheckout_")}
+    dropped = [
+        {change.table_name for change in changes(connection, MetaData(), **options) if isinstance(change, DropTableOp)}
+        for options in (dict[str, Any](), names["migrate"])
+    ]
+    assert dropped[0] >= ours
+    assert not dropped[1] & ours
+
+
+def commands() -> list[str]:
+    return [line for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+
+
+def test_the_commands_of_the_page_are_those_of_the_readme_and_of_the_product(shop: Shop) -> None:
+    for line in commands():
+        if " db " in line:
+            assert re.sub('"[^"]*"', "", line) in re.sub('"[^"]*"', "", README), line
+        else:
+            command = line.partition(" paycheckout ")[2].split()
+            assert runs(shop, *command, "--help").exit_code == 0, line
+
+
+def test_an_upgrade_in_the_pages_order_keeps_what_was_paid(tmp_path: Path, shop: Shop) -> None:
+    """A merchant's folder whose database the first version made, through the page's own commands."""
+    shop.has_paid()
+    as_first_version_left_it(shop)
+    database = shop.app.config["SQLALCHEMY_DATABASE_URI"]
+    merchant = Merchant(tmp_path, database)
+    merchant.writes_shop()
+    merchant.runs("flask --app shop db init")
+    for line in commands():
+        if " db " in line:
+            merchant.runs(line)
+    assert merchant.is_clean()
+    shop.clock.now += timedelta(seconds=1)
+    assert shop.attempt("chk-1").status == "paid"
