@@ -46,8 +46,8 @@ MUTANTS = (
         (
             Edit(
                 "outbox.py",
-                "        failure: Exception | None = None\n",
-                "        self._mark(event)\n        failure: Exception | None = None\n",
+                "        failure: BaseException | None = None\n",
+                "        self._mark(event)\n        failure: BaseException | None = None\n",
             ),
         ),
         "test_outbox.py",
@@ -343,5 +343,59 @@ MUTANTS = (
         (Edit("checkout_statements.py", '{"webhook_read_at": read_at, ', '{"webhook_read_at": c.webhook_read_at, '),),
         "test_notices.py",
         "test_webhooks_and_reconcile_together_read_once_per_cool_down and read",
+    ),
+    Mutant(
+        "signals hold their receivers weakly",
+        (
+            Edit(
+                "signals.py",
+                "sender: Any = ANY, weak: bool = False) -> Function:",
+                "sender: Any = ANY, weak: bool = True) -> Function:",
+            ),
+        ),
+        "test_signals.py",
+        "test_receivers_of_a_factory_run_once",
+    ),
+    Mutant(
+        "a payment that nobody hears of counts as delivered",
+        (Edit("events.py", "    told = told and not unheard\n", "    unheard = False\n"),),
+        "test_signals.py",
+        "test_a_payment_that_nobody_hears_of and sqlite",
+    ),
+    Mutant(
+        "the order of events is ignored",
+        (Edit("outbox.py", "if waited_for & {receiver.name for receiver in missing}:", "if False:"),),
+        "test_event_order.py",
+        "test_a_receiver_that_missed_an_event and sqlite",
+    ),
+    Mutant(
+        "an event is not looked at again when its receiver is marked",
+        (Edit("outbox.py", "if self._superseding.has_happened_to(event, connection, lock=True):", "if False:"),),
+        "test_event_order.py",
+        "test_what_is_overtaken_while_its_receiver_works and sqlite",
+    ),
+    Mutant(
+        "a lease is never renewed",
+        (Edit("outbox.py", "return self._renewal.during(lambda: self._renew(events))", "return nullcontext()"),),
+        "test_leases.py",
+        "test_nobody_takes_an_event and sqlite",
+    ),
+    Mutant(
+        "a receiver may end the process that delivers",
+        (
+            Edit(
+                "outbox.py",
+                "            except BaseException as error:\n                # Nothing",
+                "            except Exception as error:\n                # Nothing",
+            ),
+        ),
+        "test_outbox.py",
+        "test_a_receiver_that_wants_to_end_the_process and sqlite",
+    ),
+    Mutant(
+        "two databases are taken for one",
+        (Edit("outbox.py", "                if self._separate:\n", "                if False:\n"),),
+        "test_separate_database.py",
+        "test_a_receivers_effect_is_never_lost",
     ),
 )
