@@ -196,3 +196,11 @@ def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: 
     assert told in str(story)
     assert "checkout_created of chk-1: delivered" in str(story)
     assert json.loads(json.dumps(story.as_dict()))["attempts"][0]["checkout_id"] == "chk-1"
+
+
+def test_reading_how_an_order_stands_costs_no_call_to_the_service(shop: Shop) -> None:
+    shop.starts()
+    shop.clock.advance(minutes=20)
+    shop.service.reads.clear()
+    assert explains(shop).status == "created"
+    assert (shop.service.reads, len(shop.service.created)) == ([], 1)
