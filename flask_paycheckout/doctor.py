@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+from sqlalchemy import QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.alarm_checks import check_alarms
@@ -249,7 +250,22 @@ def _alarms(shop: Runtime) -> Iterator[Check]:
         yield failure("reconcile", words(error), "See database, above.")
 
 
+def _forks(shop: Runtime) -> Iterator[Check]:
+    """Connections that were opened while the app was made are shared by workers that are forked from it."""
+    pool = shop.engine().pool
+    opened = pool.checkedin() if isinstance(pool, QueuePool) else 0
+    if opened and not _at_home(shop):
+        yield warning(
+            "forks",
+            f"the app opens {opened} database connection{'' if opened == 1 else 's'} while it is made;"
+            " with gunicorn --preload all workers would share them",
+            "Call db.engine.dispose(close=False) in gunicorn's post_fork hook, as README's gunicorn.conf.py does.",
+        )
+
+
 _LOOKS: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
+    # First, before anything here opens connections.
+    _forks,
     _configuration,
     _public_address,
     _database,

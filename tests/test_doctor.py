@@ -433,3 +433,13 @@ def test_the_broker_of_deferred_webhooks(open_shop: OpenShop, broker: str, level
     celery_app = shop.app.extensions["celery"] = Celery("shop", broker=broker, set_as_current=False)
     assert [check.level for check in about(shop, "tasks")] == [level]
     celery_app.close()
+
+
+def test_connections_that_are_open_before_a_fork_are_warned_of(open_shop: OpenShop) -> None:
+    shop = open_shop(TESTING=False, PAYCHECKOUT_ALLOW_SANDBOX=True, **PUBLIC)
+    check = worst(shop, "forks")
+    assert check.level == "warning"
+    assert "opens 1 database connection while it is made" in check.found
+    assert "dispose(close=False)" in (check.remedy or "")
+    shop.runtime.engine().dispose()
+    assert about(shop, "forks") == []

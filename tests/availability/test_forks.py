@@ -1,0 +1,172 @@
+"""Processes that are forked from one share no connection, and none waits for what another one has under way."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from pathlib import Path
+from threading import Thread
+
+import pytest
+import requests
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import Pay, PayCheckout
+from flask_paycheckout.client import NotFound
+from flask_paycheckout.runtime import KEY
+from flask_paycheckout.service import CREATE, READ
+from tests.availability.processes import gunicorn
+from tests.scripted import SAME_SITE, make_app
+from tests.test_production import block
+
+
+class Service(ThreadingHTTPServer):
+    """Makes checkouts, knows no deposits, and remembers which connection each call came on."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.ids = count(1)
+        #: The client's port and the process that it names, call by call.
+        self.calls: list[tuple[int, str]] = []
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Service
+
+    def do_POST(self) -> None:
+        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        # Each process asks for an amount of its own.
+        made = {"id": f"chk-{next(self.server.ids)}", "url": "https://pay.example/checkout"}
+        self._answer(str(int(sent["inputAmount"])), {"statusCode": 201, "message": "ok", "data": made})
+
+    def do_GET(self) -> None:
+        who = self.path.rsplit("/", 1)[1]
+        self._answer(who, {"statusCode": 404, "error": "Not Found", "message": "Deposit not found"})
+
+    def _answer(self, who: str, envelope: dict[str, object]) -> None:
+        self.server.calls.append((self.client_address[1], who))
+        body = json.dumps(envelope).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: object) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with Service() as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join(30)
+
+
+@contextmanager
+def forked(does: object) -> Iterator[None]:
+    """Runs in a child process, which must end well."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            does()  # type: ignore[operator]
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    yield
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def calls(app: Flask, paycheckout: PayCheckout, who: int, orders: list[str]) -> None:
+    """A call of the client and one of a web request, in the name of this process."""
+    with app.app_context():
+        with pytest.raises(NotFound):
+            paycheckout.client.deposits.get(str(who))
+        url = paycheckout.pay_url(f"{who}-{len(orders)}")
+    orders.append(url)
+    answer = app.test_client().post(url, headers=SAME_SITE)
+    assert answer.status_code == 303, answer.text
+
+
+def test_parent_and_children_share_nothing_of_ours(service: Service, tmp_path: Path) -> None:
+    app = make_app(
+        SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path}/forks.db",
+        PAYCHECKOUT_BASE_URL=f"http://127.0.0.1:{service.server_port}",
+        PAYCHECKOUT_WEB_CALLS=1,
+    )
+    db = SQLAlchemy(app)
+    paycheckout = PayCheckout(app, db)
+    paycheckout.order_total(lambda order_id: Pay(order_id.partition("-")[0], "USD"))
+    with app.app_context():
+        db.create_all()
+    orders: list[str] = []
+    calls(app, paycheckout, 1, orders)
+
+    def child(who: int) -> None:
+        with app.app_context():
+            # The shop's own part.
+            db.engine.dispose(close=False)
+        for _ in range(2):
+            calls(app, paycheckout, who, orders)
+
+    runtime = app.extensions[KEY]
+    # At the fork the parent's only place is taken, its breaker open, and a start of the child's first order under way.
+    with app.test_request_context(), runtime.service.turn(READ), runtime.checkouts._starting.join("2-1"):
+        for _ in range(3):
+            runtime.service._breaker.failed(runtime.service._breaker.admit())
+        with forked(lambda: child(2)), forked(lambda: child(3)):
+            pass
+        with pytest.raises(Exception, match="was not asked"), runtime.service.turn(CREATE):
+            pass
+        runtime.service._breaker.answered()
+    calls(app, paycheckout, 1, orders)
+
+    ports = {port: {who for at, who in service.calls if at == port} for port, _ in service.calls}
+    assert {who for _, who in service.calls} == {"1", "2", "3"}
+    assert all(len(processes) == 1 for processes in ports.values()), ports
+    assert len(service.calls) > len(ports), "connections are kept and used again"
+
+
+SHOP = """
+from sqlalchemy import text
+from tests.availability import shop_app
+
+app = shop_app.create_app()
+db = app.extensions["sqlalchemy"]
+with app.app_context():
+    print(db.session.execute(text("SELECT 1")).scalar())
+
+
+@app.get("/connection")
+def connection():
+    import os
+
+    return f"{os.getpid()} {db.session.execute(text('SELECT pg_backend_pid()')).scalar()}"
+"""
+
+
+def test_workers_of_a_preloaded_shop_have_connections_of_their_own(postgres_database: str, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(SHOP)
+    (tmp_path / "gunicorn.conf.py").write_text(block("gunicorn.conf.py"))
+    options = ("--preload", "--workers", "2", "--config", str(tmp_path / "gunicorn.conf.py"))
+    shop = {"SHOP_DATABASE": postgres_database, "SHOP_SERVICE": "http://127.0.0.1:9", "SHOP_KEEPS_CONNECTIONS": "1"}
+    with gunicorn("shop:app", "--pythonpath", str(tmp_path), *options, **shop) as address:
+        seen = set[tuple[str, ...]]()
+        for _ in range(500):
+            seen.add(tuple(requests.get(f"{address}/connection", timeout=60).text.split()))
+            if len({worker for worker, _ in seen}) == 2:
+                break
+    assert len({worker for worker, _ in seen}) == 2
+    assert len({connection for _, connection in seen}) == len(seen), "a connection of two workers"
