@@ -58,7 +58,11 @@ def take_jars(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None
 
 
 def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
-    """What is to be done with the jars follows from how the order stands now, whichever signal told of it."""
+    """What is to be done with the jars follows from how the order stands now, whichever signal told of it.
+
+    Not atomic: it locks the order, and in a transaction that has already moved a payment that lock would come too late.
+    Only where a payment counts is the order locked first, by `order_total`.
+    """
     # One at a time for each order; SQLite has only one writer anyway. The lock comes before the look.
     order = db.session.get_one(Order, order_id, with_for_update=True)
     if payment_status(order_id) == "paid":
