@@ -325,7 +325,7 @@ def _held(connection: Connection, models: Models) -> tuple[HeldPayment, ...]:
 
 
 def _stuck(undelivered: tuple[UndeliveredEvent, ...], now: datetime) -> tuple[UndeliveredEvent, ...]:
-    return tuple(told for told in undelivered if told.last_error or now - told.occurred_at > _PATIENCE)
+    return tuple(told for told in undelivered if told.last_error or now - told.occurred_at >= _PATIENCE)
 
 
 def _silent(paid: list[tuple[UnheardPayment, int]]) -> bool:

@@ -398,4 +398,32 @@ MUTANTS = (
         "test_separate_database.py",
         "test_a_receivers_effect_is_never_lost",
     ),
+    Mutant(
+        "the report judges by the next read, which whoever tries in vain puts off",
+        (Edit("report.py", "c.problem_since <= now - _PATIENCE", "c.next_read_at <= now - _PATIENCE"),),
+        "test_alarms.py",
+        "test_each_trouble_is_named_within_five_minutes and secret",
+    ),
+    Mutant(
+        "an event that nobody listens to counts as delivered",
+        (
+            Edit(
+                "receivers.py", "return next(BY_NAME[signal_name].receivers_for(sender), None) is None", "return False"
+            ),
+        ),
+        "test_alarms.py",
+        "test_each_trouble_is_named_within_five_minutes and missing",
+    ),
+    Mutant(
+        "a read that succeeds leaves the problem of the one before",
+        (Edit("settlement.py", 'seen |= {"problem": None, "problem_since": None}', "seen |= {}"),),
+        "test_report.py",
+        "test_reads_that_fail_for_minutes and sqlite",
+    ),
+    Mutant(
+        "starts that another process makes do not take back that starts fail",
+        (Edit("report.py", "if calls.operation == START and answered_at is not None", "if answered_at is None"),),
+        "test_report.py",
+        "test_starts_that_another_process_makes and sqlite",
+    ),
 )
