@@ -73,7 +73,8 @@ def test_the_desk_says_why_money_is_held(owner: Owner, held_order: str) -> None:
     page = owner.sees("/owner/")
     assert held_order in page
     assert "the order was changed after this payment began" in page
-    assert "24.00 USD" in page
+    assert "Asked for when it began: 24.00 USD." in page
+    assert "Arrived: 24.00 USD." in page
 
 
 def test_the_owner_accepts_held_money(shop: Flask, owner: Owner, shopper: Shopper, held_order: str) -> None:
