@@ -23,6 +23,7 @@ from flask_paycheckout.doctor import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.models import CheckoutMixin
 from flask_paycheckout.outbox import Delivery
+from flask_paycheckout.payment_backfill import BackfillReport
 from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.telling import moment_text, visible
@@ -208,14 +209,7 @@ def fill_payments(limit: int | None, after: int, as_json: bool) -> None:
 
     Exit code 0: what was read is stored. 1: some deposits could not be read, or do not read as completed any more.
     """
-    backfill = runtime().payment_backfill
-    stream = sys.stderr
-    waiting = backfill.count(after) if stream.isatty() and not as_json else 0
-    if waiting:
-        with click.progressbar(length=min(waiting, limit or waiting), label="Reading deposits", file=stream) as bar:
-            report = backfill.run(limit, after, progress=lambda so_far: bar.update(1))
-    else:
-        report = backfill.run(limit, after)
+    report = _fill_with_progress(limit, after)
     if as_json:
         click.echo(json.dumps(asdict(report)))
     else:
@@ -319,6 +313,16 @@ def _with_progress(limit: int | None) -> ReconcileReport:
         return runtime().reconcile(limit)
     with click.progressbar(length=min(due, limit or due), label="Reading deposits", file=stream) as bar:
         return runtime().reconcile(limit, progress=lambda report: bar.update(1))
+
+
+def _fill_with_progress(limit: int | None, after: int) -> BackfillReport:
+    """A bar on a terminal only."""
+    backfill, stream = runtime().payment_backfill, sys.stderr
+    waiting = backfill.count(after) if stream.isatty() else 0
+    if not waiting:
+        return backfill.run(limit, after)
+    with click.progressbar(length=min(waiting, limit or waiting), label="Reading deposits", file=stream) as bar:
+        return backfill.run(limit, after, progress=lambda so_far: bar.update(1))
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def test_checkouts_and_events_are_listed_newest_first_without_what_pays(shop: Sh
     shop.has_held("o-2")
     listed = shop.browser.get(f"{CHECKOUTS}/").text
     assert listed.index("o-2") < listed.index("o-1")
-    assert "12.50 USD" in listed
+    assert "12.50 USD paid, 12.13 USD received" in listed
     assert "amount_mismatch" in listed
     details = shop.browser.get(f"{CHECKOUTS}/details/?id=2").text
     assert "completed" in details
