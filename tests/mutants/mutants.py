@@ -171,8 +171,8 @@ MUTANTS = (
         (
             Edit(
                 "settlement.py",
-                "            total = transaction.call(self._ask_total, attempt.order_id)\n",
-                "            total = attempt.total\n",
+                "        total = self._total_in(transaction, attempt.order_id)\n",
+                "        total = attempt.total\n",
             ),
         ),
         "test_settlement.py",
@@ -183,10 +183,10 @@ MUTANTS = (
         (
             Edit(
                 "settlement.py",
-                "            total = transaction.call(self._ask_total, attempt.order_id)\n",
-                """            from flask_paycheckout.runtime import runtime
+                "        total = self._total_in(transaction, attempt.order_id)\n",
+                """        from flask_paycheckout.runtime import runtime
 
-            total = runtime().ask_total(attempt.order_id)
+        total = runtime().ask_total(attempt.order_id)
 """,
             ),
         ),

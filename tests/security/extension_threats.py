@@ -64,8 +64,8 @@ THREATS = (
                 "the one visit's read at a time",
                 Edit(
                     "standing.py",
-                    "self._attempts.claim_page_read(attempt, now) if free else None",
-                    "self._attempts.claim_page_read(attempt, now)",
+                    "                if not free:\n",
+                    "                if False:\n",
                 ),
                 "tests/test_flights.py::test_visits_pile_up_no_reads_while_the_service_is_slow",
             ),
@@ -88,7 +88,7 @@ THREATS = (
                 "the second look at the total",
                 Edit(
                     "settlement.py",
-                    "total = transaction.call(self._ask_total, attempt.order_id)",
+                    "total = self._total_in(transaction, attempt.order_id)",
                     "total = attempt.total",
                 ),
                 f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",

@@ -42,7 +42,7 @@ THREATS = (
         (
             Removal(
                 "the question where a decision comes from",
-                Edit("views/owner.py", "    require_same_site(", "    str("),
+                Edit("views/owner.py", '    require_same_site("Please decide', '    str("Please decide'),
                 f"{_VIEW}::test_another_sites_form_decides_nothing",
             ),
             Removal(
