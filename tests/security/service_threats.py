@@ -81,7 +81,7 @@ THREATS = (
                 Edit(
                     "client/pool.py",
                     "self._stream.read(max_bytes, _left(timeout, httpcore.ReadTimeout))",
-                    "self._stream.read(max_bytes, 5.0)",
+                    "self._stream.read(max_bytes, 30.0)",
                 ),
                 f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[silence]",
             ),
