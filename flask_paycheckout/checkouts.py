@@ -11,10 +11,13 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
+from sqlalchemy.exc import OperationalError
+
 from flask_paycheckout.attempts import Attempts
 from flask_paycheckout.client import PaymentsError, RequestRefused, TransportFailed
 from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.database_errors import is_lock_timeout
 from flask_paycheckout.errors import (
     OrderNotPayable,
     OrderSettled,
@@ -101,6 +104,10 @@ class Checkouts:
                 total = self._ask_total(order_id)
             except NothingToPay:
                 raise OrderNotPayable(order_id, free=True) from None
+            except OperationalError as error:
+                if is_lock_timeout(error):
+                    raise StartContended(order_id, locked=True) from error
+                raise
             if total is None:
                 raise OrderNotPayable(order_id)
             current = self._attempts.current(order_id)

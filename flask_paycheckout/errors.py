@@ -149,11 +149,19 @@ class UnsafeCheckoutUrl(PayCheckoutError):
 
 
 class StartContended(PayCheckoutError):
-    """Other starts of the same order kept winning; nothing was lost, trying again is safe."""
+    """Other starts of the same order kept winning, or another transaction kept it locked; trying again is safe."""
 
-    def __init__(self, order_id: str) -> None:
+    def __init__(self, order_id: str, *, locked: bool = False) -> None:
         self.order_id = order_id
-        super().__init__(f"order {order_id!r} changed while its checkout was being made; try again")
+        self.locked = locked
+        super().__init__(f"order {order_id!r} {_LOCKED if locked else _CHANGED}")
+
+
+_CHANGED = "changed while its checkout was being made; try again"
+_LOCKED = (
+    "was locked by another transaction for too long, so order_total could not read it; try again."
+    " A request that reads the order with_for_update must commit or roll back before it calls start()."
+)
 
 
 class TooManyAttempts(PayCheckoutError):

@@ -10,7 +10,15 @@ import pytest
 from blinker import NamedSignal
 from flask import Flask
 
-from flask_paycheckout import ReceiverFailed, checkout_created, order_abandoned, order_paid, order_pending, payment_held
+from flask_paycheckout import (
+    ReceiverFailed,
+    StartContended,
+    checkout_created,
+    order_abandoned,
+    order_paid,
+    order_pending,
+    payment_held,
+)
 from tests.carts import Carts, add_carts
 from tests.conftest import OpenShop
 from tests.scripted import Shop, number
@@ -187,3 +195,14 @@ def test_a_start_whose_atomic_receiver_raises_stores_nothing(shop: Shop) -> None
     with atomic(shop, lambda app, **told: 1 / 0, checkout_created), pytest.raises(ReceiverFailed):
         shop.starts()
     assert shop.attempts() == []
+
+
+def test_a_start_that_waits_for_its_own_request_says_what_to_do(open_shop: OpenShop) -> None:
+    carts = Carts(open_shop(prepare=add_carts))
+    carts.fill()
+    with carts.shop.app.app_context():
+        if carts.shop.db.engine.dialect.name == "sqlite":
+            pytest.skip("no row can be locked there")
+        assert carts.order_total(carts.order_id)
+        with pytest.raises(StartContended, match="with_for_update must commit or roll back"):
+            carts.shop.paycheckout.start(carts.order_id)
