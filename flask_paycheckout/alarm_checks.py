@@ -10,8 +10,6 @@ from flask_paycheckout.telling import moment_text
 
 __all__ = ["check_alarms"]
 
-_REPORT = "See: flask paycheckout report"
-
 
 def check_alarms(alarms: Alarms) -> Iterator[Check]:
     """Every check; what needs a person is a failure, as it makes the report exit with 1."""
@@ -51,12 +49,16 @@ def _money(alarms: Alarms) -> Iterator[Check]:
             "money",
             f"{len(alarms.unsettled)} completed at the service and neither paid nor held, the first {first.checkout_id}"
             f" of order {first.order_id} since {moment_text(first.since)}: {first.problem}",
-            "Repair what it names; reconcile tries again.",
+            "Put right what it names; reconcile tries again.",
         )
     if alarms.held:
-        yield failure("money", f"{alarms.held} held for a person's decision", _REPORT)
+        yield failure("money", f"{alarms.held} held for a person's decision", "See: flask paycheckout report")
     if alarms.to_pay_back:
-        yield failure("money", f"{alarms.to_pay_back} to pay back or keep, until a person says which", _REPORT)
+        yield failure(
+            "money",
+            f"{alarms.to_pay_back} to pay back or keep, until a person says which",
+            "See: flask paycheckout report",
+        )
 
 
 def _shop(alarms: Alarms) -> Iterator[Check]:
@@ -67,11 +69,11 @@ def _shop(alarms: Alarms) -> Iterator[Check]:
             "events",
             f"{len(alarms.stuck)} not told to every receiver, the first {first.name} of order {first.order_id},"
             f" tried {first.attempts} times{error}",
-            "Repair or connect the receiver; then: flask paycheckout deliver --now",
+            "Connect the receiver, or put it right; then: flask paycheckout deliver --now",
         )
     if alarms.webhooks_silent:
         yield failure(
             "webhooks",
             "none told of the orders that were paid last; they were found all the same, only later",
-            "Register the webhook URL below in the service's dashboard, and let its POSTs through to the shop.",
+            "Put the webhook URL below into the service's dashboard, and let its POSTs through to the shop.",
         )
