@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from flask_paycheckout.catalogues import LANGUAGES
-from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.origins import is_loopback, origin_of, reaches_this_machine
 from flask_paycheckout.schedule import PendingFor
@@ -49,7 +49,8 @@ class Settings:
     :ivar url_prefix: where the extension's routes are mounted.
     :ivar public_url: base of absolute URLs, such as https://shop.example; required in production unless SERVER_NAME or
         TRUSTED_HOSTS.
-    :ivar webhook_secret: when set, the webhook is served only at /webhook/<this>.
+    :ivar webhook_secret: when set, the webhook is served only at /webhook/<this>. A list: the first is shown and each
+        is served, so that a secret can be replaced without losing a webhook.
     :ivar webhook_cooldown: seconds between two reads of one deposit that webhooks may cause.
     :ivar closed_deposit_statuses: deposit statuses that end a deposit without a payment, in lower case.
     :ivar pending_for: seconds after which a pending deposit that never moved counts as abandoned; or a mapping of them
@@ -79,7 +80,7 @@ class Settings:
     checkout_origins: tuple[str, ...] = ()
     url_prefix: str = "/paycheckout"
     public_url: str | None = None
-    webhook_secret: str | None = field(default=None, repr=False)
+    webhook_secret: tuple[str, ...] = field(default=(), repr=False)
     webhook_cooldown: timedelta = timedelta(seconds=5)
     closed_deposit_statuses: frozenset[str] = frozenset({"failed", "expired", "cancelled", "rejected"})
     pending_for: PendingFor = _PENDING_FOR
@@ -266,6 +267,13 @@ def _prefix(key: str, value: object) -> str:
     return text.rstrip("/")
 
 
+def _path_secrets(key: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) and "," in value:
+        value = [Hidden(part.strip()) for part in value.split(",")]
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(concealed(_path_secret(key, concealed(one))) for one in listed)
+
+
 def _path_secret(key: str, value: object) -> str:
     text = _text(key, value)
     if not all(c.isascii() and (c.isalnum() or c in "-_.~") for c in text) or text.strip(".") == "":
@@ -342,7 +350,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "checkout_origins": _origins,
     "url_prefix": _prefix,
     "public_url": _address,
-    "webhook_secret": _path_secret,
+    "webhook_secret": _path_secrets,
     "webhook_cooldown": _seconds,
     "closed_deposit_statuses": _statuses,
     "pending_for": _pending_for,

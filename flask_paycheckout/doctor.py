@@ -190,14 +190,15 @@ def _remedy(signal_name: str) -> str:
 
 
 def _webhook(shop: Runtime) -> Iterator[Check]:
-    secret = shop.settings.webhook_secret
-    if secret is not None and len(secret) < _SHORT_SECRET:
+    secrets = shop.settings.webhook_secret
+    shortest = min(map(len, secrets), default=_SHORT_SECRET)
+    if shortest < _SHORT_SECRET:
         yield warning(
             "webhook",
-            f"PAYCHECKOUT_WEBHOOK_SECRET has {len(secret)} characters",
+            f"PAYCHECKOUT_WEBHOOK_SECRET has {shortest} characters",
             "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
         )
-    elif secret is None:
+    elif not secrets:
         yield ok("webhook", "no PAYCHECKOUT_WEBHOOK_SECRET; a forged webhook costs a read at most")
     yield _post_to_it(shop)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from flask_paycheckout.attempts import Attempts, Move
 from flask_paycheckout.client import Deposit, NotFound, PaymentsError, TransportFailed
@@ -41,6 +41,8 @@ _NOT_FOUND = "deposit not found"
 _MAX_PROBLEM = 500
 # Two moves are the most that one read can cause; the rest is for losing races against other processes.
 _MAX_ROUNDS = 8
+# An error of the database inside `order_total` may be the database's or the shop's. When it comes again, it is the shop's.
+_DATABASE_TRIES = 2
 
 _log = logging.getLogger("flask_paycheckout")
 
@@ -189,7 +191,7 @@ class Settlement:
         def decide(transaction: ShopTransaction) -> Move:
             # Its answer does not matter any more, its lock does: the shop's order is locked before our checkouts, as
             # when a payment is settled. The other way round, the two would wait for each other.
-            self._total_in(transaction, attempt.order_id)
+            self._total_in(transaction, attempt)
             return move
 
         if move.to is Status.PAID:
@@ -315,7 +317,7 @@ class Settlement:
 
         :param refused: the database refused to take this payment for the order's.
         """
-        total = self._total_in(transaction, attempt.order_id)
+        total = self._total_in(transaction, attempt)
         reason = order_disagreement(attempt.total, total)
         found = "not payable" if total is None else str(total)
         compared = (*agrees.compared, Comparison("order_total now", str(attempt.total), found, not reason))
@@ -324,13 +326,13 @@ class Settlement:
             reason = "duplicate"
         return _Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
 
-    def _total_in(self, transaction: ShopTransaction, order_id: str) -> Total | None:
+    def _total_in(self, transaction: ShopTransaction, attempt: CheckoutMixin) -> Total | None:
         try:
-            return transaction.call(self._ask_total, order_id)
+            return transaction.call(self._ask_total, attempt.order_id)
         except (ConfigurationError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            if is_passing(error):
+            if is_passing(error) or (isinstance(error, DBAPIError) and attempt.failed_reads < _DATABASE_TRIES):
                 raise
             raise _OrderTotalFailed(error) from error
 

@@ -41,7 +41,8 @@ def test_the_defaults_are_those_that_are_promised() -> None:
     assert settings.closed_deposit_statuses == {"failed", "expired", "cancelled", "rejected"}
     assert settings.pending_for == timedelta(hours=24)
     assert settings.watch_for == timedelta(days=7)
-    assert (settings.public_url, settings.webhook_secret, settings.access_token, settings.signer) == (None,) * 4
+    assert (settings.public_url, settings.access_token, settings.signer) == (None,) * 3
+    assert settings.webhook_secret == ()
     assert (settings.defer_webhooks, settings.allow_sandbox) == (False, False)
 
 
@@ -56,7 +57,9 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         ("CHECKOUT_ORIGINS", ("http://127.0.0.1:8790",), ("http://127.0.0.1:8790",)),
         ("URL_PREFIX", "/pay/here/", "/pay/here"),
         ("PUBLIC_URL", "https://shop.example/sub/", "https://shop.example/sub"),
-        ("WEBHOOK_SECRET", "aZ0-_.~", "aZ0-_.~"),
+        ("WEBHOOK_SECRET", "aZ0-_.~", ("aZ0-_.~",)),
+        ("WEBHOOK_SECRET", "new, old", ("new", "old")),
+        ("WEBHOOK_SECRET", ["new", "old"], ("new", "old")),
         ("WEBHOOK_COOLDOWN", 0, timedelta(0)),
         ("PENDING_FOR", timedelta(minutes=5), timedelta(minutes=5)),
         ("PENDING_FOR", {"crypto": 60}, {"crypto": timedelta(minutes=1), "default": timedelta(hours=24)}),
@@ -75,7 +78,7 @@ def test_the_defaults_are_those_that_are_promised() -> None:
         ("UNHEARD", "payment_held, payment_resolved", frozenset({"payment_held", "payment_resolved"})),
         ("SEPARATE_DATABASE", "yes", True),
         ("ACCESS_TOKEN", "token", "token"),
-        ("WEBHOOK_SECRET", "", None),
+        ("WEBHOOK_SECRET", "", ()),
         ("TIMEOUT", "", 15.0),
         ("WEB_TIMEOUT", "2.5", 2.5),
         ("WEB_CALLS", "8", 8),
@@ -134,6 +137,8 @@ WRONG = [
     ("WEBHOOK_SECRET", "..", "letters", "token_urlsafe"),
     ("WEBHOOK_SECRET", f"{CANARY}é", "letters", "token_urlsafe"),
     ("WEBHOOK_SECRET", 1234, "string", "quotes"),
+    ("WEBHOOK_SECRET", ["good", f"{CANARY}/x"], "letters", "token_urlsafe"),
+    ("WEBHOOK_SECRET", [""], "letters", "token_urlsafe"),
     ("WEBHOOK_COOLDOWN", -5, "positive", "15"),
     ("WEBHOOK_COOLDOWN", timedelta(seconds=-1), "number", "15"),
     ("PENDING_FOR", "a day", "number", "15"),

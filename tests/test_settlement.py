@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError
 
 from flask_paycheckout import ConfigurationError, OrderSettled, Pay, TransitionRefused, UnknownCheckout
 from flask_paycheckout.client import NotFound, PaymentsError, TransportFailed
@@ -366,6 +367,12 @@ def test_a_payment_is_held_when_order_total_breaks_its_transaction(shop: Shop) -
         shop.db.session.execute(sa.text("SELECT no_such_column FROM paycheckout_checkout"))
         raise AssertionError
 
+    for _ in range(2):
+        with pytest.raises(DBAPIError):
+            shop.settles(checkout_id)
+        attempt = shop.attempt(checkout_id)
+        assert (attempt.status, attempt.deposit_status) == ("created", "completed"), "the database may recover"
+        assert "no_such_column" in attempt.problem
     settled = shop.settles(checkout_id)
     assert (settled.status, settled.reason) == ("held", "order_total_failed")
 

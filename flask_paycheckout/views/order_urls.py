@@ -83,8 +83,8 @@ def development_address() -> str:
 
 
 def _webhook_secret() -> dict[str, str]:
-    secret = runtime().settings.webhook_secret
-    return {"secret": secret} if secret else {}
+    secrets = runtime().settings.webhook_secret
+    return {"secret": secrets[0]} if secrets else {}
 
 
 def _token(purpose: str, link: Link | str) -> str:

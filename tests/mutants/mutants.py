@@ -171,7 +171,7 @@ MUTANTS = (
         (
             Edit(
                 "settlement.py",
-                "        total = self._total_in(transaction, attempt.order_id)\n",
+                "        total = self._total_in(transaction, attempt)\n",
                 "        total = attempt.total\n",
             ),
         ),
@@ -183,7 +183,7 @@ MUTANTS = (
         (
             Edit(
                 "settlement.py",
-                "        total = self._total_in(transaction, attempt.order_id)\n",
+                "        total = self._total_in(transaction, attempt)\n",
                 """        from flask_paycheckout.runtime import runtime
 
         total = runtime().ask_total(attempt.order_id)

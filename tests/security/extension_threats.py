@@ -88,7 +88,7 @@ THREATS = (
                 "the second look at the total",
                 Edit(
                     "settlement.py",
-                    "total = self._total_in(transaction, attempt.order_id)",
+                    "total = self._total_in(transaction, attempt)",
                     "total = attempt.total",
                 ),
                 f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
