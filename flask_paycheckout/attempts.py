@@ -26,10 +26,13 @@ from flask_paycheckout.history import line
 from flask_paycheckout.models import CheckoutMixin, Models, total_columns
 from flask_paycheckout.receivers import Receiver
 from flask_paycheckout.shop_transaction import ShopTransaction, ShopTransactions
-from flask_paycheckout.states import OPEN, SIGNAL_OF, Status
+from flask_paycheckout.states import OPEN, SIGNAL_OF, Status, best_of
 from flask_paycheckout.totals import Total
 
 __all__ = ["Attempts", "Glance", "Move"]
+
+# Orders that one query is about; every database takes as many parameters.
+_AT_ONCE = 500
 
 Row = Mapping[Any, Any]
 
@@ -126,6 +129,17 @@ class Attempts:
     def counts(self, order_id: str) -> dict[str, int]:
         """How many attempts of an order have each status."""
         return dict(self._counts.rows(order_id))
+
+    def order_statuses(self, order_ids: Sequence[str]) -> dict[str, str]:
+        """How each of these orders stands, `unpaid` where nothing of it is stored."""
+        found: dict[str, set[str]] = {order_id: set() for order_id in order_ids}
+        wanted = list(found)
+        with self._single.connect() as connection:
+            for first in range(0, len(wanted), _AT_ONCE):
+                few = {"of_order_ids": wanted[first : first + _AT_ONCE]}
+                for order_id, status in connection.execute(self._statements.order_statuses, few):
+                    found[order_id].add(status)
+        return {order_id: best_of(statuses) for order_id, statuses in found.items()}
 
     def current(self, order_id: str) -> CheckoutMixin | None:
         """The order's current attempt, detached from any session."""

@@ -73,6 +73,13 @@ class CheckoutStatements:
         return select(c.status, func.count()).where(self._is("order_id")).group_by(c.status)
 
     @cached_property
+    def order_statuses(self) -> Any:
+        """The statuses of the rows of each of `of_order_ids`."""
+        c = self._table.c
+        wanted = bindparam("of_order_ids", expanding=True, type_=c.order_id.type)
+        return select(c.order_id, c.status).where(c.order_id.in_(wanted)).distinct()
+
+    @cached_property
     def current(self) -> Any:
         """The row whose `of_current_order_id` this is."""
         return select(self._table).where(self._is("current_order_id"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from flask import Blueprint, Flask, current_app, has_app_context
@@ -194,6 +194,17 @@ class PayCheckout:
         :raises ValueError: `by` or `why` is empty or too long.
         """
         return runtime().mark_paid_back(checkout_id, by, why, kept)
+
+    def order_status(self, order_id: str) -> str:
+        """How an order stands: unpaid, created, pending, paid, held or abandoned.
+
+        One indexed query, without any history; nothing is read from the service.
+        """
+        return runtime().order_statuses([order_id])[order_id]
+
+    def order_statuses(self, order_ids: Iterable[str]) -> dict[str, str]:
+        """How many orders stand, each by its id; as `order_status`, with one query for every 500 of them."""
+        return runtime().order_statuses(order_ids)
 
     def explain(self, order_id: str) -> Explanation:
         """Every attempt, webhook, read and comparison of an order, and the rule that decided."""

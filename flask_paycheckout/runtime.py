@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -134,6 +134,12 @@ class Runtime:
         """Take in a webhook's hint."""
         refuse_uncommitted(self.db, "the webhook", only_if_blocking=True)
         self.notices.receive(checkout_id)
+
+    def order_statuses(self, order_ids: Iterable[str]) -> dict[str, str]:
+        """How these orders stand, each by its id."""
+        wanted = [require_order_id(order_id) for order_id in order_ids]
+        self.allow_reading("order_statuses()")
+        return self.attempts.order_statuses(wanted)
 
     def explain(self, order_id: str) -> Explanation:
         """The story of an order."""

@@ -41,7 +41,7 @@ _NOT_FOUND = "deposit not found"
 _MAX_PROBLEM = 500
 # Two moves are the most that one read can cause; the rest is for losing races against other processes.
 _MAX_ROUNDS = 8
-# An error of the database inside `order_total` may be the database's or the shop's. When it comes again, it is the shop's.
+# A database error inside `order_total` may be the database's or the shop's. When it comes again, it is the shop's.
 _DATABASE_TRIES = 2
 
 _log = logging.getLogger("flask_paycheckout")
