@@ -316,8 +316,8 @@ def require_one_database(models: Models, config: Mapping[str, Any], *, separate:
     raise ConfigurationError(
         f"the payment tables have the __bind_key__ {key!r}, so they are in another database than the shop's orders:"
         " what a receiver writes and the mark that it ran would be two commits, and its effects could happen twice."
-        " Take the __bind_key__ away, or set PAYCHECKOUT_SEPARATE_DATABASE = True if your receivers can be run again with"
-        " the same event_id."
+        " Take the __bind_key__ away, or set PAYCHECKOUT_SEPARATE_DATABASE = True if your receivers can be run again"
+        " with the same event_id."
     )
 
 
