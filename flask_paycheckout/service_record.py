@@ -10,9 +10,10 @@ are answered again, and at most once a minute while they fail.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
@@ -77,6 +78,17 @@ class _Calls:
     begun_anew: bool = False
 
 
+@dataclass
+class _Noted:
+    """What one process noted."""
+
+    calls: dict[tuple[str, str], _Calls] = field(default_factory=dict)
+    #: Held for moments only, and never while a statement runs.
+    noting: Lock = field(default_factory=Lock)
+    #: Held by whoever writes down; nobody waits for it.
+    writing: Lock = field(default_factory=Lock)
+
+
 class ServiceRecord:
     """Notes answers and failures of one app's calls, and writes them down.
 
@@ -87,10 +99,8 @@ class ServiceRecord:
         self._engine = engine
         self._table = table
         self._clock = clock
-        self._calls: dict[tuple[str, str], _Calls] = {}
-        # Held for moments only, and never while a statement runs.
-        self._noting = Lock()
-        self._writing = Lock()
+        #: By process: a fork copies locks that another thread of its parent may hold.
+        self._of_process: dict[int, _Noted] = {}
 
     @contextmanager
     def call(self, operation: str, account: str = "") -> Iterator[None]:
@@ -107,9 +117,9 @@ class ServiceRecord:
 
         :param words: why, for people; never a secret.
         """
-        now = self._clock()
-        with self._noting:
-            calls = self._calls.setdefault((account, operation), _Calls())
+        now, noted = self._clock(), self._here()
+        with noted.noting:
+            calls = noted.calls.setdefault((account, operation), _Calls())
             calls.failures += 1
             calls.first_failure_at = calls.first_failure_at or now
             calls.begun_anew = calls.begun_anew or calls.answered_at is not None
@@ -117,25 +127,26 @@ class ServiceRecord:
 
     def on_answer(self, operation: str, account: str = "") -> None:
         """Note that the service answered. Touches no database; any thread may call it."""
-        now = self._clock()
-        with self._noting:
-            calls = self._calls.setdefault((account, operation), _Calls())
+        now, noted = self._clock(), self._here()
+        with noted.noting:
+            calls = noted.calls.setdefault((account, operation), _Calls())
             calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
 
     def write(self) -> None:
         """Write down what was noted and is news. Never raises: no payment fails for it."""
-        if not self._calls or not self._writing.acquire(blocking=False):
+        here = self._here()
+        if not here.calls or not here.writing.acquire(blocking=False):
             return
         try:
-            for (account, operation), calls in list(self._calls.items()):
+            for (account, operation), calls in list(here.calls.items()):
                 self._write_one({"account": account, "operation": operation}, calls)
         except SQLAlchemyError as error:
             _log.warning("how the service answers could not be written down: %s", first_line(error)[:_MAX_WORDS])
         finally:
-            self._writing.release()
+            here.writing.release()
 
     def _write_one(self, row: dict[str, str], calls: _Calls) -> None:
-        with self._noting:
+        with self._here().noting:
             noted = replace(calls)
             news = noted.failures and self._is_news(calls)
             if news:
@@ -152,6 +163,9 @@ class ServiceRecord:
             except SQLAlchemyError:
                 calls.failing = True
                 raise
+
+    def _here(self) -> _Noted:
+        return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Noted())
 
     def _is_news(self, calls: _Calls) -> bool:
         """The first failure, the second one, which makes it more than an accident, and then one a minute."""

@@ -82,19 +82,23 @@ MUTANTS = (
         (
             Edit(
                 "views/webhook.py",
-                '    order_id: str = msgspec.field(name="orderId")\n',
-                '    order_id: str = msgspec.field(name="orderId")\n    status: str = ""\n',
+                'msgspec.field(name="orderId", default=msgspec.UNSET)\n',
+                'msgspec.field(name="orderId", default=msgspec.UNSET)\n    status: str = ""\n',
             ),
             Edit(
                 "views/webhook.py",
-                "        runtime().receive_webhook(notice.order_id)\n",
-                """        attempts, found = runtime().attempts, runtime().attempts.find(notice.order_id)
-        if found is not None and notice.status == "completed":
-            attempts.move(found, "paid", runtime().clock(), "{}\\n", next_read_at=None)
-        runtime().receive_webhook(notice.order_id)
+                "            runtime().receive_webhook(notice.order_id)\n",
+                """            attempts, found = runtime().attempts, runtime().attempts.find(notice.order_id)
+            if found is not None and notice.status == "completed":
+                attempts.move(found, Status.PAID, runtime().clock(), "{}\\n", next_read_at=None)
+            runtime().receive_webhook(notice.order_id)
 """,
             ),
-            Edit("attempts.py", '"status": to.value', '"status": str(to)'),
+            Edit(
+                "views/webhook.py",
+                "from flask_paycheckout.runtime import runtime\n",
+                "from flask_paycheckout.runtime import runtime\nfrom flask_paycheckout.states import Status\n",
+            ),
         ),
         "views/test_webhook.py",
         "test_what_the_webhook_itself_says_is_not_evidence",

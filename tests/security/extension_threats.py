@@ -36,8 +36,8 @@ THREATS = (
                 "the comparison of the webhook's secret",
                 Edit(
                     "views/webhook.py",
-                    "    elif not hmac",
-                    "    elif False and not hmac",
+                    "    if not _is_expected(secret,",
+                    "    if False and not _is_expected(secret,",
                 ),
                 f"{_WEBHOOK}::test_with_a_secret_only_its_path_is_served",
             ),
@@ -398,8 +398,8 @@ THREATS = (
                 "the comparison in constant time",
                 Edit(
                     "views/webhook.py",
-                    'not hmac.compare_digest((secret or "").encode(), expected.encode())',
-                    "secret != expected",
+                    "hmac.compare_digest(given, one.encode())",
+                    "given == one.encode()",
                 ),
                 f"{_ANSWER}::test_the_webhook_secret_is_compared_in_constant_time",
             ),
