@@ -74,8 +74,8 @@ def test_a_webhook_that_is_stored_is_done_although_its_news_is_not(shop: Shop, p
         locks_meanwhile(shop, held)
         assert posts_webhook(shop, paid) == 200
         assert shop.attempt(paid).status == "created"
-    shop.reconciles()
-    assert shop.attempt(paid).status == "paid", "the read stayed due"
+    # Reconcile leaves the read to the webhook's request for as long as that may take.
+    paid_in_the_end(shop, paid)
 
 
 def test_the_status_page_shows_what_is_stored(shop: Shop, paid: str) -> None:
