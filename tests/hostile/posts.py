@@ -135,13 +135,14 @@ def _wrong_type(chance: Random) -> Post:
 
 
 def _no_object(chance: Random) -> Post:
-    wrong = [b"", b"null", b"true", b"7", b'"chk-1"', b"[]", b'[{"orderId":"chk-1"}]', b"{}", b"orderId=chk-1", b"<a/>"]
+    wrong = [b"", b"null", b"true", b"7", b'"chk-1"', b"[]", b'[{"orderId":"chk-1"}]', b"orderId=chk-1", b"<a/>"]
     return Post("no object", chance.choice(wrong), 400)
 
 
 def _other_name(chance: Random) -> Post:
+    """A webhook about something else: it names no checkout, so there is nothing to do."""
     name = chance.choice(["orderid", "OrderId", "order_id", "orderId ", "\u043erderId", "orderId\x00", "__proto__"])
-    return Post("other name", _json({name: "chk-1"}), 400)
+    return Post("other name", _json(chance.choice([{name: "chk-1"}, {}])), 200)
 
 
 def _deep(chance: Random) -> Post:
