@@ -50,10 +50,12 @@ def judge(asked: Asked, body: bytes) -> Outcome:
     deposit_id, status = _name(data.get("depositId")), _name(data.get("status"))
     if deposit_id is None or status is None or max(len(deposit_id), len(status)) > _LONGEST_NAME:
         return Outcome.UNREAD
+    if deposit_id != asked.checkout_id:
+        # Somebody else's deposit says nothing, whatever its status.
+        return Outcome.UNREAD
     if status != "completed":
-        # Somebody else's deposit says nothing while it is not completed.
-        return Outcome.WAITS if deposit_id == asked.checkout_id else Outcome.UNREAD
-    agrees = deposit_id == asked.checkout_id and _name(data.get(f"{asked.side}Currency")) == asked.currency
+        return Outcome.WAITS
+    agrees = _name(data.get(f"{asked.side}Currency")) == asked.currency
     amount = data.get(f"{asked.side}Amount")
     exact = isinstance(amount, Number) and units(amount, asked.places) == asked.units
     return Outcome.PAID if agrees and exact else Outcome.HELD

@@ -52,9 +52,10 @@ class Reader:
             deposit = self._client.deposits.get(case.asked.checkout_id)
         except PaymentsError:
             return Outcome.UNREAD
+        if deposit.deposit_id != case.asked.checkout_id:
+            return Outcome.UNREAD
         if deposit.status != "completed":
-            own = deposit.deposit_id == case.asked.checkout_id
-            return Outcome.WAITS if own else Outcome.UNREAD
+            return Outcome.WAITS
         compared = compare(case.asked.checkout_id, total_of(case.asked), deposit)
         return Outcome.PAID if all(fact.agrees for fact in compared) else Outcome.HELD
 
