@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -63,13 +64,18 @@ class Newcomer:
         typed.communicate(timeout=60)
 
     def waits_for(self, typed: subprocess.Popen[str], words: str) -> list[str]:
-        """What was printed until then."""
+        """What was printed until then; a program that stays silent for too long is ended."""
         assert typed.stdout is not None
         said = []
-        for line in typed.stdout:
-            said.append(line)
-            if words in line:
-                return said
+        too_long = threading.Timer(120, typed.kill)
+        too_long.start()
+        try:
+            for line in typed.stdout:
+                said.append(line)
+                if words in line:
+                    return said
+        finally:
+            too_long.cancel()
         raise AssertionError("".join(said))
 
 
