@@ -25,9 +25,9 @@ from flask_paycheckout.receivers import Receiver
 
 __all__ = ["Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
 
-# How long we wait on PostgreSQL for a row that another transaction of the shop has locked. Without a limit, a request
-# that locks its order and then calls us would wait for itself for ever.
-_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '10s'"
+# How long we wait on PostgreSQL for a row that another transaction of the shop has locked, where the shop sets no limit
+# of its own. Without one, a request that locks its order and then calls us would wait for itself for ever.
+_LOCK_TIMEOUT = "SELECT set_config('lock_timeout', '10s', true) WHERE current_setting('lock_timeout') = '0'"
 _IN_CALLBACK = "flask_paycheckout_in_callback"
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
 
@@ -49,7 +49,7 @@ class ShopTransaction:
         self._strict = strict
         self.connection: Connection = session.connection(bind_arguments={"clause": table})
         if self.connection.dialect.name == "postgresql":
-            self.connection.exec_driver_sql(_LOCK_TIMEOUT)
+            self.connection.exec_driver_sql(_LOCK_TIMEOUT).close()
 
     def call(self, callback: Callable[..., Result], *arguments: Any, **keywords: Any) -> Result:
         """Call a function of the shop, which must leave the transaction open.
