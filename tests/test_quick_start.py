@@ -87,17 +87,17 @@ def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
 
 def pays_in_the_browser(order: str) -> None:
     """Press each page's own button, as a browser sends it: on the order, at the method, and where the money is sent."""
-    visitor = requests.Session()
-    page = visitor.get(order, timeout=60)
-    for _ in range(3):
-        form = re.search(r'<form[^>]* action="([^"]+)"', page.text)
-        assert form is not None, page.text
-        method = re.search(r'name="method" value="([^"]+)"', page.text)
-        origin = "/".join(page.url.split("/")[:3])
-        fields = {"method": method[1]} if method else {}
-        page = visitor.post(urljoin(page.url, form[1]), data=fields, headers={"Origin": origin}, timeout=60)
-        assert page.status_code == 200, page.text
-    assert "Payment received" in page.text
+    with requests.Session() as visitor:
+        page = visitor.get(order, timeout=60)
+        for _ in range(3):
+            form = re.search(r'<form[^>]* action="([^"]+)"', page.text)
+            assert form is not None, page.text
+            method = re.search(r'name="method" value="([^"]+)"', page.text)
+            origin = "/".join(page.url.split("/")[:3])
+            fields = {"method": method[1]} if method else {}
+            page = visitor.post(urljoin(page.url, form[1]), data=fields, headers={"Origin": origin}, timeout=60)
+            assert page.status_code == 200, page.text
+        assert "Payment received" in page.text
 
 
 def test_the_quick_start_leads_to_a_first_payment(newcomer: Newcomer) -> None:

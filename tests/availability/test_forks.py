@@ -100,7 +100,9 @@ def calls(app: Flask, paycheckout: PayCheckout, who: int, orders: list[str]) -> 
     assert answer.status_code == 303, answer.text
 
 
-def test_parent_and_children_share_nothing_of_ours(service: Service, tmp_path: Path) -> None:
+def test_parent_and_children_share_nothing_of_ours(
+    service: Service, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     app = make_app(
         SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path}/forks.db",
         PAYCHECKOUT_BASE_URL=f"http://127.0.0.1:{service.server_port}",
@@ -111,6 +113,7 @@ def test_parent_and_children_share_nothing_of_ours(service: Service, tmp_path: P
     paycheckout.order_total(lambda order_id: Pay(order_id.partition("-")[0], "USD"))
     with app.app_context():
         db.create_all()
+    request.addfinalizer(app.extensions[KEY].client.close)
     orders: list[str] = []
     calls(app, paycheckout, 1, orders)
 
