@@ -59,7 +59,7 @@ class NotAsked(TransportFailed):
 
 
 def is_answer(error: BaseException | None) -> bool:
-    """Whether the service said something to rely on; a refusal of this one request is an answer as well."""
+    """Whether the service answered. Refusing a single request, with a 400 or a 404, is an answer too."""
     if error is None:
         return True
     return isinstance(error, RequestRefused) and not isinstance(error, (ServiceFault, Unauthorized))

@@ -133,7 +133,7 @@ class ServiceRecord:
             calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
 
     def write(self) -> None:
-        """Write down what was noted and is news. Never raises: no payment fails for it."""
+        """Store what was noted since the last write. Never raises, so that no payment fails because of it."""
         here = self._here()
         if not here.calls or not here.writing.acquire(blocking=False):
             return
