@@ -26,7 +26,7 @@ Where to read on, with `python -m pydoc`:
     flask_paycheckout.extension   PayCheckout: start, settle, resolve, explain, URLs, the owner's pages
     flask_paycheckout.config      every PAYCHECKOUT_ setting with its default
     flask_paycheckout.signals     what a shop hooks into, and what its receivers may rely on
-    flask_paycheckout.states      what moves a checkout from one state to another
+    flask_paycheckout.rules.states      what moves a checkout from one state to another
     flask_paycheckout.errors      what is refused, and when
     flask_paycheckout.client      the whole payments service, typed, without Flask
     flask_paycheckout.testing     fixtures for a shop's own tests
@@ -46,6 +46,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.reconcile import ReconcileReport
     from flask_paycheckout.errors import (
         ConfigurationError,
         OrderNotPayable,
@@ -60,11 +61,8 @@ if TYPE_CHECKING:
         UnknownCheckout,
         UnsafeCheckoutUrl,
     )
-    from flask_paycheckout.explain import Explanation
     from flask_paycheckout.extension import PayCheckout
-    from flask_paycheckout.models import CheckoutMixin, EventMixin
-    from flask_paycheckout.payments import Amount, Payment, PaymentFee
-    from flask_paycheckout.reconcile import ReconcileReport
+    from flask_paycheckout.reports.explain import Explanation
     from flask_paycheckout.signals import (
         checkout_created,
         order_abandoned,
@@ -73,6 +71,8 @@ if TYPE_CHECKING:
         payment_held,
         payment_resolved,
     )
+    from flask_paycheckout.store.models import CheckoutMixin, EventMixin
+    from flask_paycheckout.store.payments import Amount, Payment, PaymentFee
     from flask_paycheckout.totals import Pay, Receive
 
 _HOMES = {
@@ -90,11 +90,11 @@ _HOMES = {
         "UnknownCheckout",
         "UnsafeCheckoutUrl",
     ),
-    "explain": ("Explanation",),
+    "reports.explain": ("Explanation",),
     "extension": ("PayCheckout",),
-    "models": ("CheckoutMixin", "EventMixin"),
-    "reconcile": ("ReconcileReport",),
-    "payments": ("Amount", "Payment", "PaymentFee"),
+    "store.models": ("CheckoutMixin", "EventMixin"),
+    "checkouts.reconcile": ("ReconcileReport",),
+    "store.payments": ("Amount", "Payment", "PaymentFee"),
     "signals": (
         "checkout_created",
         "order_abandoned",
@@ -139,12 +139,14 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # so that a type checker finds a name that is not there
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

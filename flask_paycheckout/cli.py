@@ -15,18 +15,18 @@ import click
 from flask.cli import with_appcontext
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.checkouts.outbox import Delivery
+from flask_paycheckout.checkouts.payment_backfill import BackfillReport
+from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.signing import header_value
-from flask_paycheckout.database_checks import words
-from flask_paycheckout.doctor import examine, webhook_address
+from flask_paycheckout.doctor.database import words
+from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
-from flask_paycheckout.models import CheckoutMixin
-from flask_paycheckout.outbox import Delivery
-from flask_paycheckout.payment_backfill import BackfillReport
-from flask_paycheckout.reconcile import ReconcileReport
+from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.telling import moment_text, visible
+from flask_paycheckout.store.models import CheckoutMixin
 
 __all__ = ["paycheckout"]
 

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask_paycheckout.catalogues import LANGUAGES
 from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.origins import is_loopback, origin_of, reaches_this_machine
-from flask_paycheckout.schedule import PendingFor
+from flask_paycheckout.rules.schedule import PendingFor
+from flask_paycheckout.security.origins import is_loopback, origin_of, reaches_this_machine
 from flask_paycheckout.signals import ASKS_FOR_A_DEED
+from flask_paycheckout.translations.catalogues import LANGUAGES
 
 __all__ = ["PREFIX", "Settings", "load_settings"]
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 from flask import Blueprint, Flask, current_app, has_app_context
 from flask_sqlalchemy import SQLAlchemy
 
+from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
 from flask_paycheckout.config import load_settings
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.explain import Explanation
-from flask_paycheckout.host_session import watch_writes
-from flask_paycheckout.models import Models, make_models, require_one_database
-from flask_paycheckout.receivers import Function, mark_atomic
-from flask_paycheckout.reconcile import ReconcileReport
+from flask_paycheckout.reports.explain import Explanation
+from flask_paycheckout.rules.receivers import Function, mark_atomic
 from flask_paycheckout.runtime import KEY, OrderTotal, OrderUrl, build_runtime, runtime
-from flask_paycheckout.shop_transaction import refuse_commits
 from flask_paycheckout.signals import note_new_app
+from flask_paycheckout.store.models import Models, make_models, require_one_database
+from flask_paycheckout.store.shop_session import watch_writes
+from flask_paycheckout.store.shop_transaction import refuse_commits
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.button import paycheckout_button

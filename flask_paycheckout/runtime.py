@@ -15,32 +15,32 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Engine
 from sqlalchemy.orm import scoped_session
 
-from flask_paycheckout.attempts import Attempts
-from flask_paycheckout.checkouts import Checkouts
+from flask_paycheckout.checkouts.logs import prepare_logger
+from flask_paycheckout.checkouts.order_status import Standing, Standings
+from flask_paycheckout.checkouts.outbox import Delivery, Outbox
+from flask_paycheckout.checkouts.payment_backfill import PaymentBackfill
+from flask_paycheckout.checkouts.reconcile import Progress, Reconciler, ReconcileReport
+from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.checkouts.start import Checkouts
+from flask_paycheckout.checkouts.webhooks import Notices
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.explain import Explanation, explain
-from flask_paycheckout.host_session import allow_reading, own_session, refuse_uncommitted
-from flask_paycheckout.logs import prepare_logger
-from flask_paycheckout.models import CheckoutMixin, Models, require_one_database
-from flask_paycheckout.notices import Notices
-from flask_paycheckout.order_ids import require_order_id
-from flask_paycheckout.outbox import Delivery, Outbox
-from flask_paycheckout.paybacks import Paybacks
-from flask_paycheckout.payment_backfill import PaymentBackfill
-from flask_paycheckout.receivers import Receiver, is_unheard, receivers_of
-from flask_paycheckout.reconcile import Progress, Reconciler, ReconcileReport
-from flask_paycheckout.report import Report, report
-from flask_paycheckout.schedule import Schedule
-from flask_paycheckout.server_threads import default_web_calls
-from flask_paycheckout.service import Service
-from flask_paycheckout.service_record import ServiceRecord
-from flask_paycheckout.settlement import Settlement
-from flask_paycheckout.shop_transaction import ShopTransactions
-from flask_paycheckout.standing import Standing, Standings
-from flask_paycheckout.tokens import Tokens
+from flask_paycheckout.reports.explain import Explanation, explain
+from flask_paycheckout.reports.report import Report, report
+from flask_paycheckout.rules.order_ids import require_order_id
+from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
+from flask_paycheckout.rules.schedule import Schedule
+from flask_paycheckout.security.signed_links import Tokens
+from flask_paycheckout.service.calls import Service
+from flask_paycheckout.service.record import ServiceRecord
+from flask_paycheckout.service.server_threads import default_web_calls
+from flask_paycheckout.store.checkouts import Attempts
+from flask_paycheckout.store.models import CheckoutMixin, Models, require_one_database
+from flask_paycheckout.store.paybacks import Paybacks
+from flask_paycheckout.store.shop_session import allow_reading, own_session, refuse_uncommitted
+from flask_paycheckout.store.shop_transaction import ShopTransactions
 from flask_paycheckout.totals import Pay, Receive, Total
 
 __all__ = ["KEY", "Runtime", "build_runtime", "runtime"]

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from werkzeug.test import TestResponse
 
     from flask_paycheckout import PayCheckout
-    from flask_paycheckout.reconcile import ReconcileReport
+    from flask_paycheckout.checkouts.reconcile import ReconcileReport
 
 __all__ = ["Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckout_signals"]
 

@@ -12,7 +12,7 @@ from sqlalchemy import event
 
 from flask_paycheckout import Pay, TooManyAttempts
 from flask_paycheckout.client import Invalid, PaymentsError, TransportFailed
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, garbage, refusal
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import payment_resolved
+from tests.checkouts.test_resolve import DECISIONS
 from tests.scripted import Shop
 from tests.test_cli import runs
-from tests.test_resolve import DECISIONS
 
 PAGE = (Path(__file__).parent.parent / "docs" / "held-payments.md").read_text()
 

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout.models import make_models
+from flask_paycheckout.store.models import make_models
 from tests.scripted import make_app
 from tests.test_readme import README, snippet
 

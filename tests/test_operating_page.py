@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flask_paycheckout.logs import LOGGER
+from flask_paycheckout.checkouts.logs import LOGGER
 from tests.scripted import Shop
 from tests.test_production import visited
 from tests.test_readme import free_port

@@ -102,7 +102,7 @@ def test_the_documentation_says_when_each_signal_is_sent(signal: str) -> None:
 
 
 HEAVY = ("babel", "flask", "flask_sqlalchemy", "sqlalchemy", "celery", "segno", "reportlab", "fpdf", "requests")
-OURS = ("flask_paycheckout.sandbox", "flask_paycheckout.extension", "flask_paycheckout.models")
+OURS = ("flask_paycheckout.sandbox", "flask_paycheckout.extension", "flask_paycheckout.store.models")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 from celery import Celery, Task  # type: ignore[import-untyped]
 from flask import Flask
 
-from flask_paycheckout import ConfigurationError, leases, tasks
+from flask_paycheckout import ConfigurationError, tasks
+from flask_paycheckout.checkouts import leases
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 

@@ -18,8 +18,8 @@ from flask_sqlalchemy import SQLAlchemy
 from freezegun import freeze_time
 
 from flask_paycheckout import Pay, PayCheckout, testing
+from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import NotFound, PaymentsClient, RequestRefused
-from flask_paycheckout.reconcile import ReconcileReport
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.scripted import make_app
 from tests.test_readme import run, snippet

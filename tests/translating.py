@@ -14,13 +14,13 @@ from babel.messages.extract import extract_from_file
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
-from flask_paycheckout.catalogues import DOMAIN, FOLDER, LANGUAGES
+from flask_paycheckout.translations.catalogues import DOMAIN, FOLDER, LANGUAGES
 
 __all__ = ["extracted", "po_file", "read"]
 
 PACKAGE = FOLDER.parent
 # All that a customer reads stands in one module; the templates have no words of their own.
-SOURCE = PACKAGE / "views" / "words.py"
+SOURCE = PACKAGE / "views" / "page_text.py"
 KEYWORDS = {"message": None, "gettext": None, "ngettext": (1, 2)}
 # What git knows better, and what would change with every Babel.
 _LEFT_OUT = ("Report-", "POT-", "PO-", "Last-Translator", "Language-Team", "Generated-By")

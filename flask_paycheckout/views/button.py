@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import pay_path
-from flask_paycheckout.views.words import opens_new_tab, pay_now
+from flask_paycheckout.views.page_text import opens_new_tab, pay_now
 
 __all__ = ["paycheckout_button"]
 

@@ -17,16 +17,16 @@ from flask_paycheckout.errors import (
     TooManyAttempts,
     UnsafeCheckoutUrl,
 )
+from flask_paycheckout.rules.text import visible
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.service import NotAsked
-from flask_paycheckout.telling import visible
-from flask_paycheckout.tokens import PAY
+from flask_paycheckout.security.signed_links import PAY
+from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order import unpayable_page
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
+from flask_paycheckout.views.page_text import retry_words
 from flask_paycheckout.views.pages import bad_link_page, page
-from flask_paycheckout.views.words import retry_words
 
 __all__ = ["create_checkout"]
 

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from flask import Response, abort, current_app, g, request
 
-from flask_paycheckout.origins import origin_of
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.security.origins import origin_of
 
 __all__ = ["harden", "harden_unrouted", "nonce", "require_same_site"]
 

@@ -6,8 +6,8 @@ import sys
 
 from flask import Response, current_app, request
 
-from flask_paycheckout.catalogues import Tongue, choose
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.translations.catalogues import Tongue, choose
 
 __all__ = ["of_page", "of_shop", "tell"]
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 from flask import Response, abort, jsonify, url_for
 
+from flask_paycheckout.rules.states import Status
+from flask_paycheckout.rules.text import visible
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.states import Status
-from flask_paycheckout.telling import visible
-from flask_paycheckout.tokens import STATUS
+from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
+from flask_paycheckout.views.page_text import order_words
 from flask_paycheckout.views.pages import bad_link_page, page
-from flask_paycheckout.views.words import order_words
 
 __all__ = ["order_page", "order_status", "unpayable_page"]
 

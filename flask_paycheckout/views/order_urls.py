@@ -9,9 +9,9 @@ from typing import NamedTuple
 from flask import current_app, has_request_context, url_for
 
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.order_ids import is_order_id, require_order_id
+from flask_paycheckout.rules.order_ids import is_order_id, require_order_id
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 
 __all__ = [
     "Link",

@@ -11,17 +11,17 @@ from flask import Blueprint, Flask, abort, g, redirect, render_template, request
 from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response
 
-from flask_paycheckout.decisions import MAX_BY, MAX_WHY, accepting, rejecting
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
-from flask_paycheckout.order_ids import is_order_id
-from flask_paycheckout.orders import find_order_id, page_of_orders
-from flask_paycheckout.paybacks import count_to_pay_back, list_to_pay_back, sums_of
-from flask_paycheckout.permission import Permission, name_of, require_callable
-from flask_paycheckout.report import read_alarms
+from flask_paycheckout.reports.order_list import find_order_id, page_of_orders
+from flask_paycheckout.reports.report import read_alarms
+from flask_paycheckout.rules.decisions import MAX_BY, MAX_WHY, accepting, rejecting
+from flask_paycheckout.rules.order_ids import is_order_id
+from flask_paycheckout.rules.states import Status
+from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.states import Status
-from flask_paycheckout.telling import moment_text, visible
-from flask_paycheckout.tokens import RESOLVE
+from flask_paycheckout.security.permission import Permission, name_of, require_callable
+from flask_paycheckout.security.signed_links import RESOLVE
+from flask_paycheckout.store.paybacks import count_to_pay_back, list_to_pay_back, sums_of
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.headers import harden, require_same_site
 

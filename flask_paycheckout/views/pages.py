@@ -9,7 +9,7 @@ from flask import Response, make_response, render_template
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import nonce
-from flask_paycheckout.views.words import Words, bad_link_words
+from flask_paycheckout.views.page_text import Words, bad_link_words
 
 __all__ = ["bad_link_page", "page"]
 

@@ -20,7 +20,7 @@ from flask_sqlalchemy import SQLAlchemy
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.client import NotFound
 from flask_paycheckout.runtime import KEY
-from flask_paycheckout.service import CREATE, READ
+from flask_paycheckout.service.calls import CREATE, READ
 from tests.availability.processes import gunicorn
 from tests.scripted import SAME_SITE, make_app
 from tests.test_production import block

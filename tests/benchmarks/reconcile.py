@@ -25,9 +25,9 @@ from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout, order_paid
-from flask_paycheckout.history import line
-from flask_paycheckout.models import total_columns
 from flask_paycheckout.runtime import KEY, Runtime
+from flask_paycheckout.store.history import line
+from flask_paycheckout.store.models import total_columns
 from tests.benchmarks.reconcile_floor import FloorRounds
 from tests.benchmarks.stub import running_stub
 from tests.postgres import empty_database, running_server

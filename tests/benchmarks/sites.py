@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Protocol
 
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.benchmarks.databases import fresh_database
 from tests.benchmarks.floor import TABLES, Store
 from tests.benchmarks.measuring import FLOOR, OURS, Contender, Options

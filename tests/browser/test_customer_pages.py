@@ -17,8 +17,8 @@ from playwright.sync_api import Page, expect
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flask_paycheckout import Pay
-from flask_paycheckout.catalogues import LANGUAGES
-from flask_paycheckout.tokens import STATUS
+from flask_paycheckout.security.signed_links import STATUS
+from flask_paycheckout.translations.catalogues import LANGUAGES
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 

@@ -13,7 +13,7 @@ from flask import Flask, request
 from playwright.sync_api import Page
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-from flask_paycheckout.tokens import STATUS
+from flask_paycheckout.security.signed_links import STATUS
 from tests.conftest import OpenShop
 from tests.scripted import Shop, garbage
 

@@ -70,10 +70,13 @@ def test_only_public_names_of_the_extension_are_used(file: Path) -> None:
 
 def test_a_private_name_would_be_seen(tmp_path: Path) -> None:
     odd = tmp_path / "odd.py"
-    odd.write_text("from flask_paycheckout.outbox import Outbox\nfrom flask_paycheckout import runtime\n")
+    odd.write_text("from flask_paycheckout.checkouts.outbox import Outbox\nfrom flask_paycheckout import runtime\n")
     assert not set(imports(odd)) & public_names()
     assert private_accesses("paycheckout._models().Checkout\nself._mine\nx.__name__") == ["paycheckout._models"]
-    assert len(back_doors("app.extensions['paycheckout'].client\nimport_module('flask_paycheckout.outbox')")) == 2
+    assert (
+        len(back_doors("app.extensions['paycheckout'].client\nimport_module('flask_paycheckout.checkouts.outbox')"))
+        == 2
+    )
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

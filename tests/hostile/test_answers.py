@@ -18,8 +18,8 @@ from threading import Thread
 import pytest
 
 from flask_paycheckout import Pay
+from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import OutcomeUnknown, PaymentsClient, TransportFailed
-from flask_paycheckout.reconcile import ReconcileReport
 from tests.client.test_tls import CERTIFICATE
 from tests.client.wire import Answer, RawServer, http
 from tests.conftest import NewDatabase

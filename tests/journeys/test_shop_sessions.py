@@ -12,8 +12,8 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import event
 
 from flask_paycheckout import Pay, PayCheckout, UncommittedChanges, order_paid
-from flask_paycheckout.checks import Check, Level
-from flask_paycheckout.doctor import examine
+from flask_paycheckout.doctor.checks import Check, Level
+from flask_paycheckout.doctor.shop import examine
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import NewDatabase
 from tests.journeys.conftest import SAME_SITE

@@ -15,7 +15,7 @@ import pytest
 
 from flask_paycheckout import Pay, Receive
 from flask_paycheckout.client import PaymentsClient, PaymentsError
-from flask_paycheckout.verdict import compare
+from flask_paycheckout.rules.matching import compare
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
 from tests.money.cases import Case, draw

@@ -31,50 +31,56 @@ MUTANTS = (
         "the event is stored in a second transaction",
         (
             Edit(
-                "attempts.py",
+                "store/checkouts.py",
                 "            events.append(self._store_event(connection, shop, to, row, now, reason))\n",
                 """            connection.commit()
             events.append(self._store_event(connection, shop, to, row, now, reason))
 """,
             ),
         ),
-        "test_attempts.py",
+        "store/test_checkouts.py",
         "test_a_move_whose_event_cannot_be_stored_does_not_happen and sqlite",
     ),
     Mutant(
         "an event counts as delivered before its receivers were called",
         (
             Edit(
-                "outbox.py",
+                "checkouts/outbox.py",
                 "        failure: BaseException | None = None\n",
                 "        self._mark(event)\n        failure: BaseException | None = None\n",
             ),
         ),
-        "test_outbox.py",
+        "checkouts/test_outbox.py",
         "test_only_the_receiver_that_failed_runs_again",
     ),
     Mutant(
         "the amount is not compared",
-        (Edit("verdict.py", "isinstance(amount, Decimal) and amount == total.amount", "isinstance(amount, Decimal)"),),
-        "test_verdict.py",
+        (
+            Edit(
+                "rules/matching.py",
+                "isinstance(amount, Decimal) and amount == total.amount",
+                "isinstance(amount, Decimal)",
+            ),
+        ),
+        "rules/test_matching.py",
         "test_each_comparison_names_what_differs",
     ),
     Mutant(
         "the currency is not compared",
-        (Edit("verdict.py", 'Currency", total.currency, currency)', 'Currency", str(currency), currency)'),),
-        "test_verdict.py",
+        (Edit("rules/matching.py", 'Currency", total.currency, currency)', 'Currency", str(currency), currency)'),),
+        "rules/test_matching.py",
         "test_each_comparison_names_what_differs",
     ),
     Mutant(
         "amounts are compared as floats",
-        (Edit("verdict.py", "amount == total.amount", "float(amount) == float(total.amount)"),),
+        (Edit("rules/matching.py", "amount == total.amount", "float(amount) == float(total.amount)"),),
         "money/test_spellings.py",
         "test_each_spelling",
     ),
     Mutant(
         "the deposit's own id is not compared",
-        (Edit("verdict.py", '_same("depositId", checkout_id,', '_same("depositId", str(deposit.deposit_id),'),),
-        "test_verdict.py",
+        (Edit("rules/matching.py", '_same("depositId", checkout_id,', '_same("depositId", str(deposit.deposit_id),'),),
+        "rules/test_matching.py",
         "test_each_comparison_names_what_differs",
     ),
     Mutant(
@@ -97,7 +103,7 @@ MUTANTS = (
             Edit(
                 "views/webhook.py",
                 "from flask_paycheckout.runtime import runtime\n",
-                "from flask_paycheckout.runtime import runtime\nfrom flask_paycheckout.states import Status\n",
+                "from flask_paycheckout.runtime import runtime\nfrom flask_paycheckout.rules.states import Status\n",
             ),
         ),
         "views/test_webhook.py",
@@ -105,15 +111,15 @@ MUTANTS = (
     ),
     Mutant(
         "an event may be stored twice",
-        (Edit("models.py", "String(600), unique=True)", "String(600))"),),
-        "test_models.py",
+        (Edit("store/models.py", "String(600), unique=True)", "String(600))"),),
+        "store/test_models.py",
         "test_the_database_itself_refuses_to_tell_an_order_paid_twice",
     ),
     Mutant(
         "reconcile does nothing",
         (
             Edit(
-                "reconcile.py",
+                "checkouts/reconcile.py",
                 "        report = _delivered(self._outbox.deliver_due())\n",
                 "        return ReconcileReport()\n        report = _delivered(self._outbox.deliver_due())\n",
             ),
@@ -125,7 +131,7 @@ MUTANTS = (
         "a customer is sent to a page before it is stored",
         (
             Edit(
-                "checkouts.py",
+                "checkouts/start.py",
                 "        event = self._attempts.store(",
                 """        from threading import Thread
 
@@ -143,14 +149,14 @@ MUTANTS = (
         event = self._attempts.store(""",
             ),
         ),
-        "test_checkouts.py",
+        "checkouts/test_start.py",
         "test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody",
     ),
     Mutant(
         "webhooks have no cool-down",
         (
             Edit(
-                "attempts.py",
+                "store/checkouts.py",
                 '"free": now - cooldown, ',
                 '"free": now, ',
             ),
@@ -174,19 +180,19 @@ MUTANTS = (
         "the order is not asked for its total again when the money comes",
         (
             Edit(
-                "settlement.py",
+                "checkouts/settlement.py",
                 "        total = self._total_in(transaction, attempt)\n",
                 "        total = attempt.total\n",
             ),
         ),
-        "test_settlement.py",
+        "checkouts/test_settlement.py",
         "order_changed or order_not_payable or changed",
     ),
     Mutant(
         "the order is asked for its total outside the transaction that moves",
         (
             Edit(
-                "settlement.py",
+                "checkouts/settlement.py",
                 "        total = self._total_in(transaction, attempt)\n",
                 """        from flask_paycheckout.runtime import runtime
 
@@ -201,7 +207,7 @@ MUTANTS = (
         "SQLite is not locked before the order is asked for its total",
         (
             Edit(
-                "attempts.py",
+                "store/checkouts.py",
                 "                if asks_shop and self.single_writer and not",
                 "                if False and not",
             ),
@@ -213,42 +219,48 @@ MUTANTS = (
         "a move is committed although its atomic receiver raised",
         (
             Edit(
-                "shop_transaction.py",
+                "store/shop_transaction.py",
                 "                if is_lost_race(error):\n",
                 "                return\n                if is_lost_race(error):\n",
             ),
         ),
-        "test_atomic.py",
+        "checkouts/test_atomic.py",
         "test_nothing_is_committed_when_an_atomic_receiver_raises and sqlite",
     ),
     Mutant(
         "an atomic receiver may commit",
-        (Edit("shop_transaction.py", "    event.listen(db.session, ", "    0 and event.listen(db.session, "),),
-        "test_atomic.py",
+        (Edit("store/shop_transaction.py", "    event.listen(db.session, ", "    0 and event.listen(db.session, "),),
+        "checkouts/test_atomic.py",
         "test_an_atomic_receiver_must_leave_the_transaction_open and sqlite",
     ),
     Mutant(
         "what the deposit said is forgotten when it cannot be applied",
-        (Edit("settlement.py", '                    self._note_failure(attempt, "not applied", error, seen)\n', ""),),
-        "test_atomic.py",
+        (
+            Edit(
+                "checkouts/settlement.py",
+                '                    self._note_failure(attempt, "not applied", error, seen)\n',
+                "",
+            ),
+        ),
+        "checkouts/test_atomic.py",
         "test_nothing_is_committed_when_an_atomic_receiver_raises and sqlite",
     ),
     Mutant(
         "the answer about another deposit is taken",
-        (Edit("settlement.py", "            self._require_own(attempt, deposit)\n", ""),),
-        "test_settlement.py",
+        (Edit("checkouts/settlement.py", "            self._require_own(attempt, deposit)\n", ""),),
+        "checkouts/test_settlement.py",
         "test_a_deposit_of_another_checkout_is_no_answer and sqlite",
     ),
     Mutant(
         "what arrived is stored in a second statement, after the move",
         (
             Edit(
-                "settlement.py",
+                "checkouts/settlement.py",
                 "                seen |= payment_columns(deposit, attempt.payment_completed_at or now)\n",
                 "                pass\n",
             ),
             Edit(
-                "settlement.py",
+                "checkouts/settlement.py",
                 "                if stored is not None:\n                    events += stored\n",
                 """                if stored is not None:
                     if deposit is not None and deposit.status == _COMPLETED:
@@ -258,37 +270,37 @@ MUTANTS = (
 """,
             ),
         ),
-        "test_stored_payments.py",
+        "store/test_stored_payments.py",
         "test_receivers_of_every_kind_get_what_arrived and sqlite",
     ),
     Mutant(
         "a rejection is not told",
         (
             Edit(
-                "attempts.py",
+                "store/checkouts.py",
                 "        if move.decision is not None:\n",
                 "        if move.decision is not None and move.decision.accepted:\n",
             ),
         ),
-        "test_resolve.py",
+        "checkouts/test_resolve.py",
         "test_each_decision_for_each_reason and sqlite and reject",
     ),
     Mutant(
         "an accepted second payment is in no list",
-        (Edit("models.py", "status IN ('paid', 'rejected')", "status = 'rejected'"),),
-        "test_paybacks.py",
+        (Edit("store/models.py", "status IN ('paid', 'rejected')", "status = 'rejected'"),),
+        "store/test_paybacks.py",
         "test_what_became_of_it_is_recorded_with_who_and_why and sqlite",
     ),
     Mutant(
         "an order id can be read out of a link",
         (
             Edit(
-                "tokens.py",
+                "security/signed_links.py",
                 '        return sealed.decode().rstrip("=")\n',
                 "        return str(URLSafeTimedSerializer(self._good_keys()[-1], salt=purpose).dumps(subject))\n",
             ),
         ),
-        "test_tokens.py",
+        "security/test_signed_links.py",
         "test_nobody_reads_an_order_id_out_of_a_token",
     ),
     Mutant(
@@ -299,33 +311,39 @@ MUTANTS = (
     ),
     Mutant(
         "every payment method is waited for as long",
-        (Edit("schedule.py", "if key is not None and key in self.pending_for:", "if False:"),),
-        "test_settlement.py",
+        (Edit("rules/schedule.py", "if key is not None and key in self.pending_for:", "if False:"),),
+        "checkouts/test_settlement.py",
         "test_how_long_a_payment_may_be_on_its_way and sqlite",
     ),
     Mutant(
         "an abandoned checkout does not say how it ended",
-        (Edit("settlement.py", "REASON_OF.get(ruling.evidence) if", "None if"),),
-        "test_settlement.py",
+        (Edit("checkouts/settlement.py", "REASON_OF.get(ruling.evidence) if", "None if"),),
+        "checkouts/test_settlement.py",
         "test_each_end_without_a_payment_has_a_reason and sqlite",
     ),
     Mutant(
         "a circuit breaker that never closes",
-        (Edit("breaker.py", "circuit.failures, circuit.wait, circuit.probe = 0, ", "circuit.wait, circuit.probe = "),),
-        "test_breaker.py",
+        (
+            Edit(
+                "service/breaker.py",
+                "circuit.failures, circuit.wait, circuit.probe = 0, ",
+                "circuit.wait, circuit.probe = ",
+            ),
+        ),
+        "service/test_breaker.py",
         "test_after_five_seconds_one_probe_may_go",
     ),
     Mutant(
         "a circuit breaker without a single probe",
-        (Edit("breaker.py", " or (circuit.probe is not None and now < circuit.probe_until):", ":"),),
-        "test_breaker.py",
+        (Edit("service/breaker.py", " or (circuit.probe is not None and now < circuit.probe_until):", ":"),),
+        "service/test_breaker.py",
         "test_of_many_threads_one_is_the_probe",
     ),
     Mutant(
         "a visit reads all attempts of an order",
         (
-            Edit("standing.py", "in newest[:NEWEST] if", "in newest if"),
-            Edit("checkout_statements.py", ".limit(literal_column(str(NEWEST + 1)))", ""),
+            Edit("checkouts/order_status.py", "in newest[:NEWEST] if", "in newest if"),
+            Edit("store/checkout_statements.py", ".limit(literal_column(str(NEWEST + 1)))", ""),
         ),
         "test_bounds.py",
         "test_a_visit_reads_three_attempts_at_most and sqlite and 100-JSON",
@@ -334,7 +352,7 @@ MUTANTS = (
         "starts of one order go side by side",
         (
             Edit(
-                "checkouts.py",
+                "checkouts/start.py",
                 "self._starting.join(order_id) as",
                 'self._starting.join(f"{order_id} {time.monotonic_ns()}") as',
             ),
@@ -344,8 +362,14 @@ MUTANTS = (
     ),
     Mutant(
         "a read that reconcile makes for a webhook is not the webhook's",
-        (Edit("checkout_statements.py", '{"webhook_read_at": read_at, ', '{"webhook_read_at": c.webhook_read_at, '),),
-        "test_notices.py",
+        (
+            Edit(
+                "store/checkout_statements.py",
+                '{"webhook_read_at": read_at, ',
+                '{"webhook_read_at": c.webhook_read_at, ',
+            ),
+        ),
+        "checkouts/test_webhooks.py",
         "test_webhooks_and_reconcile_together_read_once_per_cool_down and read",
     ),
     Mutant(
@@ -362,72 +386,90 @@ MUTANTS = (
     ),
     Mutant(
         "a payment that nobody hears of counts as delivered",
-        (Edit("events.py", "    told = told and not unheard\n", "    unheard = False\n"),),
+        (Edit("store/events.py", "    told = told and not unheard\n", "    unheard = False\n"),),
         "test_signals.py",
         "test_a_payment_that_nobody_hears_of and sqlite",
     ),
     Mutant(
         "the order of events is ignored",
-        (Edit("outbox.py", "if waited_for & {receiver.name for receiver in missing}:", "if False:"),),
-        "test_event_order.py",
+        (Edit("checkouts/outbox.py", "if waited_for & {receiver.name for receiver in missing}:", "if False:"),),
+        "checkouts/test_event_order.py",
         "test_a_receiver_that_missed_an_event and sqlite",
     ),
     Mutant(
         "an event is not looked at again when its receiver is marked",
-        (Edit("outbox.py", "if self._superseding.has_happened_to(event, connection, lock=True):", "if False:"),),
-        "test_event_order.py",
+        (
+            Edit(
+                "checkouts/outbox.py",
+                "if self._superseding.has_happened_to(event, connection, lock=True):",
+                "if False:",
+            ),
+        ),
+        "checkouts/test_event_order.py",
         "test_what_is_overtaken_while_its_receiver_works and sqlite",
     ),
     Mutant(
         "a lease is never renewed",
-        (Edit("outbox.py", "return self._renewal.during(lambda: self._renew(events))", "return nullcontext()"),),
-        "test_leases.py",
+        (
+            Edit(
+                "checkouts/outbox.py",
+                "return self._renewal.during(lambda: self._renew(events))",
+                "return nullcontext()",
+            ),
+        ),
+        "checkouts/test_leases.py",
         "test_nobody_takes_an_event and sqlite",
     ),
     Mutant(
         "a receiver may end the process that delivers",
         (
             Edit(
-                "outbox.py",
+                "checkouts/outbox.py",
                 "            except BaseException as error:\n                # Nothing",
                 "            except Exception as error:\n                # Nothing",
             ),
         ),
-        "test_outbox.py",
+        "checkouts/test_outbox.py",
         "test_a_receiver_that_wants_to_end_the_process and sqlite",
     ),
     Mutant(
         "two databases are taken for one",
-        (Edit("outbox.py", "                if self._separate:\n", "                if False:\n"),),
-        "test_separate_database.py",
+        (Edit("checkouts/outbox.py", "                if self._separate:\n", "                if False:\n"),),
+        "store/test_separate_database.py",
         "test_a_receivers_effect_is_never_lost",
     ),
     Mutant(
         "the report judges by the next read, which whoever tries in vain puts off",
-        (Edit("report.py", "c.problem_since <= now - _PATIENCE", "c.next_read_at <= now - _PATIENCE"),),
-        "test_alarms.py",
+        (Edit("reports/report.py", "c.problem_since <= now - _PATIENCE", "c.next_read_at <= now - _PATIENCE"),),
+        "doctor/test_alarms.py",
         "test_each_trouble_is_named_within_five_minutes and secret",
     ),
     Mutant(
         "an event that nobody listens to counts as delivered",
         (
             Edit(
-                "receivers.py", "return next(BY_NAME[signal_name].receivers_for(sender), None) is None", "return False"
+                "rules/receivers.py",
+                "return next(BY_NAME[signal_name].receivers_for(sender), None) is None",
+                "return False",
             ),
         ),
-        "test_alarms.py",
+        "doctor/test_alarms.py",
         "test_each_trouble_is_named_within_five_minutes and missing",
     ),
     Mutant(
         "a read that succeeds leaves the problem of the one before",
-        (Edit("settlement.py", 'seen |= {"problem": None, "problem_since": None}', "seen |= {}"),),
-        "test_report.py",
+        (Edit("checkouts/settlement.py", 'seen |= {"problem": None, "problem_since": None}', "seen |= {}"),),
+        "reports/test_report.py",
         "test_reads_that_fail_for_minutes and sqlite",
     ),
     Mutant(
         "starts that another process makes do not take back that starts fail",
-        (Edit("report.py", "if calls.operation == START and answered_at is not None", "if answered_at is None"),),
-        "test_report.py",
+        (
+            Edit(
+                "reports/report.py", "if calls.operation == START and answered_at is not None", "if answered_at is None"
+            ),
+        ),
+        "reports/test_report.py",
         "test_starts_that_another_process_makes and sqlite",
     ),
 )

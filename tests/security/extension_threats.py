@@ -8,7 +8,7 @@ __all__ = ["THREATS"]
 
 _HOSTILE = "tests/hostile/test_webhook.py"
 _WEBHOOK = "tests/views/test_webhook.py"
-_SETTLEMENT = "tests/test_settlement.py"
+_SETTLEMENT = "tests/checkouts/test_settlement.py"
 _TOKENS = "tests/security/test_tokens.py"
 _ANSWER = "tests/security/test_one_answer.py"
 _SITE = "tests/security/test_same_site.py"
@@ -18,7 +18,7 @@ _HOSTS = "tests/security/test_hosts.py"
 _MARKUP = "tests/security/test_markup.py"
 _EVERY = "tests/security/test_every_answer.py"
 _TERMINALS = "tests/security/test_terminals.py"
-_EXPLAIN = "tests/test_explain.py"
+_EXPLAIN = "tests/reports/test_explain.py"
 
 THREATS = (
     Threat(
@@ -51,27 +51,31 @@ THREATS = (
             f"{_WEBHOOK}::test_an_unknown_id_gets_the_same_answer_and_costs_no_read",
             "tests/views/test_order.py::test_visits_share_one_read_in_five_seconds",
             f"{_ANSWER}::test_nothing_is_looked_up_for_a_bad_token",
-            "tests/test_flights.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
-            "tests/test_flights.py::test_visits_pile_up_no_reads_while_the_service_is_slow",
+            "tests/service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
+            "tests/service/test_single_flight.py::test_visits_pile_up_no_reads_while_the_service_is_slow",
         ),
         (
             Removal(
                 "the one webhook's read at a time",
-                Edit("notices.py", "                if free:\n", "                if True:\n"),
-                "tests/test_flights.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
+                Edit("checkouts/webhooks.py", "                if free:\n", "                if True:\n"),
+                "tests/service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
             ),
             Removal(
                 "the one visit's read at a time",
                 Edit(
-                    "standing.py",
+                    "checkouts/order_status.py",
                     "                if not free:\n",
                     "                if False:\n",
                 ),
-                "tests/test_flights.py::test_visits_pile_up_no_reads_while_the_service_is_slow",
+                "tests/service/test_single_flight.py::test_visits_pile_up_no_reads_while_the_service_is_slow",
             ),
             Removal(
                 "the cool-down between the reads of a status page",
-                Edit("standing.py", "_PAGE_COOLDOWN = timedelta(seconds=5)", "_PAGE_COOLDOWN = timedelta(0)"),
+                Edit(
+                    "checkouts/order_status.py",
+                    "_PAGE_COOLDOWN = timedelta(seconds=5)",
+                    "_PAGE_COOLDOWN = timedelta(0)",
+                ),
                 "tests/views/test_order.py::test_visits_share_one_read_in_five_seconds",
             ),
         ),
@@ -87,7 +91,7 @@ THREATS = (
             Removal(
                 "the second look at the total",
                 Edit(
-                    "settlement.py",
+                    "checkouts/settlement.py",
                     "total = self._total_in(transaction, attempt)",
                     "total = attempt.total",
                 ),
@@ -107,39 +111,43 @@ THREATS = (
             f"{_TOKENS}::test_no_key_that_can_be_guessed_is_taken",
             f"{_TOKENS}::test_fallbacks_that_are_one_string_are_refused_at_once",
             f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
-            "tests/test_tokens.py::test_an_app_that_rotates_its_secret_key_keeps_the_links_it_gave_out",
-            "tests/test_tokens.py::test_nobody_reads_an_order_id_out_of_a_token",
+            "tests/security/test_signed_links.py::test_an_app_that_rotates_its_secret_key_keeps_the_links_it_gave_out",
+            "tests/security/test_signed_links.py::test_nobody_reads_an_order_id_out_of_a_token",
             "tests/views/test_order_urls.py::test_links_on_our_pages_keep_the_age_of_the_link_that_led_there",
         ),
         (
             Removal(
                 "the key of each purpose",
-                Edit("tokens.py", "info=purpose.encode()", 'info=b"paycheckout"'),
+                Edit("security/signed_links.py", "info=purpose.encode()", 'info=b"paycheckout"'),
                 f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
             ),
             Removal(
                 "the salt of each purpose, in links of earlier versions",
-                Edit("tokens.py", "salt=purpose,", 'salt="paycheckout",'),
+                Edit("security/signed_links.py", "salt=purpose,", 'salt="paycheckout",'),
                 f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
             ),
             Removal(
                 "SHA-256, in links of earlier versions",
-                Edit("tokens.py", '"digest_method": hashlib.sha256', '"digest_method": hashlib.sha1'),
+                Edit("security/signed_links.py", '"digest_method": hashlib.sha256', '"digest_method": hashlib.sha1'),
                 f"{_TOKENS}::test_only_one_algorithm_signs",
             ),
             Removal(
                 "the age of a token",
-                Edit("tokens.py", "opened.signed_at <= self._max_age:", "opened.signed_at:"),
+                Edit("security/signed_links.py", "opened.signed_at <= self._max_age:", "opened.signed_at:"),
                 f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
             ),
             Removal(
                 "the tolerance for clocks that differ",
-                Edit("tokens.py", "timedelta(seconds=30)", "timedelta(0)"),
+                Edit("security/signed_links.py", "timedelta(seconds=30)", "timedelta(0)"),
                 f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
             ),
             Removal(
                 "the refusal of empty keys",
-                Edit("tokens.py", "for key in self._keys() if key]", "for key in self._keys() if key is not None]"),
+                Edit(
+                    "security/signed_links.py",
+                    "for key in self._keys() if key]",
+                    "for key in self._keys() if key is not None]",
+                ),
                 f"{_TOKENS}::test_no_key_that_can_be_guessed_is_taken",
             ),
             Removal(
@@ -149,7 +157,11 @@ THREATS = (
             ),
             Removal(
                 "the signature of links of earlier versions",
-                Edit("tokens.py", ".loads(token, return_timestamp=True)", ".loads_unsafe(token)[1], self._clock()"),
+                Edit(
+                    "security/signed_links.py",
+                    ".loads(token, return_timestamp=True)",
+                    ".loads_unsafe(token)[1], self._clock()",
+                ),
                 f"{_TOKENS}::test_a_hundred_thousand_spoiled_tokens_open_nothing[signed by an earlier version]",
             ),
         ),
@@ -254,32 +266,36 @@ THREATS = (
         (
             Removal(
                 "the list of allowed origins",
-                Edit("origins.py", "        if origin not in allowed:", "        if not origin:"),
+                Edit("security/origins.py", "        if origin not in allowed:", "        if not origin:"),
                 f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
             ),
             Removal(
                 "the ban on plain http",
-                Edit("origins.py", 'elif origin.startswith("http://")', 'elif origin.startswith("ftp://")'),
+                Edit("security/origins.py", 'elif origin.startswith("http://")', 'elif origin.startswith("ftp://")'),
                 f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
             ),
             Removal(
                 "the second look at a URL that was stored",
-                Edit("checkouts.py", "require_allowed(current.url, self._allowed_origins)", "pass"),
+                Edit("checkouts/start.py", "require_allowed(current.url, self._allowed_origins)", "pass"),
                 f"{_URLS}::test_a_url_that_was_allowed_and_is_not_any_more_sends_nobody_there",
             ),
             Removal(
                 "the refusal of odd characters",
-                Edit("origins.py", "ord(character) <= 0x20 or ord(character) >= 0x7F or character in", "character in"),
+                Edit(
+                    "security/origins.py",
+                    "ord(character) <= 0x20 or ord(character) >= 0x7F or character in",
+                    "character in",
+                ),
                 f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
             ),
             Removal(
                 "the refusal of user names",
-                Edit("origins.py", '"@" in parts.netloc or ', ""),
+                Edit("security/origins.py", '"@" in parts.netloc or ', ""),
                 f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
             ),
             Removal(
                 "the refusal of odd hosts",
-                Edit("origins.py", " or not _is_plain(parts.hostname):", ":"),
+                Edit("security/origins.py", " or not _is_plain(parts.hostname):", ":"),
                 f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
             ),
             Removal(
@@ -356,13 +372,13 @@ THREATS = (
             f"{_TERMINALS}::test_an_order_that_is_asked_for_and_a_payment_that_is_decided_are_names_only",
             f"{_TERMINALS}::test_an_access_token_that_no_header_takes_is_not_printed",
             f"{_EXPLAIN}::test_what_another_program_wrote_is_told_and_hides_nothing",
-            "tests/test_history.py::test_a_line_that_is_none_hides_no_other",
+            "tests/store/test_history.py::test_a_line_that_is_none_hides_no_other",
             "tests/views/test_owner.py::test_a_row_that_another_program_wrote_hides_no_order",
         ),
         (
             Removal(
                 "the spelling of what is not printed",
-                Edit("telling.py", "sign if sign.isprintable() else", "sign if True else"),
+                Edit("rules/text.py", "sign if sign.isprintable() else", "sign if True else"),
                 f"{_TERMINALS}::test_no_command_prints_what_a_terminal_would_obey[show o-1]",
             ),
             Removal(
@@ -372,7 +388,11 @@ THREATS = (
             ),
             Removal(
                 "the patience with a total that is none",
-                Edit("explain.py", "except (ValueError, TypeError, ArithmeticError):", "except ZeroDivisionError:"),
+                Edit(
+                    "reports/explain.py",
+                    "except (ValueError, TypeError, ArithmeticError):",
+                    "except ZeroDivisionError:",
+                ),
                 f"{_EXPLAIN}::test_what_another_program_wrote_is_told_and_hides_nothing[no amount]",
             ),
         ),

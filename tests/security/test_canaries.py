@@ -32,7 +32,7 @@ from flask_paycheckout.client import (
 from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.tokens import PAY
+from flask_paycheckout.security.signed_links import PAY
 from flask_paycheckout.totals import Pay
 from tests.client.wire import RawServer, http, refusal
 from tests.conftest import OpenShop

@@ -7,7 +7,7 @@ import re
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, refusal
 from tests.views.test_headers import is_page, policy_of_contents, policy_of_referrers

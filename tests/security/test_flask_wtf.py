@@ -19,7 +19,7 @@ from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
 
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.runtime import KEY
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.scripted import SAME_SITE, Clock, Service, make_app
 
 SHOP = "https://shop.example"

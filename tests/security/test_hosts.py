@@ -9,7 +9,7 @@ import pytest
 from flask import jsonify
 
 from flask_paycheckout import ConfigurationError
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
 

@@ -8,8 +8,8 @@ import pytest
 from flask import render_template_string
 
 from flask_paycheckout import Pay
-from flask_paycheckout.order_ids import is_order_id
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.rules.order_ids import is_order_id
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, refusal, success
 from tests.security.skeleton import skeleton

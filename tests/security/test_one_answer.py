@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import event
 
-from flask_paycheckout.tokens import PAY, STATUS, Tokens
+from flask_paycheckout.security.signed_links import PAY, STATUS, Tokens
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
 from tests.security.answers import Answer, told

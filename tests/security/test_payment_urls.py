@@ -12,7 +12,7 @@ from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay
-from flask_paycheckout.tokens import PAY
+from flask_paycheckout.security.signed_links import PAY
 from tests.conftest import OpenShop
 from tests.optional_parts import chromium
 from tests.scripted import SAME_SITE, Service, Shop, success

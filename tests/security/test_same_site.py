@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from flask_paycheckout.tokens import PAY
+from flask_paycheckout.security.signed_links import PAY
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 

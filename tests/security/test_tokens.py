@@ -15,8 +15,8 @@ from itsdangerous import BadData, TimestampSigner, URLSafeTimedSerializer
 from itsdangerous.encoding import base64_decode
 
 from flask_paycheckout import ConfigurationError, PayCheckout
-from flask_paycheckout import tokens as module
-from flask_paycheckout.tokens import PAY, RESOLVE, STATUS, Tokens
+from flask_paycheckout.security import signed_links as module
+from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS, Tokens
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Clock, Shop, make_app

@@ -7,7 +7,7 @@ from html import unescape
 
 from werkzeug.test import TestResponse
 
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.scripted import SAME_SITE, Shop, refusal
 
 STATUSES = ["unpaid", "created", "pending", "paid", "held", "abandoned"]

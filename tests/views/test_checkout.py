@@ -6,7 +6,7 @@ import pytest
 from flask import render_template_string
 from werkzeug.test import TestResponse
 
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.scripted import CLIENT_SECRET, SAME_SITE, Answer, Shop, garbage, refusal, success
 from tests.views import pages
 from tests.views.pages import heading, reach

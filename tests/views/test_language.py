@@ -8,9 +8,9 @@ import pytest
 from flask import render_template_string, template_rendered
 from flask_babel import Babel  # type: ignore[import-untyped]  # it has no types
 
-from flask_paycheckout.catalogues import LANGUAGES, Tongue
-from flask_paycheckout.views import words
-from flask_paycheckout.views.words import retry_words
+from flask_paycheckout.translations.catalogues import LANGUAGES, Tongue
+from flask_paycheckout.views import page_text as words
+from flask_paycheckout.views.page_text import retry_words
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.views.pages import STATUSES, fails_to_pay, heading, opens, presses_pay, reach

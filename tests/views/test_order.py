@@ -8,7 +8,7 @@ import pytest
 from flask import url_for
 
 from flask_paycheckout import Pay
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.scripted import Shop
 from tests.views.pages import STATUSES, heading, opens, reach
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from flask_paycheckout import ConfigurationError, Pay
-from flask_paycheckout.tokens import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, refusal
 

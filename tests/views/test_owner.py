@@ -14,7 +14,7 @@ from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import ConfigurationError, order_paid
-from flask_paycheckout.tokens import PAY, RESOLVE, STATUS
+from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
 from tests.views.test_headers import policy_of_referrers

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from jinja2 import DictLoader
 
-from flask_paycheckout import catalogues
+from flask_paycheckout.translations import catalogues
 from tests.scripted import Shop
 from tests.views.pages import STATUSES, fails_to_pay, opens, reach
 
-STYLE = Path(catalogues.__file__).parent / "static" / "paycheckout.css"
+STYLE = Path(catalogues.__file__).parents[1] / "static" / "paycheckout.css"
 
 
 def writes(shop: Shop, **templates: str) -> None:

@@ -1,0 +1,1 @@
+"""Money in: start a checkout, take its webhooks, settle it, deliver its events."""

@@ -1,0 +1,81 @@
+"""How the lines of the logger `flask_paycheckout` are written.
+
+A failure that is expected to heal, such as a service that does not answer, is one line at WARNING; a traceback at ERROR
+is kept for what was not expected. Lines that are about a checkout have its `order_id` and `checkout_id` as fields too.
+What strangers wrote breaks no line.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.rules.text import visible
+from flask_paycheckout.store.database_errors import first_line, is_passing
+
+__all__ = ["LOGGER", "about", "prepare_logger"]
+
+LOGGER = "flask_paycheckout"
+
+_HEALS = "paycheckout_heals"
+_MAX_WORDS = 500
+
+
+def about(order_id: str | None = None, checkout_id: str | None = None, *, heals: bool = False) -> dict[str, Any]:
+    """The fields of a line, for `extra`.
+
+    :param heals: the failure is expected to heal, whatever error it is; its traceback is left out.
+    """
+    fields: dict[str, Any] = {"order_id": order_id, "checkout_id": checkout_id, _HEALS: heals}
+    return {name: visible(field) if isinstance(field, str) else field for name, field in fields.items()}
+
+
+def prepare_logger() -> None:
+    """Have every line of ours written so. Handlers, levels and formats stay the shop's."""
+    logger = logging.getLogger(LOGGER)
+    if not any(isinstance(one, _Lines) for one in logger.filters):
+        logger.addFilter(_Lines())
+
+
+class _Lines(logging.Filter):
+    """Escapes control characters, and shortens failures that are expected to heal."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        if isinstance(record.args, tuple):
+            record.args = tuple(_safe(value) for value in record.args)
+            if error is not None and (getattr(record, _HEALS, False) or _heals(error)):
+                _shorten(record, error)
+        return record.levelno >= logging.getLogger(record.name).getEffectiveLevel()
+
+
+def _shorten(record: logging.LogRecord, error: BaseException) -> None:
+    record.msg = f"{record.msg}: %s"
+    record.args = (*_tuple(record.args), _words(error))
+    record.exc_info = record.exc_text = None
+    if record.levelno > logging.WARNING:
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+
+
+def _tuple(args: Any) -> tuple[Any, ...]:
+    return args if isinstance(args, tuple) else ()
+
+
+def _heals(error: BaseException) -> bool:
+    """Whether the service, or the database, is away for a while."""
+    return isinstance(error, (PaymentsError, OperationalError, InterfaceError)) or is_passing(error)
+
+
+def _words(error: BaseException) -> str:
+    told = str(error) if isinstance(error, PaymentsError) else first_line(error)
+    return visible(" ".join(told.split()))[:_MAX_WORDS]
+
+
+def _safe(value: object) -> object:
+    """A value whose text has no control characters; numbers stay what they are."""
+    if isinstance(value, str):
+        return visible(value)
+    return visible(str(value)) if isinstance(value, BaseException) else value

@@ -1,0 +1,475 @@
+"""Tells receivers of what was committed: database effects exactly once, others at least once with one `event_id`.
+
+Two transactions stand behind each event. The first, long committed, stored it together with the state change. The
+second belongs to one receiver: what it wrote through `db.session` and the mark that it ran are committed together.
+A lease keeps others away meanwhile, and a mark that no longer holds the lease is refused, so that a slow deliverer
+who lost it writes nothing.
+
+The undelivered events of an order are its queue. A receiver is told of an event only when it has been told of all
+earlier ones in the queue; an event that is no longer true is taken out, and nobody hears of it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import uuid
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Engine, SingletonThreadPool, StaticPool, select
+from sqlalchemy.orm import scoped_session
+
+from flask_paycheckout.checkouts.leases import RENEWAL
+from flask_paycheckout.checkouts.logs import about
+from flask_paycheckout.clock import Clock, as_utc
+from flask_paycheckout.rules.receivers import Receiver, is_unheard, nobody_listens, receivers_of, unheard_signals
+from flask_paycheckout.store.checkout_statements import CheckoutStatements
+from flask_paycheckout.store.direct_reads import DirectRead
+from flask_paycheckout.store.event_statements import EventStatements, QueuedEvent
+from flask_paycheckout.store.events import LEASE, HeldEvent
+from flask_paycheckout.store.models import CheckoutMixin, Models
+from flask_paycheckout.store.superseded import Superseding
+
+__all__ = ["Delivery", "Outbox"]
+
+_FIRST_PAUSE = timedelta(seconds=10)
+_LONGEST_PAUSE = timedelta(hours=1)
+_MAX_ERROR = 500
+
+_log = logging.getLogger("flask_paycheckout")
+
+Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How many events were told to all their receivers, and how many were not yet."""
+
+    delivered: int = 0
+    failed: int = 0
+
+    def __add__(self, other: Delivery) -> Delivery:
+        return Delivery(self.delivered + other.delivered, self.failed + other.failed)
+
+
+class _LeaseLost(Exception):
+    """This event is no longer as this deliverer knew it, or no longer its own; what it did is rolled back."""
+
+
+class _Superseded(Exception):
+    """This event is no longer true; what its receiver did is rolled back."""
+
+
+class Outbox:
+    """Delivers the stored events of one app.
+
+    :param scope: opens an application context of its own and gives the shop's `db.session` in it.
+    :param sender: the Flask app, as the signals' sender.
+    :param unheard: signals of which nobody need hear.
+    :param separate: what receivers write goes to another database than the marks.
+    """
+
+    def __init__(
+        self,
+        engine: Callable[[], Engine],
+        models: Models,
+        clock: Clock,
+        scope: Scope,
+        sender: object,
+        unheard: Collection[str] = (),
+        separate: bool = False,
+    ) -> None:
+        self._engine = engine
+        self._models = models
+        self._clock = clock
+        self._scope = scope
+        self._sender = sender
+        # Receivers whose failure was logged with its traceback since they last ran.
+        self._failing: set[str] = set()
+        self._unheard = unheard
+        self._separate = separate
+        self._renewal = RENEWAL
+        self._statements = EventStatements(models.events)
+        self._queue = DirectRead(engine, self._statements.queue, "of_order_id")
+        self._superseding = Superseding(models.checkouts)
+        self._find_checkout = CheckoutStatements(models.checkouts).find
+
+    def deliver(self, events: Iterable[HeldEvent]) -> Delivery:
+        """Tell the receivers of these events now. A failure is logged and left to `deliver_due`."""
+        given = list(events)
+        held = [event for event in given if event.lease_token is not None]
+        total = Delivery(delivered=sum(event.delivered for event in given))
+        for event in given:
+            if not event.delivered and event.lease_token is None:
+                _log.warning("%s of order %s waits: %s", event.name, event.order_id, nobody_listens(event.name))
+                total += Delivery(failed=1)
+        with self._kept(held):
+            return total + self._each(((event.event_id, event) for event in held), set())
+
+    def deliver_due(self, batch: int = 1000) -> Delivery:
+        """Tell the receivers of every event that is due, oldest first; what fails is not tried again in this call.
+
+        :param batch: how many events are looked up at a time.
+        """
+        started = self._clock()
+        total = Delivery()
+        failed: set[str] = set()
+        unheard = self._leave_unheard(started)
+        last: tuple[datetime, int] | None = None
+        while True:
+            with self._engine().connect() as connection:
+                rows = connection.execute(self._statements.due(started, unheard, last, batch)).all()
+            if not rows:
+                return total
+            total += self._each(((row.event_id, None) for row in rows), failed)
+            last = (rows[-1].next_attempt_at, rows[-1].id)
+
+    def deliver_waiting(
+        self, order_id: str | None, *, now: bool, progress: Callable[[int], object] | None = None, batch: int = 1000
+    ) -> Delivery:
+        """Tell the receivers of what waits, oldest first, each event once in this call.
+
+        :param order_id: only events of this order; None for all.
+        :param now: also what is to be tried later, but nothing that another process delivers at this moment.
+        :param progress: called after each event with how many had their turn.
+        """
+        if now:
+            with self._engine().begin() as connection:
+                connection.execute(self._statements.hurry(order_id, self._clock()))
+        started, total, failed = self._clock(), Delivery(), set[str]()
+        last: tuple[datetime, int] | None = None
+        turns = 0
+        while True:
+            with self._engine().connect() as connection:
+                rows = connection.execute(self._statements.due(started, (), last, batch, order_id)).all()
+            if not rows:
+                return total
+            for row in rows:
+                total += self._each([(row.event_id, None)], failed)
+                turns += 1
+                if progress is not None:
+                    progress(turns)
+            last = (rows[-1].next_attempt_at, rows[-1].id)
+
+    def count_waiting(self, order_id: str | None = None) -> int:
+        """How many events are neither delivered nor superseded, of one order or of all."""
+        with self._engine().connect() as connection:
+            return int(connection.execute(self._statements.count_waiting(order_id)).scalar_one())
+
+    def _leave_unheard(self, due_by: datetime) -> list[str]:
+        """The signals whose events are left to processes with a receiver; why they wait is written down."""
+        names = unheard_signals(self._sender, self._unheard)
+        if names:
+            with self._engine().begin() as connection:
+                for name in names:
+                    connection.execute(self._statements.explain_unheard(name, nobody_listens(name), due_by))
+        return names
+
+    def _each(self, events: Iterable[tuple[str, HeldEvent | None]], failed: set[str]) -> Delivery:
+        """Deliver events by their ids, claiming those that are not held yet.
+
+        :param failed: gets the events that failed in this call, which are not tried again in it.
+        """
+        total = Delivery()
+        for event_id, held in events:
+            if event_id in failed:
+                continue
+            try:
+                event = held or self._claim(event_id, self._statements.claim_due)
+                if event is not None:
+                    with self._kept([event]):
+                        total += self._deliver(event, failed)
+            except Exception:
+                # The change is committed: whoever caused it must not be told that it failed.
+                _log.exception("event %s could not be delivered now; reconcile will try again", event_id)
+                total += Delivery(failed=1)
+        return total
+
+    # The queue of an order
+
+    def _deliver(self, mine: HeldEvent, failed: set[str]) -> Delivery:
+        """Deliver a held event: after what is due of its order before it, and before what waited for it."""
+        queue = self._queue_of(mine.order_id)
+        place = next((queued.id for queued in queue if queued.event_id == mine.event_id), None)
+        if place is None:
+            # Somebody else has delivered it.
+            return Delivery()
+        total = Delivery()
+        holding, passed = True, set(failed)
+        while True:
+            turn = self._next(queue, place, holding, passed)
+            if turn is None:
+                return total
+            if turn.id == place and holding:
+                event: HeldEvent | None = mine
+                holding = False
+            else:
+                event = self._claim(turn.event_id, self._statements.claim)
+            told = None if event is None else self._tell(event, queue)
+            if told is None:
+                # In the hands of somebody else by now.
+                passed.add(turn.event_id)
+            else:
+                total += told
+                if told.failed:
+                    passed.add(turn.event_id)
+                    failed.add(turn.event_id)
+            # What waited for this one may go on; whose deliverer saw it as waiting has let go by now, or will see.
+            queue = self._queue_of(mine.order_id)
+
+    def _next(self, queue: Sequence[QueuedEvent], place: int, holding: bool, passed: set[str]) -> QueuedEvent | None:
+        """The first event of the queue that can be delivered now.
+
+        :param place: where in the queue the event is for which this is done.
+        :param holding: it is held, and its turn is still to come.
+        :param passed: events that had their turn.
+        """
+        now = self._clock()
+        for queued in queue:
+            if holding and queued.id == place:
+                return queued
+            if queued.event_id in passed or (queued.lease_until is not None and queued.lease_until > now):
+                continue
+            if is_unheard(queued.name, self._sender, self._unheard):
+                continue
+            if self._is_superseded(queued):
+                return queued
+            if queued.id < place and queued.next_attempt_at > now:
+                continue
+            if holding and queued.id > place:
+                return None
+            runnable, blocked_until = self._turns(queued, queue)
+            if runnable or blocked_until is None:
+                return queued
+        return None
+
+    def _turns(
+        self, event: HeldEvent | QueuedEvent, queue: Sequence[QueuedEvent]
+    ) -> tuple[list[Receiver], datetime | None]:
+        """The receivers that may be told of an event now, and until when the others wait, if there are others."""
+        missing = self._missing(event)
+        blocked: set[str] = set()
+        until: datetime | None = None
+        for earlier in queue:
+            if earlier.event_id == event.event_id:
+                break
+            waited_for = {receiver.name for receiver in self._missing(earlier)}
+            if waited_for & {receiver.name for receiver in missing}:
+                blocked |= waited_for
+                end = max(earlier.next_attempt_at, earlier.lease_until or earlier.next_attempt_at)
+                until = end if until is None else max(until, end)
+        return [receiver for receiver in missing if receiver.name not in blocked], until
+
+    def _missing(self, event: HeldEvent | QueuedEvent) -> list[Receiver]:
+        """The receivers that have not run yet."""
+        done = _names(event.receivers_done)
+        return [receiver for receiver in receivers_of(event.name, self._sender) if receiver.name not in done]
+
+    def _queue_of(self, order_id: str) -> list[QueuedEvent]:
+        return [_in_utc(QueuedEvent(*row)) for row in self._queue.rows(order_id)]
+
+    def _is_superseded(self, event: HeldEvent | QueuedEvent) -> bool:
+        if not self._superseding.may_happen_to(event):
+            return False
+        with self._engine().connect() as connection:
+            return self._superseding.has_happened_to(event, connection)
+
+    # One event
+
+    def _tell(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
+        """Tell the receivers of a held event and let it go; None when somebody else had it by then."""
+        if self._is_superseded(event):
+            return self._supersede(event)
+        if is_unheard(event.name, self._sender, self._unheard):
+            return self._postpone(event, self._clock(), nobody_listens(event.name))
+        runnable, blocked_until = self._turns(event, queue)
+        failure: BaseException | None = None
+        failed = ""
+        done = _names(event.receivers_done)
+        for number, receiver in enumerate(runnable, start=1):
+            last = failure is None and blocked_until is None and number == len(runnable)
+            try:
+                # Each receiver gets one of its own: the first may have changed what it was given.
+                checkout = event.checkout if number == 1 else self._checkout(event)
+                self._run(event, checkout, receiver.function, [*done, receiver.name], last)
+                done.append(receiver.name)
+                self._failing.discard(receiver.name)
+            except _LeaseLost:
+                return None
+            except _Superseded:
+                return self._supersede(event)
+            except KeyboardInterrupt:
+                self._let_go(event)
+                raise
+            except BaseException as error:
+                # Nothing that a receiver raises may stop the others, or the process that delivers.
+                what = receiver.name, event.name, event.order_id, event.checkout_id
+                again = about(event.order_id, event.checkout_id, heals=self._fails_again(receiver, event))
+                _log.exception("receiver %s of %s failed for order %s, checkout %s", *what, extra=again)
+                failure, failed = error, receiver.name
+                # A commit whose answer was lost may be a fact: who is marked as done is asked, not assumed.
+                done = self._done(event)
+        if failure is not None:
+            pause = timedelta(0) if event.attempts == 1 else _pause(event.attempts)
+            words = f"{type(failure).__name__}: {failure}"[:_MAX_ERROR]
+            return self._postpone(event, self._clock() + pause, f"{words} (receiver {failed})")
+        if blocked_until is not None:
+            self._release(event, max(blocked_until, self._clock()))
+            return Delivery()
+        if not runnable:
+            self._mark(event)
+        return Delivery(delivered=1)
+
+    def _fails_again(self, receiver: Receiver, event: HeldEvent) -> bool:
+        """Whether its failure was told before: of this event, or since it last ran in this process."""
+        known = event.attempts > 1 or receiver.name in self._failing
+        self._failing.add(receiver.name)
+        return known
+
+    def _kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
+        """Renews the leases of these events meanwhile."""
+        # A second thread on a connection that all share would work inside the receiver's transaction.
+        if not events or isinstance(self._engine().pool, (StaticPool, SingletonThreadPool)):
+            return nullcontext()
+        return self._renewal.during(lambda: self._renew(events))
+
+    def _renew(self, events: Sequence[HeldEvent]) -> None:
+        until = {"new_lease_until": self._clock() + LEASE}
+        for event in events:
+            with self._engine().begin() as connection:
+                connection.execute(self._statements.renew, _held(event) | until)
+
+    def _claim(self, event_id: str, statement: Any) -> HeldEvent | None:
+        """The event, when this call may deliver it."""
+        now, token = self._clock(), str(uuid.uuid4())
+        claim = {"of_event_id": event_id, "now": now, "new_lease_token": token, "new_lease_until": now + LEASE}
+        with self._engine().begin() as connection:
+            row = connection.execute(statement, claim).mappings().one_or_none()
+            if row is None:
+                return None
+            return HeldEvent.of_row(row, self._load_checkout(connection, row["checkout_id"]))
+
+    def _checkout(self, event: HeldEvent) -> CheckoutMixin:
+        """The event's checkout as it is now; belongs to no session."""
+        with self._engine().connect() as connection:
+            return self._load_checkout(connection, event.checkout_id)
+
+    def _load_checkout(self, connection: Connection, checkout_id: str) -> CheckoutMixin:
+        found = connection.execute(self._find_checkout, {"of_checkout_id": checkout_id})
+        return self._models.checkout_of_row(found.mappings().one())
+
+    def _done(self, event: HeldEvent) -> list[str]:
+        """The receivers that are marked as having run, as it is now."""
+        table = self._models.events
+        with self._engine().connect() as connection:
+            marks = connection.execute(select(table.c.receivers_done).where(table.c.event_id == event.event_id))
+            return _names(marks.scalar_one())
+
+    def _run(
+        self,
+        event: HeldEvent,
+        checkout: CheckoutMixin,
+        receiver: Callable[..., object],
+        done: list[str],
+        last: bool,
+    ) -> None:
+        with self._scope() as session:
+            try:
+                # Loaded elsewhere: a receiver that only calls another service opens no transaction meanwhile.
+                session.add(checkout)
+                told = {"order_id": event.order_id, "checkout": checkout, "event_id": event.event_id}
+                receiver(self._sender, **told, **event.keywords)
+                session.flush()
+                if self._separate:
+                    self._commit_then_mark(session, event, done, last)
+                else:
+                    self._mark_and_commit(session, event, done, last)
+            except BaseException:
+                session.rollback()
+                raise
+
+    def _mark_and_commit(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
+        """Commit what a receiver did together with the mark that it ran, if the event is still true then."""
+        # The connection that the session writes this table with, and so the receiver's own transaction.
+        connection = session.connection(bind_arguments={"clause": self._models.events})
+        if not self._mark_done(connection, event, done[:-1], done, last):
+            raise _LeaseLost
+        if self._superseding.has_happened_to(event, connection, lock=True):
+            raise _Superseded
+        session.commit()
+
+    def _commit_then_mark(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
+        """The two commits of two databases. Whoever dies between them leaves the receiver to run once more."""
+        with self._engine().connect() as connection:
+            held = _held(event) | {"of_receivers_done": json.dumps(done[:-1])}
+            if not connection.execute(self._statements.is_held, held).scalar_one():
+                raise _LeaseLost
+            if self._superseding.has_happened_to(event, connection):
+                raise _Superseded
+        session.commit()
+        with self._engine().begin() as connection:
+            if not self._mark_done(connection, event, done[:-1], done, last):
+                raise _LeaseLost
+
+    def _mark(self, event: HeldEvent) -> None:
+        done = _names(event.receivers_done)
+        with self._engine().begin() as connection:
+            self._mark_done(connection, event, done, done, last=True)
+
+    def _mark_done(
+        self, connection: Connection, event: HeldEvent, before: list[str], done: list[str], last: bool
+    ) -> bool:
+        """Mark who is done; False where the marks are others than `before`, as after one whose commit came late."""
+        mark = _held(event) | {"of_receivers_done": json.dumps(before), "new_receivers_done": json.dumps(done)}
+        if last:
+            delivered = connection.execute(self._statements.deliver, mark | {"new_delivered_at": self._clock()})
+            return delivered.rowcount == 1
+        return connection.execute(self._statements.mark, mark).rowcount == 1
+
+    # Letting go of an event
+
+    def _supersede(self, event: HeldEvent) -> Delivery:
+        with self._engine().begin() as connection:
+            connection.execute(self._statements.supersede, _held(event) | {"new_superseded_at": self._clock()})
+        return Delivery()
+
+    def _postpone(self, event: HeldEvent, until: datetime, error: str) -> Delivery:
+        """Try again later: at the next reconcile first, then ever more rarely."""
+        later = {"new_next_attempt_at": until, "new_last_error": error}
+        with self._engine().begin() as connection:
+            connection.execute(self._statements.postpone, _held(event) | later)
+        return Delivery(failed=1)
+
+    def _release(self, event: HeldEvent, until: datetime) -> None:
+        with self._engine().begin() as connection:
+            connection.execute(self._statements.release, _held(event) | {"new_next_attempt_at": until})
+
+    def _let_go(self, event: HeldEvent) -> None:
+        """Leave the event to others at once, as far as that is still possible."""
+        try:
+            self._release(event, self._clock())
+        except Exception:
+            _log.warning("event %s is left until its lease ends", event.event_id)
+
+
+def _held(event: HeldEvent) -> dict[str, Any]:
+    return {"of_event_id": event.event_id, "of_lease_token": event.lease_token}
+
+
+def _in_utc(queued: QueuedEvent) -> QueuedEvent:
+    until = queued.lease_until and as_utc(queued.lease_until)
+    return queued._replace(next_attempt_at=as_utc(queued.next_attempt_at), lease_until=until)
+
+
+def _names(receivers_done: str) -> list[str]:
+    found: list[str] = json.loads(receivers_done)
+    return found
+
+
+def _pause(attempts: int) -> timedelta:
+    doublings: int = min(attempts - 2, 12)
+    return min(_FIRST_PAUSE * (1 << doublings), _LONGEST_PAUSE)

@@ -1,0 +1,145 @@
+"""Fills in what arrived for checkouts that older versions settled, by reading their deposits again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import Engine, func, select, update
+
+from flask_paycheckout.client import Deposit, PaymentsError
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.rules.states import Status
+from flask_paycheckout.store.history import lines
+from flask_paycheckout.store.models import Models
+from flask_paycheckout.store.payments import payment_columns
+
+__all__ = ["BackfillReport", "PaymentBackfill"]
+
+_SETTLED = [status.value for status in (Status.PAID, Status.HELD, Status.REJECTED)]
+# So many failed reads in a row, and at least as many as are under way at once, are an outage.
+_OUTAGE = 5
+
+_log = logging.getLogger("flask_paycheckout")
+
+Progress = Callable[["BackfillReport"], None]
+
+
+@dataclass(frozen=True)
+class BackfillReport:
+    """What a run did.
+
+    :ivar filled: checkouts of which is stored now what arrived.
+    :ivar unreadable: checkouts of which the service gave no usable answer.
+    :ivar differing: checkouts whose deposit no longer reads as completed; nothing was stored.
+    :ivar stopped: the service failed so often in a row that the rest was not asked for.
+    :ivar after: where the next run goes on, past all that this one read.
+    """
+
+    filled: int = 0
+    unreadable: int = 0
+    differing: int = 0
+    stopped: bool = False
+    after: int = 0
+
+    @property
+    def clean(self) -> bool:
+        """Whether every deposit that was read could be stored."""
+        return not (self.unreadable or self.differing or self.stopped)
+
+
+class _Row(NamedTuple):
+    id: int
+    checkout_id: str
+    history: str
+    moved_at: datetime
+
+
+class PaymentBackfill:
+    """Reads the deposits of settled checkouts of which no payment is stored.
+
+    Only the columns of the payment are changed, and only where they are empty: a second run, or one beside another,
+    does no harm.
+
+    :param read: gives the deposit of a checkout id, as `Settlement.read`; called in threads.
+    :param readers: how many deposits are read at once.
+    """
+
+    def __init__(
+        self, engine: Callable[[], Engine], models: Models, read: Callable[[str], Deposit | None], readers: int
+    ) -> None:
+        self._engine = engine
+        self._models = models
+        self._read = read
+        self._readers = readers
+
+    def count(self, after: int = 0) -> int:
+        """How many checkouts wait to be filled in."""
+        counted = select(func.count()).select_from(self._models.checkouts).where(*self._waiting(after))
+        with self._engine().connect() as connection:
+            return connection.execute(counted).scalar_one()
+
+    def run(self, limit: int | None = None, after: int = 0, progress: Progress | None = None) -> BackfillReport:
+        """Fill in, oldest first; each read keeps to the client's time budget.
+
+        :param limit: at most this many deposits are read; None for all.
+        :param after: go on where an earlier run ended, by its report.
+        :param progress: called with the report so far, after each deposit.
+        """
+        report = BackfillReport(after=after)
+        left, failures = limit, 0
+        with ThreadPoolExecutor(self._readers, "paycheckout-fill") as readers:
+            while rows := self._rows(report.after, self._readers if left is None else min(left, self._readers)):
+                left = None if left is None else left - len(rows)
+                for row, answer in zip(rows, readers.map(self._ask, rows), strict=True):
+                    failures = failures + 1 if isinstance(answer, PaymentsError) else 0
+                    report = self._apply(replace(report, after=row.id), row, answer)
+                    if progress is not None:
+                        progress(report)
+                if failures >= max(_OUTAGE, self._readers):
+                    return replace(report, stopped=True, after=rows[0].id - 1)
+        return report
+
+    def _ask(self, row: _Row) -> Deposit | PaymentsError | None:
+        try:
+            return self._read(row.checkout_id)
+        except PaymentsError as error:
+            return error
+
+    def _apply(self, report: BackfillReport, row: _Row, answer: Deposit | PaymentsError | None) -> BackfillReport:
+        if isinstance(answer, PaymentsError):
+            _log.warning("checkout %s could not be read: %s", row.checkout_id, answer)
+            return replace(report, unreadable=report.unreadable + 1)
+        if answer is None or answer.status != "completed" or answer.deposit_id != row.checkout_id:
+            _log.warning("the deposit of checkout %s does not read as completed any more", row.checkout_id)
+            return replace(report, differing=report.differing + 1)
+        c = self._models.checkouts.c
+        empty = (c.id == row.id, c.status.in_(_SETTLED), c.payment_completed_at.is_(None))
+        filled = update(self._models.checkouts).where(*empty).values(payment_columns(answer, _arrived_at(row)))
+        with self._engine().begin() as connection:
+            changed = connection.execute(filled).rowcount
+        return replace(report, filled=report.filled + changed)
+
+    def _rows(self, after: int, limit: int) -> Sequence[_Row]:
+        c = self._models.checkouts.c
+        columns = select(c.id, c.checkout_id, c.history, c.moved_at).where(*self._waiting(after))
+        if limit <= 0:
+            return []
+        with self._engine().connect() as connection:
+            return [_Row(*row) for row in connection.execute(columns.order_by(c.id).limit(limit))]
+
+    def _waiting(self, after: int) -> tuple[Any, ...]:
+        c = self._models.checkouts.c
+        return c.id > after, c.status.in_(_SETTLED), c.payment_completed_at.is_(None)
+
+
+def _arrived_at(row: _Row) -> datetime:
+    """When the read that settled the checkout saw the money: its history says so, else the last move."""
+    for entry in lines(row.history):
+        if entry["what"] == "moved" and entry.get("to") in ("paid", "held"):
+            return as_utc(datetime.fromisoformat(entry["at"]))
+    return as_utc(row.moved_at)

@@ -1,0 +1,103 @@
+"""Webhooks: a hint that a deposit is worth a read, and nothing more."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from flask_paycheckout.checkouts.logs import about
+from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.rules.states import OPEN
+from flask_paycheckout.service.calls import READ, NotAsked, Service, Turn
+from flask_paycheckout.service.single_flight import Flights
+from flask_paycheckout.store.checkouts import Attempts, Glance
+from flask_paycheckout.store.models import MAX_ID, CheckoutMixin
+
+__all__ = ["Notices"]
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+class Notices:
+    """Takes in webhooks for one app.
+
+    :param cooldown: how long after a webhook's read another webhook causes none.
+    :param defer: called with the checkout id instead of reading at once; None to read at once.
+    """
+
+    def __init__(
+        self,
+        attempts: Attempts,
+        settlement: Settlement,
+        service: Service,
+        clock: Clock,
+        cooldown: timedelta,
+        defer: Callable[[str], None] | None,
+    ) -> None:
+        self._attempts = attempts
+        self._settlement = settlement
+        self._service = service
+        self._clock = clock
+        self._cooldown = cooldown
+        self._defer = defer
+        self._reading = Flights()
+
+    def receive(self, checkout_id: str) -> None:
+        """Store the hint and, when its turn has come, read the deposit.
+
+        Returns normally once the hint is stored, or is provably useless: an unknown id, or one more webhook of a
+        checkout that no read can change any more. Either costs one look into our own table. While an earlier webhook's
+        read is under way, or the service may not be asked, this one's is left to reconcile.
+
+        :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
+        """
+        if not _plausible(checkout_id):
+            return
+        attempt = self._attempts.glance(checkout_id)
+        if attempt is None or (attempt.status not in OPEN and attempt.webhooks):
+            return
+        if self._defer is not None:
+            reading = self._note(attempt)
+            if reading is not None:
+                self._queue(self._defer, reading)
+            return
+        with self._reading.of(checkout_id) as free:
+            try:
+                if free:
+                    with self._service.turn(READ) as turn:
+                        self._read(attempt, turn)
+                    return
+            except NotAsked:
+                # Counted there, and no fault of this webhook.
+                pass
+        self._note(attempt)
+
+    def _read(self, attempt: Glance, turn: Turn) -> None:
+        reading = self._attempts.note_webhook(attempt, self._clock(), self._cooldown, wait=self._cooldown)
+        if reading is None:
+            return
+        try:
+            self._settlement.settle_attempt(reading, "webhook", turn)
+        except Exception:
+            # The read is stored as due: reconcile does it, whatever went wrong here.
+            fields = about(reading.order_id, reading.checkout_id)
+            ids = reading.checkout_id
+            _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
+
+    def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> None:
+        """A broker that is away loses nothing, whatever error its transport has for that."""
+        try:
+            defer(reading.checkout_id)
+        except Exception:
+            ids, fields = reading.checkout_id, about(reading.order_id, reading.checkout_id, heals=True)
+            _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
+
+    def _note(self, attempt: Glance) -> CheckoutMixin | None:
+        return self._attempts.note_webhook(attempt, self._clock(), self._cooldown)
+
+
+def _plausible(checkout_id: str) -> bool:
+    """Whether this can be an id that we stored; a database need not be asked for text that it cannot even hold."""
+    return 0 < len(checkout_id) <= MAX_ID and checkout_id.isprintable()

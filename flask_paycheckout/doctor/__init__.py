@@ -1,0 +1,1 @@
+"""Checks that shop, database and service can work together: `flask paycheckout doctor`."""

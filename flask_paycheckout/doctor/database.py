@@ -1,0 +1,201 @@
+"""Whether the shop's database can keep payments: the tables are as the models say, and a commit is a commit."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Column, Connection, DateTime, Engine, Inspector, Integer, String, Table, inspect, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.doctor.checks import Check, failure, ok, warning
+from flask_paycheckout.store.models import CheckoutMixin, EventMixin, Models
+
+__all__ = ["check_database"]
+
+_MIGRATE = "Bring the tables up to date: flask db migrate and flask db upgrade, or db.create_all() in a new database."
+_TIMEOUT = 5000
+
+
+def check_database(engine: Engine, models: Models) -> Iterator[Check]:
+    """Every check, as far as the ones before it allow. Nothing stays changed."""
+    try:
+        with engine.connect() as connection:
+            yield ok("database", f"{engine.dialect.name} answers")
+            tables = list(_tables(inspect(connection), models))
+            yield from tables
+            if any(check.remedy for check in tables if check.level == "failure"):
+                return
+            yield from _setup(connection)
+            yield _trial(connection, models)
+    except SQLAlchemyError as error:
+        yield failure("database", words(error), "See SQLALCHEMY_DATABASE_URI, and whether the database runs.")
+
+
+def words(error: SQLAlchemyError) -> str:
+    """What the database said, on one line."""
+    said = " ".join(str(getattr(error, "orig", None) or error).split())
+    return f"{type(error).__name__}: {said[:200]}"
+
+
+# The tables
+
+
+def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
+    for table in (models.checkouts, models.events, models.services):
+        if not inspector.has_table(table.name, schema=table.schema):
+            yield failure("tables", f"{table.name} does not exist", _MIGRATE)
+            continue
+        faults = [*_column_faults(inspector, table), *_unique_faults(inspector, table)]
+        yield from (failure("tables", f"{table.name}{fault}", _MIGRATE) for fault in faults)
+        missing = _missing_indexes(inspector, table)
+        if missing:
+            yield warning("tables", f"{table.name} lacks the index of {', '.join(missing)}", _MIGRATE)
+        if not (faults or missing):
+            yield ok("tables", f"{table.name} is as the models say")
+
+
+def _column_faults(inspector: Inspector, table: Table) -> Iterator[str]:
+    found: dict[str, Any] = {column["name"]: column for column in inspector.get_columns(table.name, table.schema)}
+    dialect = inspector.dialect.name
+    for column in table.columns:
+        if column.name not in found:
+            yield f".{column.name} does not exist"
+        else:
+            yield from (f".{column.name} {fault}" for fault in _faults(column, found[column.name], dialect))
+    for name in found.keys() - table.columns.keys():
+        if not (found[name]["nullable"] or found[name]["default"] is not None or found[name].get("autoincrement")):
+            yield f".{name} is not in the models, has no default and is NOT NULL: every insert would be refused"
+
+
+def _faults(column: Column[Any], found: Any, dialect: str) -> Iterator[str]:
+    wanted, given = _kind(column.type), _kind(found["type"])
+    if wanted is not None and given != wanted:
+        yield f"is {found['type']}, not {column.type}"
+        return
+    if column.nullable and not found["nullable"]:
+        yield "is NOT NULL, but is left empty at times"
+    length = getattr(found["type"], "length", None)
+    if isinstance(column.type, String) and length is not None and length < (column.type.length or length + 1):
+        yield f"holds {length} characters only"
+    # SQLite keeps moments as text, and knows no zone.
+    zoned = isinstance(column.type, DateTime) and column.type.timezone
+    if zoned and dialect == "postgresql" and not found["type"].timezone:
+        yield "does not keep the time zone"
+
+
+def _kind(type_: Any) -> str | None:
+    """A type's family; None for one that only the shop knows."""
+    families = {"number": Integer, "text": String, "moment": DateTime}
+    return next((name for name, family in families.items() if isinstance(type_, family)), None)
+
+
+def _unique_faults(inspector: Inspector, table: Table) -> Iterator[str]:
+    """What is unique keeps two payments from being taken for one."""
+    listed: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
+    constraints = {tuple(constraint["column_names"]) for constraint in listed}
+    constraints |= {tuple(index["column_names"]) for index in _indexes(inspector, table) if index["unique"]}
+    for column in table.columns:
+        if column.unique and (column.name,) not in constraints:
+            yield f".{column.name} is not unique"
+
+
+def _missing_indexes(inspector: Inspector, table: Table) -> list[str]:
+    found = {tuple(index["column_names"]) for index in _indexes(inspector, table)}
+    wanted = [tuple(column.name for column in index.columns) for index in table.indexes]
+    return [" and ".join(names) for names in wanted if names not in found]
+
+
+def _indexes(inspector: Inspector, table: Table) -> list[Any]:
+    return list(inspector.get_indexes(table.name, table.schema))
+
+
+# How it is set up
+
+
+def _setup(connection: Connection) -> Iterator[Check]:
+    name = connection.dialect.name
+    if name == "sqlite":
+        yield from _sqlite(connection)
+    elif name == "postgresql":
+        yield from _postgresql(connection)
+
+
+def _sqlite(connection: Connection) -> Iterator[Check]:
+    settings = {name: _value(connection, f"PRAGMA {name}") for name in ("journal_mode", "busy_timeout", "synchronous")}
+    if not connection.execute(text("PRAGMA database_list")).all()[0][2]:
+        yield warning(
+            "SQLite", "in memory: gone with this process, unseen by every other", "Name a file in its address."
+        )
+    elif settings["journal_mode"] != "wal":
+        yield warning(
+            "SQLite",
+            f"the journal mode is {settings['journal_mode']}: whoever reads makes writers wait",
+            "Once, on this database: PRAGMA journal_mode=WAL.",
+        )
+    if int(settings["busy_timeout"]) < _TIMEOUT:
+        yield warning(
+            "SQLite",
+            f"a writer gives up after {settings['busy_timeout']} ms behind another one",
+            'Set SQLALCHEMY_ENGINE_OPTIONS = {"connect_args": {"timeout": 30}}.',
+        )
+    if str(settings["synchronous"]) == "0":
+        yield warning(
+            "SQLite", "synchronous is OFF: a power cut can take payments", "Leave PRAGMA synchronous as it is."
+        )
+
+
+def _postgresql(connection: Connection) -> Iterator[Check]:
+    level = connection.get_isolation_level()
+    if level != "READ COMMITTED":
+        yield warning(
+            "PostgreSQL",
+            f"the isolation level is {level}: simultaneous changes may fail, and are then made a round later",
+            "READ COMMITTED, the default, is enough.",
+        )
+    for name in ("fsync", "synchronous_commit"):
+        if _value(connection, f"SHOW {name}") == "off":
+            yield warning(
+                "PostgreSQL",
+                f"{name} is off: a crash of the server can take back what was committed, a checkout that a customer"
+                " holds among it",
+                f"Set {name} = on.",
+            )
+
+
+def _value(connection: Connection, statement: str) -> Any:
+    return connection.execute(text(statement)).scalar_one()
+
+
+# A trial
+
+
+def _trial(connection: Connection, models: Models) -> Check:
+    """Write a row into each table and take it back, as a shop does that stores and fails."""
+    mark = f"doctor-{uuid.uuid4().hex}"[:36]
+    tables = ((models.checkouts, CheckoutMixin, "checkout_id"), (models.events, EventMixin, "event_id"))
+    connection.rollback()
+    try:
+        for table, mixin, key in tables:
+            connection.execute(table.insert().values(_row(table, mixin) | {key: mark}))
+        connection.rollback()
+        # No driver tells for sure whether it commits by itself; a row that is still there does.
+        left = sum(connection.execute(table.delete().where(table.c[key] == mark)).rowcount for table, _, key in tables)
+        connection.commit()
+    except SQLAlchemyError as error:
+        connection.rollback()
+        remedy = "Give the shop's database user the right to insert into its tables, and its file's folder to write."
+        return failure("writing", words(error), remedy)
+    if left:
+        remedy = "Take what makes connections autocommit out of SQLALCHEMY_ENGINE_OPTIONS."
+        return failure("writing", "every statement commits itself: a payment could be half written", remedy)
+    return ok("writing", "rows can be written, and taken back")
+
+
+def _row(table: Table, mixin: type) -> dict[str, Any]:
+    """The least that our columns take; the shop's own columns must have defaults."""
+    fillers = {"number": 0, "text": "doctor", "moment": datetime(2000, 1, 1, tzinfo=UTC)}
+    ours = [column for column in table.columns if hasattr(mixin, column.key) and not column.primary_key]
+    return {column.name: fillers[str(_kind(column.type))] for column in ours if not column.nullable}

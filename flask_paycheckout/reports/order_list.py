@@ -1,0 +1,160 @@
+"""The shop's orders with their attempts, a page at a time. Nothing is read from the service.
+
+Pages follow each other by the place of the last row, not by a count of rows: the thousandth costs what the first does,
+and an order that comes meanwhile moves none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Engine, Select, exists, select, tuple_
+from sqlalchemy.orm import Session, load_only
+
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.reports.explain import total_text
+from flask_paycheckout.rules.order_ids import is_order_id
+from flask_paycheckout.rules.states import Status, best_of
+from flask_paycheckout.store.models import CheckoutMixin, Models
+
+__all__ = ["ListedAttempt", "ListedOrder", "OrderPage", "find_order_id", "page_of_orders"]
+
+_PAGE = 25
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# Microseconds and a row's number: as many digits as every database and calendar takes.
+_PLACE = re.compile(r"(?:([0-9]{1,17})-)?([0-9]{1,18})")
+# An order is in the first of these states that one of its attempts is in.
+_BETTER: dict[Status, tuple[Status, ...]] = {
+    Status.PAID: (),
+    Status.PENDING: (Status.PAID, Status.HELD),
+    Status.CREATED: (Status.PAID, Status.HELD, Status.PENDING),
+    Status.ABANDONED: (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED),
+    # Money that is somebody else's: looked for whatever became of the order by other attempts.
+    Status.HELD: (),
+    Status.REJECTED: (),
+}
+
+
+@dataclass(frozen=True)
+class ListedAttempt:
+    """One attempt at paying, as a list shows it."""
+
+    checkout_id: str
+    status: str
+    reason: str | None
+    total: str
+    created_at: datetime
+    moved_at: datetime
+
+
+@dataclass(frozen=True)
+class ListedOrder:
+    """One order, with its attempts, the newest first."""
+
+    order_id: str
+    status: str
+    attempts: tuple[ListedAttempt, ...]
+
+
+@dataclass(frozen=True)
+class OrderPage:
+    """Some orders, and the place where the next page begins; None when there is none."""
+
+    orders: tuple[ListedOrder, ...]
+    next_place: str | None
+
+
+def page_of_orders(
+    engine: Engine, models: Models, status: Status | None = None, place: str | None = None, limit: int = _PAGE
+) -> OrderPage:
+    """A page of orders, newest first; those in a state: whose state changed last first.
+
+    :param status: only orders in this state; for `held` and `rejected`: every order with such a payment.
+    :param place: `next_place` of the page before; None, or what is no place, for the first page.
+    :param limit: how many orders.
+    """
+    with Session(engine) as session:
+        found = session.execute(rows_of_page(models, status, place, limit)).all()
+        orders = _orders(session, models, [row.order_id for row in found[:limit]])
+    return OrderPage(orders, _place(found[limit - 1], status) if len(found) > limit else None)
+
+
+def find_order_id(engine: Engine, models: Models, said: str) -> str | None:
+    """The order that this order id, or checkout id, names; None when neither is stored."""
+    c = models.checkouts.c
+    if not is_order_id(said):
+        return None  # PostgreSQL takes no such text, and none is stored.
+    with engine.connect() as connection:
+        for column in (c.order_id, c.checkout_id):
+            order_id: str | None = connection.scalar(select(c.order_id).where(column == said).limit(1))
+            if order_id is not None:
+                return order_id
+    return None
+
+
+def rows_of_page(models: Models, status: Status | None, place: str | None, limit: int) -> Select[Any]:
+    """One row for each order of a page, and one more when there is a next page."""
+    c = models.checkouts.c
+    columns = select(c.id, c.order_id, c.moved_at).limit(limit + 1)
+    after = _read_place(place, status)
+    if status is None:
+        newest = columns.where(c.current_order_id.is_not(None)).order_by(c.id.desc())
+        return newest if after is None else newest.where(c.id < after[1])
+    latest = columns.where(c.status == status.value, ~_says_better(models, status))
+    latest = latest.order_by(c.moved_at.desc(), c.id.desc())
+    return latest if after is None else latest.where(tuple_(c.moved_at, c.id) < after)
+
+
+def _says_better(models: Models, status: Status) -> ColumnElement[bool]:
+    """Whether another attempt says better how the order stands, or the same and is newer."""
+    this, other = models.checkouts.c, models.checkouts.alias()
+    newer = (other.c.status == status.value) & (other.c.id > this.id)
+    better = other.c.status.in_([each.value for each in _BETTER[status]])
+    return exists().where(other.c.order_id == this.order_id, newer | better if _BETTER[status] else newer)
+
+
+def _place(row: Any, status: Status | None) -> str:
+    if status is None:
+        return str(row.id)
+    return f"{(as_utc(row.moved_at) - _EPOCH) // timedelta(microseconds=1)}-{row.id}"
+
+
+def _read_place(place: str | None, status: Status | None) -> tuple[datetime, int] | None:
+    """What `_place` wrote; None for what it did not write."""
+    written = _PLACE.fullmatch(place or "")
+    if written is None or (written[1] is None) is not (status is None):
+        return None
+    return _EPOCH + timedelta(microseconds=int(written[1] or 0)), int(written[2])
+
+
+def _orders(session: Session, models: Models, order_ids: Sequence[str]) -> tuple[ListedOrder, ...]:
+    model = models.Checkout
+    # Neither the URL, which pays, nor the history, which is long.
+    shown = load_only(
+        *(getattr(model, name) for name in ("order_id", "checkout_id", "status", "reason", "created_at", "moved_at")),
+        *(getattr(model, f"total_{part}") for part in ("kind", "amount", "currency", "other_currency")),
+        raiseload=True,
+    )
+    of_page = select(model).options(shown).where(model.order_id.in_(order_ids)).order_by(model.id.desc())
+    attempts: dict[str, list[ListedAttempt]] = {}
+    for attempt in session.scalars(of_page):
+        attempts.setdefault(attempt.order_id, []).append(_listed(attempt))
+    return tuple(
+        ListedOrder(order_id, best_of({each.status for each in attempts[order_id]}), tuple(attempts[order_id]))
+        for order_id in order_ids
+    )
+
+
+def _listed(attempt: CheckoutMixin) -> ListedAttempt:
+    return ListedAttempt(
+        attempt.checkout_id,
+        attempt.status,
+        attempt.reason,
+        total_text(attempt),
+        attempt.created_at,
+        attempt.moved_at,
+    )

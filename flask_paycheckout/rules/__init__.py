@@ -1,0 +1,1 @@
+"""Pure rules: states, agreement of money, schedules. No web, no database, no service."""

@@ -1,0 +1,1 @@
+"""Checks of whatever a browser brings: sealed links, origins, permission."""

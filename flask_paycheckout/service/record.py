@@ -1,0 +1,224 @@
+"""Remembers how the service answers the shop, so that people can be told since when it fails, and with what words.
+
+This is about calls that belong to no checkout yet, such as the start of one. A deposit that cannot be read is noted in
+its checkout, as its `problem`.
+
+Noting costs no statement, and neither does a service that answers. Writing down is bounded: when calls begin to fail or
+are answered again, and at most once a minute while they fail.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import Engine, Table, func, select, update
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
+
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.clock import Clock, as_utc
+from flask_paycheckout.errors import UnsafeCheckoutUrl
+from flask_paycheckout.rules.text import visible
+from flask_paycheckout.store.database_errors import first_line
+
+__all__ = ["START", "FailingCalls", "ServiceRecord", "failing_calls"]
+
+START = "start"
+"""Calls that make a checkout."""
+
+_MINUTE = timedelta(minutes=1)
+_MAX_WORDS = 500
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+@dataclass(frozen=True)
+class FailingCalls:
+    """A kind of call that the service does not answer, or refuses.
+
+    :ivar account: the merchant account's name; "" is the one of the settings.
+    :ivar operation: which calls; `start` makes checkouts.
+    :ivar since: the first failure after the last answer.
+    :ivar last_failure_at: the last one.
+    :ivar count: failures so far, at least.
+    :ivar words: why the last one failed.
+    """
+
+    account: str
+    operation: str
+    since: datetime
+    last_failure_at: datetime
+    count: int
+    words: str
+
+
+@dataclass
+class _Calls:
+    """What this process knows of one kind of call."""
+
+    #: The table says that they fail, as far as this process knows.
+    failing: bool = False
+    #: When this process last wrote failures down, and how many since the last answer.
+    written_at: datetime | None = None
+    written: int = 0
+    #: Failures that are not written down yet, and when the first of them was.
+    failures: int = 0
+    first_failure_at: datetime | None = None
+    last_failure_at: datetime | None = None
+    words: str = ""
+    #: The last answer that is not written down yet.
+    answered_at: datetime | None = None
+    #: An answer came before these failures, so they are a new beginning.
+    begun_anew: bool = False
+
+
+@dataclass
+class _Noted:
+    """What one process noted."""
+
+    calls: dict[tuple[str, str], _Calls] = field(default_factory=dict)
+    #: Held for moments only, and never while a statement runs.
+    noting: Lock = field(default_factory=Lock)
+    #: Held by whoever writes down; nobody waits for it.
+    writing: Lock = field(default_factory=Lock)
+
+
+class ServiceRecord:
+    """Notes answers and failures of one app's calls, and writes them down.
+
+    :param engine: gives the engine of the tables, when first needed.
+    """
+
+    def __init__(self, engine: Callable[[], Engine], table: Table, clock: Clock) -> None:
+        self._engine = engine
+        self._table = table
+        self._clock = clock
+        #: By process: a fork copies locks that another thread of its parent may hold.
+        self._of_process: dict[int, _Noted] = {}
+
+    @contextmanager
+    def call(self, operation: str, account: str = "") -> Iterator[None]:
+        """Note how the call inside ends."""
+        try:
+            yield
+        except (PaymentsError, UnsafeCheckoutUrl) as error:
+            self.on_failure(operation, str(error), account)
+            raise
+        self.on_answer(operation, account)
+
+    def on_failure(self, operation: str, words: str, account: str = "") -> None:
+        """Note that the service did not answer, or refused. Touches no database; any thread may call it.
+
+        :param words: why, for people; never a secret.
+        """
+        now, noted = self._clock(), self._here()
+        with noted.noting:
+            calls = noted.calls.setdefault((account, operation), _Calls())
+            calls.failures += 1
+            calls.first_failure_at = calls.first_failure_at or now
+            calls.begun_anew = calls.begun_anew or calls.answered_at is not None
+            calls.last_failure_at, calls.words, calls.answered_at = now, visible(words)[:_MAX_WORDS], None
+
+    def on_answer(self, operation: str, account: str = "") -> None:
+        """Note that the service answered. Touches no database; any thread may call it."""
+        now, noted = self._clock(), self._here()
+        with noted.noting:
+            calls = noted.calls.setdefault((account, operation), _Calls())
+            calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
+
+    def write(self) -> None:
+        """Store what was noted since the last write. Never raises, so that no payment fails because of it."""
+        here = self._here()
+        if not here.calls or not here.writing.acquire(blocking=False):
+            return
+        try:
+            for (account, operation), calls in list(here.calls.items()):
+                self._write_one({"account": account, "operation": operation}, calls)
+        except SQLAlchemyError as error:
+            _log.warning("how the service answers could not be written down: %s", first_line(error)[:_MAX_WORDS])
+        finally:
+            here.writing.release()
+
+    def _write_one(self, row: dict[str, str], calls: _Calls) -> None:
+        with self._here().noting:
+            noted = replace(calls)
+            news = noted.failures and self._is_news(calls)
+            if news:
+                calls.written_at, calls.written = self._clock(), calls.written + calls.failures
+                calls.failures, calls.first_failure_at, calls.begun_anew = 0, None, False
+                calls.failing = True
+            elif noted.answered_at and calls.failing:
+                calls.failing, calls.written = False, 0
+        if news:
+            self._store_failures(row, noted)
+        elif noted.failing and noted.answered_at:
+            try:
+                self._store_answer(row, noted.answered_at)
+            except SQLAlchemyError:
+                calls.failing = True
+                raise
+
+    def _here(self) -> _Noted:
+        return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Noted())
+
+    def _is_news(self, calls: _Calls) -> bool:
+        """The first failure, the second one, which makes it more than an accident, and then one a minute."""
+        old = calls.written_at is None or calls.written_at <= self._clock() - _MINUTE
+        return old or calls.written <= 1
+
+    def _store_answer(self, row: dict[str, str], answered_at: datetime) -> None:
+        c = self._table.c
+        cleared = update(self._table).where(*self._is(row), c.last_failure_at <= answered_at)
+        with self._engine().begin() as connection:
+            connection.execute(cleared.values(failing_since=None, last_answer_at=answered_at, count=0))
+
+    def _store_failures(self, row: dict[str, str], noted: _Calls) -> None:
+        c = self._table.c
+        values = {"last_failure_at": noted.last_failure_at, "words": noted.words}
+        since = func.coalesce(c.failing_since, noted.first_failure_at, type_=c.failing_since.type)
+        more: dict[str, Any] = {"failing_since": since, "count": c["count"] + noted.failures}
+        if noted.begun_anew:
+            more = {"failing_since": noted.first_failure_at, "count": noted.failures}
+        added = update(self._table).where(*self._is(row)).values(values | more)
+        first = self._table.insert().values(
+            row | values | {"failing_since": noted.first_failure_at, "count": noted.failures}
+        )
+        for _ in range(2):
+            with self._engine().begin() as connection:
+                if connection.execute(added).rowcount:
+                    return
+            try:
+                with self._engine().begin() as connection:
+                    connection.execute(first)
+                    return
+            except IntegrityError:
+                # Another process stored the row first.
+                continue
+
+    def _is(self, row: dict[str, str]) -> list[Any]:
+        return [self._table.c[name] == value for name, value in row.items()]
+
+
+def failing_calls(engine: Engine, table: Table) -> Sequence[FailingCalls]:
+    """The kinds of calls that fail as it was last written down."""
+    c = table.c
+    columns = select(c.account, c.operation, c.failing_since, c.last_failure_at, c["count"], c.words)
+    failing = columns.where(c.failing_since.is_not(None)).order_by(c.account, c.operation).limit(100)
+    try:
+        with engine.connect() as connection:
+            rows = connection.execute(failing).all()
+    except (OperationalError, ProgrammingError):
+        # The table is newer than the shop's database; the doctor says so.
+        return []
+    return [
+        FailingCalls(
+            row.account, row.operation, as_utc(row.failing_since), as_utc(row.last_failure_at), row[4], row.words or ""
+        )
+        for row in rows
+    ]

@@ -1,0 +1,1 @@
+"""The tables on the shop's database, and every statement on them."""

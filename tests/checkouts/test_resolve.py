@@ -1,0 +1,163 @@
+"""A person's decision on a held payment: what each does for each reason, and who is told of it, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+
+from flask_paycheckout import Pay, ReceiverFailed, order_paid, payment_resolved
+from flask_paycheckout.testing import Signals
+from tests.reports.test_report import has_second, told
+from tests.scripted import Shop, number
+
+pytestmark = pytest.mark.on_each_database
+
+
+def mismatched(shop: Shop) -> str:
+    return shop.has_held()
+
+
+def changed(shop: Shop) -> str:
+    checkout_id = shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    shop.service.says(checkout_id, "completed")
+    return checkout_id
+
+
+def unwanted(shop: Shop) -> str:
+    checkout_id = shop.starts()
+    shop.totals["o-1"] = None
+    shop.service.says(checkout_id, "completed")
+    return checkout_id
+
+
+def unpriced(shop: Shop) -> str:
+    checkout_id = shop.starts()
+
+    def raises(order_id: str) -> None:
+        raise RuntimeError("the price list is away")
+
+    shop.paycheckout.order_total(raises)
+    shop.service.says(checkout_id, "completed")
+    return checkout_id
+
+
+def second(shop: Shop) -> str:
+    return has_second("o-1", shop)
+
+
+#: How each comes about, and which of its two decisions tells what after `payment_resolved`.
+DECISIONS: dict[str, tuple[Callable[[Shop], str], list[str], list[str]]] = {
+    "amount_mismatch": (mismatched, ["order_paid"], ["order_abandoned"]),
+    "order_changed": (changed, ["order_paid"], ["order_abandoned"]),
+    "order_not_payable": (unwanted, ["order_paid"], ["order_abandoned"]),
+    "order_total_failed": (unpriced, ["order_paid"], ["order_abandoned"]),
+    "duplicate": (second, [], []),
+}
+
+
+@pytest.mark.parametrize("accept", [True, False], ids=["accept", "reject"])
+@pytest.mark.parametrize("reason", DECISIONS)
+def test_each_decision_for_each_reason(shop: Shop, signals: Signals, reason: str, accept: bool) -> None:
+    held, after_accepting, after_rejecting = DECISIONS[reason]
+    checkout_id = held(shop)
+    assert (shop.settles(checkout_id).status, shop.attempt(checkout_id).reason) == ("held", reason)
+    before = len(signals)
+    shop.resolves(checkout_id, accept, by=" Ada ", why="seen on the statement")
+    follows = after_accepting if accept else after_rejecting
+    assert signals.names[before:] == ["payment_resolved", *follows]
+    resolved = signals[before]
+    assert (resolved.checkout_id, resolved.order_id) == (checkout_id, "o-1")
+    assert resolved.extra == {"accepted": accept, "by": "Ada", "why": "seen on the statement"}
+    assert shop.attempt(checkout_id).status == ("paid" if accept else "rejected")
+    # Money that did not pay the order waits for somebody to say what became of it.
+    waiting = [money.checkout_id for money in told(shop).to_pay_back]
+    assert waiting == ([] if follows == ["order_paid"] else [checkout_id])
+
+
+def test_the_decision_and_what_follows_are_stored_with_it_or_not_at_all(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    with shop.runtime.engine().begin() as connection:
+        row = connection.execute(shop.runtime.models.events.select().limit(1)).mappings().one()
+        taken = {name: value for name, value in row.items() if name != "id"}
+        connection.execute(
+            shop.runtime.models.events.insert(), taken | {"event_id": "taken", "once": "order_paid:order:o-1"}
+        )
+    with pytest.raises(IntegrityError):
+        shop.resolves(checkout_id, accept=True)
+    assert shop.attempt(checkout_id).status == "held"
+    assert shop.events("payment_resolved") == []
+
+
+def test_the_decision_is_told_first_and_its_event_is_the_older_one(shop: Shop, signals: Signals) -> None:
+    shop.resolves(shop.has_held(), accept=True)
+    resolved, paid = shop.events("payment_resolved") + shop.events("order_paid")
+    assert resolved.id < paid.id
+    assert resolved.occurred_at == paid.occurred_at
+    assert signals.names[-2:] == ["payment_resolved", "order_paid"]
+
+
+def test_a_receiver_that_failed_gets_the_same_words_later(shop: Shop) -> None:
+    heard: list[dict[str, Any]] = []
+
+    def note(app: object, *, accepted: bool, by: str, why: str, **rest: Any) -> None:
+        heard.append({"accepted": accepted, "by": by, "why": why})
+        if len(heard) == 1:
+            raise RuntimeError("mail is down")
+
+    with payment_resolved.connected_to(note, sender=shop.app):
+        shop.resolves(shop.has_held(), accept=False, by="Zoë \ud83d", why="too\nlittle\0")
+        shop.clock.advance(minutes=2)
+        shop.reconciles()
+    assert heard == [{"accepted": False, "by": "Zoë \ud83d", "why": "too\nlittle\0"}] * 2
+
+
+def test_an_atomic_receiver_that_fails_leaves_the_payment_held(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+
+    def close(app: object, **facts: Any) -> None:
+        raise RuntimeError("the order is gone")
+
+    shop.paycheckout.atomic(close)
+    with order_paid.connected_to(close, sender=shop.app), pytest.raises(ReceiverFailed, match="the order is gone"):
+        shop.resolves(checkout_id, accept=True)
+    assert (shop.attempt(checkout_id).status, shop.events("payment_resolved")) == ("held", [])
+
+
+def test_both_events_reach_atomic_receivers_in_the_transaction_of_the_decision(shop: Shop) -> None:
+    heard: list[tuple[str, str]] = []
+
+    @shop.paycheckout.atomic
+    def decided(app: object, *, checkout: Any, accepted: bool, **rest: Any) -> None:
+        heard.append(("payment_resolved", checkout.status))
+        checkout.found_by = "Ada"
+
+    @shop.paycheckout.atomic
+    def close(app: object, *, checkout: Any, **rest: Any) -> None:
+        heard.append(("order_paid", checkout.found_by))
+
+    with (
+        payment_resolved.connected_to(decided, sender=shop.app),
+        order_paid.connected_to(close, sender=shop.app),
+    ):
+        checkout_id = shop.has_held()
+        shop.resolves(checkout_id, accept=True)
+    assert heard == [("payment_resolved", "paid"), ("order_paid", "Ada")], "the second sees what the first one wrote"
+    assert shop.attempt(checkout_id).found_by == "Ada"
+    assert [event.delivered_at for event in shop.events() if event.name != "payment_held"].count(None) == 0
+
+
+def test_a_mismatch_of_an_order_that_another_payment_paid_meanwhile_is_a_second_payment(shop: Shop) -> None:
+    first = shop.starts()
+    shop.totals["o-1"] = Pay("13.00", "USD")
+    later = shop.starts()
+    shop.service.says(first, "completed", inputAmount=number("1"))
+    assert shop.settles(first).reason == "amount_mismatch"
+    shop.service.says(later, "completed", inputAmount=number("13.00"))
+    assert shop.settles(later).status == "paid"
+    shop.resolves(first, accept=True)
+    assert [money.checkout_id for money in told(shop).to_pay_back] == [first]
+    assert len(shop.events("order_paid")) == 1

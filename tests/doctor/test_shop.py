@@ -1,0 +1,445 @@
+"""The doctor: each thing that can be wrong is found by name with its remedy, and what is well is left in peace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import Result
+from flask import Flask, abort, redirect, request
+from sqlalchemy import text
+
+from flask_paycheckout import order_paid
+from flask_paycheckout.doctor.checks import Check
+from flask_paycheckout.doctor.shop import Diagnosis, examine
+from tests.conftest import OpenShop
+from tests.scripted import CLIENT_SECRET, Shop, refusal
+
+PUBLIC = {
+    "PAYCHECKOUT_PUBLIC_URL": "https://shop.example",
+    "SECRET_KEY": "a-secret-key-of-many-characters",
+    "PAYCHECKOUT_WEBHOOK_SECRET": "canary-path-secret-1234",
+}
+
+
+def listen(app: Flask, **facts: Any) -> None:
+    """A receiver of order_paid."""
+
+
+def diagnosis(shop: Shop) -> Diagnosis:
+    with shop.app.app_context():
+        return examine(shop.runtime)
+
+
+def about(shop: Shop, subject: str) -> list[Check]:
+    return [check for check in diagnosis(shop).checks if check.about == subject]
+
+
+def worst(shop: Shop, subject: str) -> Check:
+    """The one thing about this subject that is not well."""
+    [found] = [check for check in about(shop, subject) if check.remedy is not None]
+    return found
+
+
+def doctor(shop: Shop, *arguments: str) -> Result:
+    return shop.app.test_cli_runner().invoke(args=["paycheckout", "doctor", *arguments])
+
+
+def execute(shop: Shop, *statements: str) -> None:
+    with shop.runtime.engine().begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def answers(shop: Shop, answer: httpx.Response) -> None:
+    """The service gives this to every read."""
+    shop.service._read = lambda request: answer  # type: ignore[method-assign]
+
+
+def told_at(**apart: float) -> httpx.Response:
+    """ "Deposit not found", from a machine whose clock is so far from ours."""
+    answer = refusal(404, "Deposit not found")
+    answer.headers["Date"] = format_datetime(datetime.now(UTC) + timedelta(**apart), usegmt=True)
+    return answer
+
+
+@pytest.fixture
+def well(open_shop: OpenShop, each_database: str) -> Any:
+    """A shop with nothing to find fault with."""
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, **PUBLIC)
+    if each_database.startswith("sqlite"):
+        with shop.runtime.engine().connect() as connection:
+            connection.execute(text("PRAGMA journal_mode=WAL"))
+    else:
+        name = shop.runtime.engine().url.database
+        execute(shop, f"ALTER DATABASE {name} SET synchronous_commit = on")
+    answers(shop, told_at())
+    with order_paid.connected_to(listen, sender=shop.app):
+        yield shop
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Shop:
+    return open_shop(**PUBLIC)
+
+
+def test_a_shop_that_is_well(well: Shop) -> None:
+    found = diagnosis(well)
+    complaints = [check for check in found.checks if check.remedy and "fsync" not in check.found]
+    assert complaints == [], "but for the test server, which keeps nothing"
+    ran = doctor(well)
+    assert ran.exit_code == 0
+    assert "failure" not in ran.output
+    assert ran.output.endswith(
+        "\nWebhook URL to register: https://shop.example/paycheckout/webhook/canary-path-secret-1234\n"
+    )
+
+
+def test_nothing_stays_changed(well: Shop) -> None:
+    diagnosis(well)
+    with well.runtime.engine().connect() as connection:
+        for table in (well.runtime.models.checkouts, well.runtime.models.events):
+            assert connection.execute(table.select()).all() == []
+
+
+def test_programs_are_told_the_same(well: Shop) -> None:
+    execute(well, "DROP TABLE paycheckout_event")
+    ran = doctor(well, "--json")
+    found = json.loads(ran.stdout)
+    assert (ran.exit_code, found["failed"]) == (1, True)
+    assert {"about", "level", "found", "remedy"} == set(found["checks"][0])
+    assert found["webhook_url"].startswith("https://shop.example/")
+
+
+def test_no_secret_is_shown_but_the_one_in_the_address_to_register(shop: Shop) -> None:
+    shown = doctor(shop).output + doctor(shop, "--json").output
+    assert CLIENT_SECRET not in shown
+    assert PUBLIC["SECRET_KEY"] not in shown
+
+
+# The database
+
+TABLE_FAULTS = [
+    pytest.param("DROP TABLE paycheckout_event", "paycheckout_event does not exist", id="no table"),
+    pytest.param(
+        "ALTER TABLE paycheckout_checkout DROP COLUMN found_by", ".found_by does not exist", id="a column is missing"
+    ),
+    pytest.param(
+        "ALTER TABLE paycheckout_checkout ADD COLUMN colour VARCHAR NOT NULL DEFAULT 'x'",
+        None,
+        id="the shop's own column",
+    ),
+]
+
+
+@pytest.mark.parametrize(("statement", "found"), TABLE_FAULTS)
+def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, found: str | None) -> None:
+    execute(well, statement)
+    checks = [check for check in about(well, "tables") if check.remedy]
+    assert [found is not None and found in check.found for check in checks] == [True] * (found is not None)
+    assert doctor(well).exit_code == (1 if found else 0)
+
+
+POSTGRES_FAULTS = [
+    pytest.param("ALTER COLUMN created_at TYPE TIMESTAMP", "created_at does not keep the time zone", id="no zone"),
+    pytest.param("ALTER COLUMN order_id TYPE VARCHAR(20)", "order_id holds 20 characters only", id="too short"),
+    pytest.param(
+        "ALTER COLUMN total_amount TYPE NUMERIC USING 0", "total_amount is NUMERIC, not VARCHAR(64)", id="type"
+    ),
+    pytest.param("ALTER COLUMN reason SET NOT NULL", "reason is NOT NULL", id="not null"),
+    pytest.param("ADD COLUMN colour VARCHAR NOT NULL", "colour is not in the models", id="an unknown column"),
+    pytest.param(
+        "DROP CONSTRAINT paycheckout_checkout_paid_order_id_key", "paid_order_id is not unique", id="not unique"
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "found"), POSTGRES_FAULTS)
+def test_columns_that_are_not_as_the_models_say(
+    open_shop: OpenShop, postgres_database: str, change: str, found: str
+) -> None:
+    """PostgreSQL can change a table so; what looks at the tables is the same on SQLite."""
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
+    execute(shop, f"ALTER TABLE paycheckout_checkout {change}")
+    assert f"paycheckout_checkout.{found}" in worst(shop, "tables").found
+    assert diagnosis(shop).failed
+
+
+def test_an_index_that_is_missing_only_makes_things_slow(well: Shop) -> None:
+    execute(well, "DROP INDEX ix_paycheckout_checkout_state")
+    check = worst(well, "tables")
+    assert (check.level, check.found) == ("warning", "paycheckout_checkout lacks the index of status and moved_at")
+
+
+def test_a_database_that_is_away(open_shop: OpenShop, tmp_path: Path) -> None:
+    shop = open_shop()
+    (tmp_path / "shop.db").unlink()
+    shop.app.config["SQLALCHEMY_DATABASE_URI"] = "moved"
+    with shop.app.app_context():
+        shop.db.engine.dispose()
+    (tmp_path / "shop.db").mkdir()
+    assert "unable to open database file" in worst(shop, "database").found
+    assert worst(shop, "reconcile").level == "failure"
+    assert doctor(shop).exit_code == 1
+
+
+def test_a_database_that_refuses_to_be_written(open_shop: OpenShop, postgres_database: str) -> None:
+    """A standby, for instance."""
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
+    name = shop.runtime.engine().url.database
+    execute(shop, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    shop.runtime.engine().dispose()
+    assert "read-only transaction" in worst(shop, "writing").found
+
+
+def test_a_database_that_commits_every_statement(open_shop: OpenShop, each_database: str) -> None:
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": "AUTOCOMMIT"})
+    assert worst(shop, "writing").found.startswith("every statement commits itself")
+    with shop.runtime.engine().connect() as connection:
+        assert connection.execute(shop.runtime.models.checkouts.select()).all() == [], (
+            "and nothing is left of the trial"
+        )
+
+
+def test_sqlite_set_up_for_one_process_only(shop: Shop) -> None:
+    assert "journal mode is delete" in worst(shop, "SQLite").found
+
+
+def test_sqlite_in_memory(open_shop: OpenShop) -> None:
+    shop = open_shop(SQLALCHEMY_DATABASE_URI="sqlite://")
+    assert worst(shop, "SQLite").found.startswith("in memory")
+
+
+def test_sqlite_that_does_not_wait(open_shop: OpenShop) -> None:
+    shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS={"connect_args": {"timeout": 1}})
+    assert any("gives up after 1000 ms" in check.found for check in about(shop, "SQLite"))
+
+
+def test_postgresql_that_may_forget_what_it_committed(open_shop: OpenShop, postgres_database: str) -> None:
+    shop = open_shop(
+        SQLALCHEMY_DATABASE_URI=postgres_database, SQLALCHEMY_ENGINE_OPTIONS={"isolation_level": "SERIALIZABLE"}
+    )
+    execute(shop, f"ALTER DATABASE {shop.runtime.engine().url.database} SET synchronous_commit = off")
+    shop.runtime.engine().dispose()
+    found = [check.found.split(":")[0] for check in about(shop, "PostgreSQL")]
+    assert found == ["the isolation level is SERIALIZABLE", "fsync is off", "synchronous_commit is off"]
+
+
+# The service
+
+SERVICE = [
+    pytest.param(lambda: refusal(401, "Unauthorized"), "credentials", "failure", "refused: GET /v1/deposit", id="401"),
+    pytest.param(lambda: refusal(403, "Forbidden"), "credentials", "failure", "refused", id="403"),
+    pytest.param(lambda: refusal(404, "no Route matched"), "service", "failure", "another 404", id="a gateway's 404"),
+    pytest.param(lambda: refusal(500, "Oops"), "credentials", "warning", "not known", id="500"),
+    pytest.param(lambda: refusal(429, "Slow down"), "credentials", "warning", "not known", id="429"),
+    pytest.param(lambda: httpx.Response(200, text="<html>"), "service", "failure", "not a JSON object", id="HTML"),
+]
+
+
+@pytest.mark.parametrize(("answer", "subject", "level", "found"), SERVICE)
+def test_what_the_service_says_to_a_signed_read(
+    shop: Shop, answer: Callable[[], httpx.Response], subject: str, level: str, found: str
+) -> None:
+    answers(shop, answer())
+    check = worst(shop, subject)
+    assert check.level == level
+    assert found in check.found
+
+
+def test_the_service_is_read_once(shop: Shop) -> None:
+    answers(shop, refusal(500))
+    requests: list[int] = []
+    shop.service.meanwhile = lambda: requests.append(1)
+    diagnosis(shop)
+    assert len(requests) == 1
+
+
+def test_a_service_that_cannot_be_reached(shop: Shop) -> None:
+    shop.service.meanwhile = lambda: (_ for _ in ()).throw(httpx.ConnectError("refused"))
+    assert "no connection" in worst(shop, "service").found
+
+
+CLOCKS = [
+    pytest.param({"seconds": 0}, "ok", "agrees", id="equal"),
+    pytest.param({"seconds": -4}, "ok", "agrees", id="a little ahead"),
+    pytest.param({"seconds": -20}, "warning", "ahead of", id="ahead"),
+    pytest.param({"seconds": 20}, "warning", "behind", id="behind"),
+    pytest.param({"minutes": -5}, "failure", "ahead of", id="far ahead"),
+    pytest.param({"minutes": 5}, "failure", "behind", id="far behind"),
+]
+
+
+@pytest.mark.parametrize(("apart", "level", "found"), CLOCKS)
+def test_clocks_that_differ(shop: Shop, apart: dict[str, float], level: str, found: str) -> None:
+    answers(shop, told_at(**apart))
+    [check] = about(shop, "clock")
+    assert (check.level, found in check.found) == (level, True)
+
+
+@pytest.mark.parametrize("date", [None, "", "yesterday", "x" * 5000, "Thu, 99 Foo 2026 00:00:00 GMT"])
+def test_an_answer_without_a_time(shop: Shop, date: str | None) -> None:
+    answer = refusal(404, "Deposit not found")
+    if date is not None:
+        answer.headers["Date"] = date
+    answers(shop, answer)
+    assert worst(shop, "clock").level == "warning"
+
+
+# The shop
+
+
+def test_order_total_that_nobody_registered(shop: Shop) -> None:
+    shop.paycheckout._order_total = None
+    assert "no order_total is registered" in worst(shop, "order_total").found
+    assert doctor(shop).exit_code == 1
+
+
+def test_order_total_that_prices_what_does_not_exist(shop: Shop) -> None:
+    shop.paycheckout.order_total(lambda order_id: shop.totals["o-1"])
+    assert "gave a price" in worst(shop, "order_total").found
+
+
+def test_order_total_that_raises(shop: Shop) -> None:
+    shop.paycheckout.order_total(lambda order_id: shop.totals[order_id])
+    assert worst(shop, "order_total").found.startswith("raised KeyError")
+
+
+def test_nobody_hears_of_payments(open_shop: OpenShop) -> None:
+    shop = open_shop(**PUBLIC, PAYCHECKOUT_UNHEARD=None)
+    assert worst(shop, "order_paid").level == "failure"
+    assert "PAYCHECKOUT_UNHEARD" in str(worst(shop, "order_paid").remedy)
+    assert worst(shop, "payment_held").level == "warning"
+
+
+def test_a_shop_that_says_that_nobody_need_hear(shop: Shop) -> None:
+    assert not [check for check in about(shop, "order_paid") if check.remedy]
+
+
+ADDRESSES = [
+    pytest.param(None, "known to requests only", id="none"),
+    pytest.param("http://127.0.0.1:5000", "the service cannot send webhooks to 127.0.0.1", id="this machine"),
+    pytest.param("http://shop.example", "plain http", id="http"),
+]
+
+
+@pytest.mark.parametrize(("public", "found"), ADDRESSES)
+def test_an_address_that_will_not_do(open_shop: OpenShop, public: str | None, found: str) -> None:
+    shop = open_shop(PAYCHECKOUT_PUBLIC_URL=public)
+    assert found in worst(shop, "address").found
+    expected = f"{public or chr(0)}/paycheckout/webhook".replace("\0", "https://<the shop's address>")
+    assert diagnosis(shop).webhook_url == expected
+
+
+def test_in_debug_beside_a_sandbox_the_address_is_the_one_where_flask_run_serves(
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a request, as for a command, nobody tells the shop's address."""
+    monkeypatch.delenv("FLASK_RUN_PORT", raising=False)
+    shop = open_shop(TESTING=False, DEBUG=True, PAYCHECKOUT_BASE_URL="http://127.0.0.1:8790")
+    (said,) = about(shop, "address")
+    assert (said.level, "http://127.0.0.1:5000" in said.found) == ("ok", True)
+    assert diagnosis(shop).webhook_url == "http://127.0.0.1:5000/paycheckout/webhook"
+    monkeypatch.setenv("FLASK_RUN_PORT", "5050")
+    assert diagnosis(shop).webhook_url == "http://127.0.0.1:5050/paycheckout/webhook"
+    with shop.app.app_context():
+        assert shop.paycheckout.webhook_url() == "http://127.0.0.1:5050/paycheckout/webhook"
+
+
+def test_in_debug_a_service_elsewhere_cannot_reach_this_machine(open_shop: OpenShop) -> None:
+    shop = open_shop(TESTING=False, DEBUG=True)
+    assert worst(shop, "address").level == "warning"
+    assert diagnosis(shop).webhook_url == "https://<the shop's address>/paycheckout/webhook"
+
+
+def test_the_servers_name_is_an_address_too(open_shop: OpenShop) -> None:
+    shop = open_shop(SERVER_NAME="shop.example", PREFERRED_URL_SCHEME="https")
+    assert [check.level for check in about(shop, "address")] == ["ok"]
+    assert [check.level for check in about(shop, "webhook")] == ["ok", "ok"]
+    assert diagnosis(shop).webhook_url == "https://shop.example/paycheckout/webhook"
+
+
+def test_a_sandbox_and_a_short_secret_key_in_production(open_shop: OpenShop) -> None:
+    shop = open_shop(
+        PAYCHECKOUT_BASE_URL="http://127.0.0.1:8790",
+        PAYCHECKOUT_ALLOW_SANDBOX=True,
+        TESTING=False,
+        SECRET_KEY="dev",
+        PAYCHECKOUT_PUBLIC_URL="https://shop.example",
+    )
+    found = [check.found for check in about(shop, "configuration")]
+    assert found[0] == "payments go to a sandbox, http://127.0.0.1:8790"
+    assert found[1].startswith("SECRET_KEY has 3 characters")
+
+
+def test_a_short_webhook_secret(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET="abc")
+    assert worst(shop, "webhook").found == "PAYCHECKOUT_WEBHOOK_SECRET has 3 characters"
+
+
+def test_a_form_guard_that_refuses_webhooks(shop: Shop) -> None:
+    shop.app.before_request(lambda: abort(400) if request.method == "POST" else None)
+    shop.app.extensions["csrf"] = "Flask-WTF's"
+    check = worst(shop, "webhook")
+    assert check.found == "its route answered 400 to a well-formed webhook"
+    assert "csrf.exempt" in str(check.remedy)
+    assert doctor(shop).exit_code == 1
+
+
+def test_a_login_that_stands_before_the_webhook(shop: Shop) -> None:
+    shop.app.before_request(lambda: redirect("/login"))
+    check = worst(shop, "webhook")
+    assert check.found == "its route answered 302 to a well-formed webhook"
+    assert "login" in str(check.remedy)
+
+
+def test_a_hook_that_raises_before_the_webhook(shop: Shop) -> None:
+    @shop.app.before_request
+    def fall() -> None:
+        raise ZeroDivisionError
+
+    assert worst(shop, "webhook").found == "its route raised ZeroDivisionError"
+
+
+def test_trusted_hosts_do_not_refuse_the_doctor(open_shop: OpenShop) -> None:
+    shop = open_shop(TRUSTED_HOSTS=["shop.example"])
+    assert [check.level for check in about(shop, "webhook")] == ["ok", "ok"]
+
+
+def test_reconcile_that_does_not_run(shop: Shop) -> None:
+    shop.starts()
+    shop.clock.advance(minutes=6)
+    check = worst(shop, "reconcile")
+    assert check.found == "behind: 1 overdue, the longest since 2026-01-01 12:00:00Z"
+    assert doctor(shop).exit_code == 1
+
+
+def test_deferring_without_celery(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
+    assert "no Celery app" in worst(shop, "tasks").found
+
+
+@pytest.mark.parametrize(("broker", "level"), [("memory://", "ok"), ("redis+socket:///nowhere/redis.sock", "warning")])
+def test_the_broker_of_deferred_webhooks(open_shop: OpenShop, broker: str, level: str) -> None:
+    from celery import Celery  # type: ignore[import-untyped]
+
+    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
+    celery_app = shop.app.extensions["celery"] = Celery("shop", broker=broker, set_as_current=False)
+    assert [check.level for check in about(shop, "tasks")] == [level]
+    celery_app.close()
+
+
+def test_connections_that_are_open_before_a_fork_are_warned_of(open_shop: OpenShop) -> None:
+    shop = open_shop(TESTING=False, PAYCHECKOUT_ALLOW_SANDBOX=True, **PUBLIC)
+    check = worst(shop, "forks")
+    assert check.level == "warning"
+    assert "opens 1 database connection while it is made" in check.found
+    assert "dispose(close=False)" in (check.remedy or "")
+    shop.runtime.engine().dispose()
+    assert about(shop, "forks") == []

@@ -1,0 +1,434 @@
+"""The report: what it counts and lists, when it calls for a person, and that a large shop can afford it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+from flask import Flask
+from sqlalchemy import event, text
+
+from flask_paycheckout import Pay, order_paid
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.reports.report import Report, report
+from flask_paycheckout.service.record import START
+from tests.conftest import OpenShop
+from tests.scripted import Shop, number, refusal
+
+URL = "https://shop.example/paycheckout/webhook"
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop, each_database: str) -> Shop:
+    return open_shop(SQLALCHEMY_DATABASE_URI=each_database)
+
+
+def told(shop: Shop) -> Report:
+    runtime = shop.runtime
+    return report(runtime.engine(), runtime.models, shop.clock(), URL)
+
+
+def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
+    """So many orders are paid, one a minute, each found by reconcile or through its webhook."""
+    first = len(shop.totals)
+    paid = []
+    for place in range(first, first + count):
+        shop.totals[f"m-{place}"] = Pay("12.50", "USD")
+        checkout_id = shop.starts(f"m-{place}")
+        shop.service.says(checkout_id, "completed")
+        if webhooks:
+            shop.runtime.notices.receive(checkout_id)
+        else:
+            shop.reconciles()
+        shop.clock.advance(minutes=1)
+        paid.append(checkout_id)
+    return paid
+
+
+def test_an_empty_shop_needs_nobody(shop: Shop) -> None:
+    found = told(shop)
+    assert set(found.checkouts.values()) == {0}
+    assert not found.needs_a_person
+    assert str(found) == (
+        "Checkouts at 2026-01-01 12:00:00Z: 0 created, 0 pending, 0 paid, 0 held, 0 rejected, 0 abandoned.\n"
+        "Nothing needs a person."
+    )
+
+
+def test_checkouts_are_counted_by_state(shop: Shop) -> None:
+    shop.totals |= {name: Pay("12.50", "USD") for name in ("o-3", "o-4", "o-5", "o-6")}
+    shop.starts("o-1")
+    shop.has_paid("o-2")
+    shop.has_held("o-3")
+    shop.resolves(shop.has_held("o-4"), accept=False)
+    shop.service.says(shop.starts("o-5"), "pending")
+    shop.settles("chk-5")
+    shop.service.says(shop.starts("o-6"), "failed")
+    shop.settles("chk-6")
+    assert told(shop).checkouts == dict.fromkeys(("created", "pending", "paid", "held", "rejected", "abandoned"), 1)
+
+
+def test_held_payments_need_a_person(shop: Shop) -> None:
+    shop.has_held("o-1")
+    shop.clock.advance(minutes=1)
+    shop.has_held("o-2")
+    found = told(shop)
+    assert found.needs_a_person
+    assert [(held.order_id, held.reason) for held in found.held] == [
+        ("o-1", "amount_mismatch"),
+        ("o-2", "amount_mismatch"),
+    ], "the longest first"
+    assert "HELD: 2 payments wait for your decision." in str(found)
+    told_of = "chk-1 of order o-1: amount_mismatch, 1 USD arrived of 12.50 USD, since 2026-01-01 12:00:00Z"
+    assert told_of in str(found)
+
+
+def test_money_that_paid_no_order_needs_a_person_until_somebody_says_what_became_of_it(shop: Shop) -> None:
+    shop.totals["o-3"] = Pay("12.50", "USD")
+    rejected, second = shop.has_held("o-1"), has_second("o-2", shop)
+    accepted = shop.has_held("o-3")
+    shop.clock.advance(minutes=1)
+    for checkout_id, accept in ((rejected, False), (second, True), (accepted, True)):
+        shop.resolves(checkout_id, accept=accept)
+    shop.clock.advance(minutes=1)
+    found = told(shop)
+    assert found.needs_a_person
+    assert (found.to_pay_back_count, found.checkouts["held"]) == (2, 0)
+    assert [(money.checkout_id, money.accepted, str(money.paid)) for money in found.to_pay_back] == [
+        (rejected, False, "1 USD"),
+        (second, True, "13.00 USD"),
+    ]
+    text_told = str(found)
+    assert "MONEY TO PAY BACK OR KEEP: 2 payments that paid no order." in text_told
+    assert (
+        f"{second} of order o-2: 13.00 USD arrived of 13.00 USD, duplicate,"
+        " accepted as a second payment 2026-01-01 12:01:00Z" in text_told
+    )
+    assert "Together: 14.00 USD" in text_told
+    assert found.as_dict()["to_pay_back"][1]["paid"] == {"amount": "13.00", "currency": "USD"}
+    marks(shop, rejected)
+    marks(shop, second, kept=True)
+    assert told(shop).to_pay_back == ()
+    assert not told(shop).needs_a_person
+
+
+def has_second(order_id: str, shop: Shop) -> str:
+    """An order that is paid twice; gives the second checkout's id, which is held."""
+    first = shop.starts(order_id)
+    shop.totals[order_id] = Pay("13.00", "USD")
+    second = shop.starts(order_id)
+    shop.totals[order_id] = Pay("12.50", "USD")
+    shop.service.says(first, "completed")
+    shop.service.says(second, "completed", inputAmount=number("13.00"))
+    assert [shop.settles(first).status, shop.settles(second).reason] == ["paid", "duplicate"]
+    return second
+
+
+def marks(shop: Shop, checkout_id: str, *, kept: bool = False) -> None:
+    with shop.app.app_context():
+        shop.paycheckout.mark_paid_back(checkout_id, by="Ada", why="bank transfer 17", kept=kept)
+
+
+def test_a_receiver_that_fails_needs_a_person(shop: Shop) -> None:
+    def break_down(app: Flask, **facts: Any) -> None:
+        raise RuntimeError("the warehouse\nis closed")
+
+    with order_paid.connected_to(break_down, sender=shop.app):
+        shop.has_paid()
+    shop.starts("o-2")
+    found = told(shop)
+    assert found.needs_a_person
+    assert found.undelivered_count == 1
+    [waiting] = found.undelivered
+    assert (waiting.name, waiting.order_id, waiting.attempts) == ("order_paid", "o-1", 1)
+    assert "tried 1 time: RuntimeError: the warehouse is closed" in str(found)
+    shop.clock.advance(minutes=1)
+    shop.reconciles()
+    assert not told(shop).undelivered
+
+
+def test_an_event_that_nobody_tries_to_deliver_needs_a_person_after_a_while(shop: Shop) -> None:
+    """Stored by a process that died right then; and nobody runs reconcile."""
+    shop.starts()
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(
+            shop.runtime.models.events.update().values(
+                delivered_at=None, attempts=0, next_attempt_at=shop.clock(), lease_until=None
+            )
+        )
+    assert told(shop).undelivered_count == 1
+    assert not told(shop).needs_a_person
+    shop.clock.advance(minutes=5, seconds=1)
+    assert told(shop).stuck == told(shop).undelivered != ()
+
+
+def test_webhooks_that_never_came_are_an_alarm_with_its_remedy(shop: Shop) -> None:
+    pays(shop, 2)
+    assert not told(shop).webhooks_silent, "they may still come"
+    shop.clock.advance(minutes=4)
+    found = told(shop)
+    assert found.webhooks_silent
+    assert found.needs_a_person
+    assert (found.recently_paid, found.unheard_count) == (2, 2)
+    assert {payment.found_by for payment in found.unheard} == {"reconcile"}
+    assert "WEBHOOKS DO NOT ARRIVE" in str(found)
+    assert f"    {URL}\n" in str(found)
+
+
+def test_webhooks_that_do_come_are_no_alarm(shop: Shop) -> None:
+    pays(shop, 3, webhooks=True)
+    shop.clock.advance(minutes=10)
+    found = told(shop)
+    assert (found.recently_paid, found.unheard_count, found.webhooks_silent) == (3, 0, False)
+    assert not found.needs_a_person
+
+
+def test_a_webhook_that_comes_after_the_payment_was_found_counts_too(shop: Shop) -> None:
+    [checkout_id] = pays(shop, 1)
+    shop.runtime.notices.receive(checkout_id)
+    shop.clock.advance(minutes=10)
+    assert not told(shop).needs_a_person
+
+
+def test_a_webhook_lost_now_and_then_is_listed_and_no_alarm(shop: Shop) -> None:
+    pays(shop, 1, webhooks=True)
+    [lost] = pays(shop, 1)
+    shop.clock.advance(minutes=10)
+    found = told(shop)
+    assert [payment.checkout_id for payment in found.unheard] == [lost]
+    assert not found.needs_a_person
+    assert "WITHOUT A WEBHOOK: 1 of the newest 2 paid checkouts." in str(found)
+
+
+def test_webhooks_that_stopped_coming_are_an_alarm_after_five_orders(shop: Shop) -> None:
+    pays(shop, 3, webhooks=True)
+    pays(shop, 4)
+    shop.clock.advance(minutes=10)
+    assert not told(shop).webhooks_silent
+    pays(shop, 1)
+    shop.clock.advance(minutes=10)
+    assert told(shop).webhooks_silent
+    assert "none told of the newest 5 orders" in str(told(shop))
+
+
+def test_reads_that_nobody_does_are_a_backlog(shop: Shop) -> None:
+    shop.starts("o-1")
+    shop.clock.advance(minutes=3)
+    shop.starts("o-2")
+    assert not told(shop).needs_a_person
+    shop.clock.advance(minutes=3)
+    found = told(shop)
+    assert found.needs_a_person
+    assert found.backlog.overdue == 1
+    assert "RECONCILE IS BEHIND: 1 read is overdue, the longest since 2026-01-01 12:00:00Z." in str(found)
+    shop.reconciles()
+    assert told(shop).backlog.overdue == 0
+
+
+def test_programs_are_told_the_same(shop: Shop) -> None:
+    shop.has_held()
+    shop.clock.advance(minutes=6)
+    plain = told(shop).as_dict()
+    assert plain["at"] == "2026-01-01T12:06:00+00:00"
+    assert plain["held"][0]["since"] == "2026-01-01T12:00:00+00:00"
+    assert (plain["needs_a_person"], plain["webhooks_silent"], plain["webhook_url"]) == (True, False, URL)
+
+
+def test_lists_are_bounded_and_say_what_they_leave_out(shop: Shop) -> None:
+    copies(shop, shop.has_held(), 149)
+    found = told(shop)
+    assert (found.checkouts["held"], len(found.held)) == (150, 100)
+    assert "HELD: 150 payments" in str(found)
+    assert "  ... and 50 more\n" in str(found)
+
+
+def copies(shop: Shop, checkout_id: str, count: int) -> None:
+    """More checkouts like this one."""
+    table = shop.runtime.models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        row = dict(connection.execute(table.select().where(table.c.checkout_id == checkout_id)).one()._mapping)
+        row |= {"current_order_id": None}
+        del row["id"]
+        names = [f"copy-{number}" for number in range(count)]
+        paid = [name if row["paid_order_id"] else None for name in names]
+        rows = [
+            row | {"checkout_id": name, "order_id": name, "paid_order_id": order}
+            for name, order in zip(names, paid, strict=True)
+        ]
+        connection.execute(table.insert(), rows)
+
+
+def test_no_question_of_the_report_looks_at_every_row(shop: Shop) -> None:
+    """A shop has a million checkouts, most of them long decided."""
+    copies(shop, shop.has_paid(), 5000)
+    shop.resolves(shop.has_held("o-2"), accept=False)
+    shop.runtime.record.on_failure(START, "no answer")
+    shop.runtime.record.write()
+    engine = shop.runtime.engine()
+    with engine.begin() as connection:
+        connection.execute(text("ANALYZE"))
+    if engine.dialect.name == "postgresql":
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            # Counting in an index wants to know which rows everybody sees.
+            connection.execute(text("VACUUM paycheckout_checkout"))
+    plans = [plan for statement, plan in explained(shop) if "paycheckout_checkout" in statement]
+    assert len(plans) == 9
+    for plan in plans:
+        assert "Seq Scan" not in plan, plan
+        # A whole index is looked at where it is the table's shortest form, or holds only the rows that are asked for.
+        short = r"SCAN paycheckout_checkout USING (COVERING INDEX|INDEX ix_paycheckout_checkout_payback)"
+        assert "SCAN paycheckout_checkout" not in re.sub(short, "", plan), plan
+
+
+def explained(shop: Shop) -> list[tuple[str, str]]:
+    """Every statement of the report with the database's plan for it."""
+    engine = shop.runtime.engine()
+    asked: list[tuple[str, Any]] = []
+
+    def note(connection: object, cursor: object, statement: str, parameters: Any, *rest: object) -> None:
+        asked.append((statement, parameters))
+
+    event.listen(engine, "before_cursor_execute", note)
+    told(shop)
+    event.remove(engine, "before_cursor_execute", note)
+    word = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
+    with engine.connect() as connection:
+        return [
+            (statement, "\n".join(str(row) for row in connection.exec_driver_sql(f"{word} {statement}", parameters)))
+            for statement, parameters in asked
+        ]
+
+
+# What cannot be read, applied or started
+
+
+def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop) -> None:
+    """Whoever tries again and again is never overdue: what counts is the last read that succeeded."""
+    for order_id in ("o-1", "o-2"):
+        shop.service.fails(shop.starts(order_id), refusal(401, "bad signature"))
+    shop.reconciles()
+    assert not told(shop).needs_a_person, "a single failure may heal"
+    for _ in range(8):
+        shop.clock.advance(minutes=1)
+        shop.reconciles()
+    found = told(shop)
+    assert found.needs_a_person
+    [unreadable] = found.unreadable
+    assert (unreadable.count, unreadable.since.minute) == (2, 0)
+    assert "bad signature" in unreadable.problem
+    assert "NOT READABLE: 2 checkouts could not be read, or not be settled, the longest since" in str(found)
+    assert "2 since 2026-01-01 12:00:00Z: " in str(found)
+    assert "Nothing needs a person" not in str(found)
+    shop.service.deposits.clear()
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    assert not told(shop).needs_a_person, "a read that succeeds takes the alarm back"
+
+
+def test_problems_are_told_in_groups_of_which_ten_are_listed(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.service.fails(checkout_id)
+    shop.reconciles()
+    copies(shop, checkout_id, 24)
+    table = shop.runtime.models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        for number in range(24):
+            each = table.update().where(table.c.checkout_id == f"copy-{number}")
+            connection.execute(each.values(problem=f"words\n{number % 12}"))
+    shop.clock.advance(minutes=5)
+    found = told(shop)
+    assert len(found.unreadable) == 10
+    assert "  2 since 2026-01-01 12:00:00Z: words 0\n" in str(found)
+
+
+def test_money_that_cannot_be_applied_is_told_at_once_with_its_problem(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    table = shop.runtime.models.checkouts
+    problem = {"problem": "receiver shop.close of order_paid failed: KeyError: 'jar'", "problem_since": shop.clock()}
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(table.update().values(deposit_status="completed", **problem))
+    found = told(shop)
+    [unsettled] = found.unsettled
+    assert (found.needs_a_person, unsettled.checkout_id, unsettled.order_id) == (True, checkout_id, "o-1")
+    assert "NEITHER PAID NOR HELD: 1 payment is completed at the service" in str(found)
+    assert f"{checkout_id} of order o-1, since 2026-01-01 12:00:00Z: receiver shop.close of order_paid" in str(found)
+    shop.clock.advance(minutes=6)
+    assert not told(shop).unreadable, "told once"
+
+
+def fails_to_start(shop: Shop, answer: httpx.Response | None = None) -> None:
+    shop.service.instead_of_created.append(answer or refusal(503, "closed for\x1b[2J repair"))
+    order_id = f"f-{len(shop.totals)}"
+    shop.totals[order_id] = Pay("12.50", "USD")
+    with pytest.raises(PaymentsError):
+        shop.starts(order_id)
+
+
+def test_starts_that_fail_are_told_until_one_succeeds(shop: Shop) -> None:
+    fails_to_start(shop)
+    shop.clock.advance(minutes=5)
+    assert not told(shop).needs_a_person, "one failure of one customer is an accident"
+    for _ in range(3):
+        fails_to_start(shop)
+        shop.clock.advance(seconds=10)
+    found = told(shop)
+    [failing] = found.failing
+    assert (found.needs_a_person, failing.operation, failing.since.minute) == (True, "start", 0)
+    assert "THE SERVICE FAILS: nobody can start a payment since 2026-01-01 12:00:00Z" in str(found)
+    assert "closed for" in str(found)
+    assert "\x1b" not in str(found)
+    shop.starts()
+    assert not told(shop).failing
+    fails_to_start(shop)
+    fails_to_start(shop)
+    assert not told(shop).failing, "a new beginning"
+
+
+def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
+    """Each process only takes back what it said itself; the other's checkouts tell that starts are answered."""
+    for _ in range(2):
+        fails_to_start(shop)
+    shop.clock.advance(minutes=6)
+    other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
+    assert told(other).failing
+    other.starts("o-2")
+    assert not told(shop).failing
+    shop.clock.advance(minutes=1)
+    fails_to_start(shop)
+    assert not told(shop).failing, "not for five minutes since the other's success"
+    shop.clock.advance(minutes=6)
+    fails_to_start(shop)
+    assert told(shop).failing
+
+
+def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
+    written: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        if statement.startswith(("INSERT INTO paycheckout_service", "UPDATE paycheckout_service")):
+            written.append(statement)
+
+    event.listen(shop.runtime.engine(), "before_cursor_execute", note)
+    for _ in range(60):
+        fails_to_start(shop)
+        shop.clock.advance(seconds=2)
+    assert len(written) <= 5
+    written.clear()
+    for each in range(5):
+        shop.totals[f"m-{each}"] = Pay("12.50", "USD")
+        shop.starts(f"m-{each}")
+    assert len(written) == 1, "a service that answers is written down once, when it failed before"
+
+
+def test_a_shop_without_the_table_takes_payments_as_before(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    fails_to_start(shop)
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(text("DROP TABLE paycheckout_service"))
+    fails_to_start(shop)
+    assert "could not be written down" in caplog.text
+    assert not told(shop).needs_a_person
+    checkout_id = shop.starts()
+    shop.service.says(checkout_id, "completed")
+    assert shop.settles(checkout_id).status == "paid"

@@ -1,0 +1,147 @@
+"""Order tokens: one purpose each, an age, keys that rotate, and nothing else gets through."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from flask import Flask
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from itsdangerous import URLSafeSerializer, URLSafeTimedSerializer
+
+from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS, Tokens
+from tests.scripted import Clock, Shop
+from tests.security.test_tokens import signed
+
+DAY = timedelta(days=1)
+
+
+def tokens(clock: Clock, *keys: bytes) -> Tokens:
+    """Tokens good for a day, with the keys given, oldest first."""
+    held: Sequence[bytes] = keys or (b"key-1",)
+    return Tokens(lambda: held, clock, DAY)
+
+
+@pytest.mark.parametrize("order_id", ["o-1", "ä/ö?#%", "x" * 255, "日本", " ", "1", '{"a":1}'])
+def test_a_token_reads_as_the_order_it_was_made_for(clock: Clock, order_id: str) -> None:
+    token = tokens(clock).sign(PAY, order_id)
+    assert tokens(clock).read(PAY, token) == order_id
+    assert token.isascii()
+    assert not set(token) & set("/?#%&=+ ")
+
+
+@pytest.mark.parametrize(("made_for", "used_as"), [(PAY, STATUS), (STATUS, PAY), (PAY, "other")])
+def test_a_token_is_good_for_its_purpose_only(clock: Clock, made_for: str, used_as: str) -> None:
+    assert tokens(clock).read(used_as, tokens(clock).sign(made_for, "o-1")) is None
+
+
+def test_every_flipped_bit_spoils_a_token(clock: Clock) -> None:
+    """The lowest bits of a base64 text's last letter may carry nothing; they change no order either."""
+    signer = tokens(clock)
+    token = signer.sign(PAY, "o-1")
+    for position in range(len(token)):
+        for bit in range(7):
+            letters = list(token)
+            letters[position] = chr(ord(letters[position]) ^ (1 << bit))
+            read = signer.read(PAY, "".join(letters))
+            assert read is None or (read == "o-1" and position == len(token) - 1)
+
+
+@given(text=st.text(max_size=200))
+@settings(max_examples=300, deadline=None)
+def test_no_text_is_a_token_by_accident(text: str) -> None:
+    assert tokens(Clock()).read(PAY, text) is None
+
+
+@pytest.mark.parametrize("token", ["", ".", "..", "a.b.c", "\ud800", "\x00", "." + "A" * 9000, "é.é.é"])
+def test_nonsense_is_no_token(clock: Clock, token: str) -> None:
+    assert tokens(clock).read(PAY, token) is None
+
+
+def test_a_token_without_a_time_is_none(clock: Clock) -> None:
+    timeless = URLSafeSerializer("key-1", salt=PAY, signer_kwargs={"key_derivation": "hmac"}).dumps("o-1")
+    assert tokens(clock).read(PAY, str(timeless)) is None
+
+
+def test_the_hash_is_not_the_librarys_sha_1(clock: Clock) -> None:
+    weak = URLSafeTimedSerializer("key-1", salt=PAY, signer_kwargs={"key_derivation": "hmac"}).dumps("o-1")
+    assert tokens(clock).read(PAY, str(weak)) is None
+
+
+@pytest.mark.parametrize(
+    ("age", "good"),
+    [
+        pytest.param(timedelta(0), True, id="new"),
+        pytest.param(DAY, True, id="as old as allowed"),
+        pytest.param(DAY + timedelta(seconds=1), False, id="a second too old"),
+        pytest.param(timedelta(seconds=-30), True, id="from a server whose clock is ahead"),
+        pytest.param(timedelta(seconds=-31), False, id="from the future"),
+    ],
+)
+def test_a_token_has_an_age(clock: Clock, age: timedelta, good: bool) -> None:
+    token = tokens(clock).sign(PAY, "o-1")
+    clock.now += age
+    assert tokens(clock).read(PAY, token) == ("o-1" if good else None)
+
+
+def test_a_rotated_key_still_reads_and_no_longer_signs(clock: Clock) -> None:
+    old = tokens(clock, b"old").sign(PAY, "o-1")
+    both = tokens(clock, b"old", b"new")
+    assert both.read(PAY, old) == "o-1"
+    assert tokens(clock, b"new").read(PAY, both.sign(PAY, "o-1")) == "o-1"
+    assert tokens(clock, b"new").read(PAY, old) is None
+
+
+def test_an_app_that_rotates_its_secret_key_keeps_the_links_it_gave_out(shop: Shop) -> None:
+    link = shop.runtime.tokens.sign(STATUS, "o-1")
+    app: Flask = shop.app
+    app.config["SECRET_KEY_FALLBACKS"] = [app.secret_key]
+    app.secret_key = "the-new-key"
+    assert shop.runtime.tokens.read(STATUS, link) == "o-1"
+    app.config["SECRET_KEY_FALLBACKS"] = None
+    assert shop.runtime.tokens.read(STATUS, link) is None
+
+
+def decoded(token: str) -> bytes:
+    """All that a reader of a link gets out of its token, part by part."""
+    return b"|".join(urlsafe_b64decode(part + "=" * (-len(part) % 4)) for part in token.split("."))
+
+
+def test_nobody_reads_an_order_id_out_of_a_token(clock: Clock) -> None:
+    for purpose in (PAY, STATUS, RESOLVE):
+        token = tokens(clock).sign(purpose, "order-4711")
+        assert b"4711" not in decoded(token) + token.encode()
+
+
+def test_two_links_of_one_order_have_nothing_in_common_but_their_time(clock: Clock) -> None:
+    one, other = (decoded(tokens(clock).sign(STATUS, "order-4711")) for _ in range(2))
+    assert one[:9] == other[:9], "the version and the time"
+    assert not any(one[9 + at : 17 + at] == other[9 + at : 17 + at] for at in range(0, len(one) - 9, 8))
+
+
+@pytest.mark.parametrize("signed_at", [timedelta(0), timedelta(hours=-20), timedelta(seconds=20)])
+def test_a_renewed_token_keeps_the_age_of_the_first(clock: Clock, signed_at: timedelta) -> None:
+    first = clock.now + signed_at
+    renewed = tokens(clock).sign(PAY, "o-1", first)
+    assert tokens(clock).open(PAY, renewed) == ("o-1", first)
+    clock.now = first + DAY + timedelta(seconds=1)
+    assert tokens(clock).read(PAY, renewed) is None
+
+
+def test_a_token_of_an_earlier_version_is_good_until_it_expires(clock: Clock) -> None:
+    """Links in customers' e-mails outlive an upgrade."""
+    old = signed("key-1", STATUS, "o-1", clock)
+    made = clock.now
+    clock.now += DAY
+    assert tokens(clock).open(STATUS, old) == ("o-1", made)
+    assert tokens(clock, b"key-1", b"key-2").read(STATUS, old) == "o-1"
+    assert tokens(clock).read(PAY, old) is None
+    clock.now += timedelta(seconds=1)
+    assert tokens(clock).read(STATUS, old) is None
+
+
+def test_a_repr_shows_no_key(clock: Clock) -> None:
+    assert "key-1" not in repr(tokens(clock))

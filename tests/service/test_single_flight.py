@@ -1,0 +1,96 @@
+"""One read at a time: for each thing, in each process, whatever it ends with."""
+
+from __future__ import annotations
+
+import os
+from threading import Barrier, Thread
+
+import pytest
+
+from flask_paycheckout.security.signed_links import STATUS
+from flask_paycheckout.service.single_flight import Flights
+from tests.scripted import Shop
+
+
+def test_nobody_else_takes_what_is_under_way() -> None:
+    flights = Flights()
+    with flights.of("a") as first, flights.of("a") as second, flights.of("b") as other:
+        assert (first, second, other) == (True, False, True)
+        with flights.of("a") as third:
+            assert not third
+    with flights.of("a") as again:
+        assert again
+
+
+def test_a_read_that_fails_is_over() -> None:
+    flights = Flights()
+    with pytest.raises(ZeroDivisionError), flights.of("a"):
+        raise ZeroDivisionError
+    with flights.of("a") as again:
+        assert again
+
+
+def test_of_many_at_once_one_may() -> None:
+    flights, together, taken = Flights(), Barrier(8), list[bool]()
+
+    def tries() -> None:
+        for number in range(200):
+            together.wait(10)
+            with flights.of(str(number)) as mine:
+                taken.append(mine)
+                together.wait(10)
+
+    threads = [Thread(target=tries) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert taken.count(True) == 200
+
+
+def test_a_child_process_is_not_kept_from_what_its_parent_reads() -> None:
+    flights = Flights()
+    with flights.of("a"):
+        child = os.fork()
+        if child == 0:
+            with flights.of("a") as free:
+                os._exit(0 if free else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+# A service that is slower than the cool-downs
+
+
+def comes_again(shop: Shop, path: str, **body: str) -> None:
+    """While a read is under way, and for longer than any cool-down, the same request comes again."""
+
+    def meanwhile() -> None:
+        if len(shop.service.reads) < 5:
+            shop.clock.advance(seconds=6)
+            answer = shop.browser.post(path, json=body) if body else shop.browser.get(path)
+            assert answer.status_code == 200
+
+    shop.service.meanwhile = meanwhile
+    meanwhile()
+    shop.service.meanwhile = lambda: None
+
+
+def test_webhooks_pile_up_no_reads_while_the_service_is_slow(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    comes_again(shop, "/paycheckout/webhook", orderId=checkout_id)
+    assert len(shop.service.reads) == 1
+    # The second webhook may have told of something newer than the read under way: it is not lost.
+    shop.service.says(checkout_id, "completed")
+    shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"
+
+
+@pytest.mark.parametrize("tail", ["", "/status"], ids=["page", "JSON"])
+def test_visits_pile_up_no_reads_while_the_service_is_slow(shop: Shop, tail: str) -> None:
+    shop.starts()
+    link = f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, 'o-1')}{tail}"
+    comes_again(shop, link)
+    assert len(shop.service.reads) == 1
+    shop.clock.advance(seconds=6)
+    shop.browser.get(link)
+    assert len(shop.service.reads) == 2

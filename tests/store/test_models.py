@@ -1,0 +1,166 @@
+"""The two tables: exact money, aware UTC moments, own columns, and what the database itself refuses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import DateTime, Numeric, String, Text, inspect
+from sqlalchemy import event as sa_event
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import mapped_column
+from sqlalchemy.orm.attributes import instance_state
+
+from flask_paycheckout import CheckoutMixin, EventMixin, Pay, Receive, order_paid
+from flask_paycheckout.store.models import make_models
+from tests.conftest import OpenShop
+from tests.scripted import Shop, make_app
+
+pytestmark = pytest.mark.on_each_database
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        Pay("0.01", "USD"),
+        Pay("9" * 38 + ".99", "USD"),
+        Pay("0.000000000000000001", "eth-mainnet", receive_in="usdc-polygon"),
+        Receive("1500", "JPY", pay_in="USD"),
+    ],
+    ids=str,
+)
+def test_a_total_survives_the_database_exactly(shop: Shop, total: Pay | Receive) -> None:
+    shop.totals["o-1"] = total
+    assert shop.attempt(shop.starts()).total == total
+
+
+def test_money_is_text_and_moments_know_their_zone(shop: Shop) -> None:
+    for table in (shop.runtime.models.checkouts, shop.runtime.models.events):
+        for column in table.columns:
+            assert not isinstance(column.type, Numeric), column
+            assert not isinstance(column.type, DateTime) or column.type.timezone, column
+    assert isinstance(shop.runtime.models.checkouts.c.total_amount.type, String)
+
+
+def test_moments_come_back_as_aware_utc_however_the_row_is_loaded(shop: Shop) -> None:
+    shop.starts()
+    model = shop.paycheckout.Checkout
+    with shop.app.app_context():
+        loaded = shop.db.session.scalars(shop.db.select(model)).one()
+        assert loaded.created_at == shop.clock.now
+        assert loaded.created_at.tzinfo is UTC
+        shop.db.session.refresh(loaded)
+        assert loaded.next_read_at.tzinfo is UTC
+        assert not shop.db.session.dirty, "loading marks nothing as changed"
+
+
+def test_a_clock_in_another_zone_means_the_same_moments(shop: Shop) -> None:
+    """SQLite drops the zone of what it stores: local time would be read back as UTC."""
+    tokyo = timezone(timedelta(hours=9))
+    moment = shop.clock.now
+    shop.clock.now = moment.astimezone(tokyo)
+    attempt = shop.attempt(shop.starts())
+    assert attempt.created_at == moment
+    (claimed,) = shop.runtime.attempts.claim_due(moment, moment, 10)
+    assert claimed.next_read_at == moment + shop.runtime.attempts.claim
+
+
+def test_no_repr_shows_where_to_pay(shop: Shop) -> None:
+    attempt = shop.attempt(shop.starts())
+    assert repr(attempt) == "<PayCheckoutCheckout 'chk-1' of order 'o-1': created>"
+    (event,) = shop.events()
+    assert repr(event).endswith("of order 'o-1': delivered>")
+    event.delivered_at = None
+    assert repr(event).endswith("of order 'o-1': not delivered, tried 1 times>")
+
+
+@pytest.mark.parametrize("column", ["checkout_id", "current_order_id", "paid_order_id"])
+def test_the_database_itself_refuses_a_second_current_or_paid_attempt(shop: Shop, column: str) -> None:
+    shop.has_paid()
+    table = shop.runtime.models.checkouts
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        row = dict(connection.execute(table.select()).mappings().one())
+        free = {"checkout_id": "chk-9", "current_order_id": None, "paid_order_id": None, "url": "https://pay.example/9"}
+        row |= free | {"id": 9, column: row[column]}
+        with pytest.raises(IntegrityError, match=column):
+            connection.execute(table.insert().values(row))
+
+
+def test_the_database_itself_refuses_to_tell_an_order_paid_twice(shop: Shop) -> None:
+    shop.has_paid()
+    table = shop.runtime.models.events
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        row = dict(connection.execute(table.select().where(table.c.name == "order_paid")).mappings().one())
+        with pytest.raises(IntegrityError, match="once"):
+            connection.execute(table.insert().values(row | {"id": 9, "event_id": "another"}))
+
+
+def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
+    app = make_app()
+    db = SQLAlchemy(app)
+    models = make_models(db)
+    tables = {models.checkouts.name, models.events.name, models.services.name}
+    assert tables == {"paycheckout_checkout", "paycheckout_event", "paycheckout_service"} <= set(db.metadata.tables)
+    with app.app_context():
+        db.create_all()
+        assert set(inspect(db.engine).get_table_names()) == tables
+
+
+def test_own_columns_come_through_the_mixins(open_shop: OpenShop) -> None:
+    own: list[Any] = []
+
+    def add_models(db: SQLAlchemy) -> None:
+        note = {"note": mapped_column(Text, default="none yet")}
+        own.append(type("Payment", (CheckoutMixin, db.Model), note))
+        own.append(type("News", (EventMixin, db.Model), {"seen_by": mapped_column(String(20), nullable=True)}))
+
+    shop = open_shop(prepare=add_models)
+    checkout_id = shop.has_paid()
+    assert [shop.paycheckout.Checkout, shop.paycheckout.Event] == own
+    assert shop.attempt(checkout_id).note == "none yet"
+    assert len(shop.events()) == 2
+    assert shop.attempt(checkout_id).created_at.tzinfo is UTC
+
+
+def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them(open_shop: OpenShop) -> None:
+    """The checkout that it is given was found by a plain statement, and is as good as one that a session loaded."""
+    loads: list[str] = []
+
+    def own(db: SQLAlchemy) -> None:
+        note = {"note": mapped_column("shop_note", String(20), default="as created", deferred=True)}
+        model = type("Payment", (CheckoutMixin, db.Model), note)
+        sa_event.listen(model, "load", lambda instance, context: loads.append(instance.checkout_id))
+
+    shop = open_shop(prepare=own)
+    seen: list[Any] = []
+
+    def write(app: object, *, checkout: Any, **facts: object) -> None:
+        seen.append((checkout.note, instance_state(checkout).modified, checkout in shop.db.session))
+        checkout.note = "packed"
+
+    with order_paid.connected_to(write, sender=shop.app):
+        checkout_id = shop.has_paid()
+    stored: Any = shop.attempt(checkout_id)
+    assert seen == [("as created", False, True)]
+    assert (stored.note, stored.status) == ("packed", "paid")
+    assert set(loads) == {checkout_id}
+
+
+def test_a_total_is_read_from_its_columns() -> None:
+    models = make_models(SQLAlchemy(make_app()))
+    attempt = models.Checkout(
+        total_kind="receive", total_amount="20.00", total_currency="EUR", total_other_currency="USD"
+    )  # type: ignore[call-arg]  # the mapping takes columns by name
+    assert attempt.total == Receive(Decimal(20), "EUR", pay_in="USD")
+
+
+def test_moments_of_a_server_in_another_zone_are_told_in_utc(shop: Shop) -> None:
+    """PostgreSQL answers in the zone of the connection; what people read ends in Z."""
+    attempt = shop.attempt(shop.starts())
+    attempt.next_read_at = datetime(2026, 1, 1, 23, 30, tzinfo=timezone(timedelta(hours=9)))
+    attempt._sa_class_manager.dispatch.load(instance_state(attempt), None)
+    assert attempt.next_read_at.tzinfo is UTC
+    assert attempt.next_read_at == datetime(2026, 1, 1, 14, 30, tzinfo=UTC)

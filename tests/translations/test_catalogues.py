@@ -1,0 +1,117 @@
+"""The languages: the one that a customer reads is found in whatever was asked for, and its words are whole."""
+
+from __future__ import annotations
+
+import re
+from gettext import NullTranslations
+
+import pytest
+from babel.messages import Catalog
+from babel.messages.mofile import read_mo
+
+from flask_paycheckout.translations.catalogues import FOLDER, LANGUAGES, Tongue, catalogue, choose
+from tests.chance import seed_of, stream
+from tests.translating import extracted, po_file, read
+
+TRANSLATED = [language for language in LANGUAGES if language != "en"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "language", "tag"),
+    [
+        (["de"], "de", "de"),
+        (["de-CH"], "de", "de-CH"),
+        (["de_AT"], "de", "de-AT"),
+        (["DE-at"], "de", "de-at"),
+        (["es-419"], "es", "es-419"),
+        (["ja-Jpan-JP"], "ja", "ja-Jpan-JP"),
+        (["ja-JP-u-ca-japanese"], "ja", "ja-JP"),
+        (["in-ID"], "id", "id-ID"),
+        (["fr-FR", "de-AT", "en"], "de", "de-AT"),
+        (["en-GB", "de"], "en", "en-GB"),
+        (["dex", "deutsch", "x"], "en", "en"),
+        (["*"], "en", "en"),
+        ([], "en", "en"),
+        (["../de", "de/..", "\x00de", "", "-", "de\n"], "en", "en"),
+    ],
+    ids=repr,
+)
+def test_the_first_language_that_is_spoken_is_chosen(wanted: list[str], language: str, tag: str) -> None:
+    assert choose(wanted) == Tongue(language, tag)
+
+
+def test_who_reads_none_of_what_is_offered_gets_its_first() -> None:
+    assert choose(["en", "fr"], ["ja", "de"]) == Tongue("ja", "ja")
+    assert choose(["en", "de"], ["ja", "de"]) == Tongue("de", "de")
+
+
+def test_whatever_is_asked_for_a_language_that_is_there_is_chosen(pytestconfig: pytest.Config) -> None:
+    chance = stream(seed_of(pytestconfig), "language tags")
+    letters = "deEN-_*;=,.09/\\\x00 \u0130\uff44"
+    for _ in range(5000):
+        wanted = ["".join(chance.choices(letters, k=chance.randrange(12))) for _ in range(3)]
+        chosen = choose(wanted)
+        assert chosen.language in LANGUAGES, wanted
+        assert re.fullmatch("[A-Za-z0-9-]+", chosen.tag), wanted
+
+
+def test_every_language_has_its_folder() -> None:
+    assert {path.parent.name for path in FOLDER.glob("*/LC_MESSAGES")} == set(TRANSLATED)
+
+
+def test_english_is_what_the_source_says() -> None:
+    assert type(catalogue("en")) is NullTranslations
+    assert catalogue("en").ngettext("%(minutes)d minute", "%(minutes)d minutes", 2) == "%(minutes)d minutes"
+
+
+def listed(text: object) -> list[str]:
+    """One text, or its plurals."""
+    return [str(form) for form in text] if isinstance(text, (tuple, list)) else [str(text)]
+
+
+def pairs(catalog: Catalog) -> list[tuple[list[str], list[str]]]:
+    """Each message with its translation, in one order."""
+    return sorted((listed(message.id), listed(message.string)) for message in catalog if message.id)
+
+
+def placeholders(text: str) -> set[str]:
+    return set(re.findall(r"%\(\w+\)\w", text))
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_every_message_of_the_source_is_translated_and_no_other(language: str) -> None:
+    """When this is red: `python -m tests.translating`, translate, and run it once more."""
+    translations = read(language)
+    assert [ids for ids, _ in pairs(translations)] == [ids for ids, _ in pairs(extracted())]
+    assert [message.id for message in translations if message.fuzzy] == []
+    for ids, texts in pairs(translations):
+        assert all(text.strip() and text not in ids for text in texts), ids
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_translations_keep_what_is_filled_in_and_have_every_plural(language: str) -> None:
+    translations = read(language)
+    for ids, texts in pairs(translations):
+        assert all(placeholders(text) == placeholders(ids[0]) for text in texts), ids
+        assert len(texts) == (translations.num_plurals if len(ids) == 2 else 1), ids
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_what_is_compiled_is_what_people_wrote(language: str) -> None:
+    with po_file(language).with_suffix(".mo").open("rb") as file:
+        assert pairs(read_mo(file)) == pairs(read(language))
+
+
+def test_there_are_messages() -> None:
+    """Else everything above holds of nothing."""
+    assert len(extracted()) >= 27
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "many"),
+    [("en", "1 minute.", "5 minutes."), ("de", "1 Minute", "5 Minuten"), ("ja", "約1分", "約5分")],
+)
+def test_numbers_have_their_own_forms(language: str, one: str, many: str) -> None:
+    forms = ("Please try again in about %(minutes)d minute.", "Please try again in about %(minutes)d minutes.")
+    for minutes, expected in ((1, one), (5, many)):
+        assert expected in catalogue(language).ngettext(*forms, minutes) % {"minutes": minutes}
