@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Some tests run test files of their own, to try the plugin as a shop would; all are watched for secrets that show.
-pytest_plugins = ["pytester", "tests.rules.watching", "tests.canaries"]
+pytest_plugins = ["pytester", "tests.tiers", "tests.rules.watching", "tests.canaries"]
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +58,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     # Workers have no such choice, and `-p no:xdist` takes the option away.
     may_choose = config.pluginmanager.hasplugin("xdist") and not hasattr(config, "workerinput")
     if whole and may_choose and config.option.numprocesses is None and not config.option.collectonly:
-        config.option.numprocesses, config.option.dist = "auto", "loadgroup"
+        config.option.numprocesses, config.option.dist = "auto", "worksteal"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,4 +1,4 @@
-"""How README's command runs the tests: on all cores, and with one line for each missing part of the machine."""
+"""How README's command runs the tests: on all cores, the attacks left out, and with a short summary of that."""
 
 from __future__ import annotations
 
@@ -73,6 +73,49 @@ def test_debugging_without_xdist_needs_no_more_than_to_say_so(pytester: pytest.P
     config = pytester.parseconfig("-p", "no:xdist")
     pytest_cmdline_main(config)
     assert not hasattr(config.option, "numprocesses")
+
+
+TIERS = {
+    "tests/crash/test_death.py": "def test_crash(): pass",
+    "tests/test_shop.py": """
+import pytest
+
+def test_usual(): pass
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_database(database): pass
+
+@pytest.mark.slow("programs")
+def test_program(): pass
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ran", "said"),
+    [
+        ([], 2, "Left out: PostgreSQL (1 tests), crashes at every instruction, programs (1 tests)."),
+        (["-n", "2"], 2, "Left out: PostgreSQL (1 tests), crashes at every instruction, programs (1 tests)."),
+        (["--rest"], 3, None),
+        (["--all"], 5, None),
+        (["tests/test_shop.py"], 4, None),
+        (["tests/crash"], 1, None),
+    ],
+    ids=["usual", "workers", "rest", "all", "file", "folder"],
+)
+def test_a_whole_run_leaves_out_the_attacks_and_names_them(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: list[str], ran: int, said: str | None
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeini("[pytest]\ntestpaths = tests")
+    pytester.makeconftest("from tests.tiers import *")
+    for name, text in TIERS.items():
+        file = pytester.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    run = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", *arguments, timeout=300)
+    run.assert_outcomes(passed=ran)
+    assert [line for line in run.outlines if line.startswith("Left out")] == ([said] if said else [])
 
 
 def commands(text: str) -> Any:
