@@ -22,7 +22,6 @@ from flask_paycheckout.translations.catalogues import LANGUAGES
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
-pytestmark = pytest.mark.xdist_group("browser")
 
 NewPage = Callable[..., Page]
 

@@ -15,7 +15,6 @@ from tests.browser.gallery import Gallery, Scene, pages_of
 from tests.browser.looking import THEMES, WIDTHS, faults
 from tests.browser.screenshots import take
 
-pytestmark = pytest.mark.xdist_group("browser")
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from tests.browser.looking import faults
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
-pytestmark = pytest.mark.xdist_group("browser")
 
 LONG = "long-" * 40
 PAGES = ("", "?status=held", "?search=nobody", "/order?id=twice", "/order?id=refused", "/paybacks")

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 
 from example_shop.serving import Demo
 
-pytestmark = pytest.mark.xdist_group("browser")
 
 
 def put_into_basket(page: Page, demo: Demo, jar: str = "Sea Breeze", quantity: int = 1) -> None:

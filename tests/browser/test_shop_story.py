@@ -12,7 +12,6 @@ from playwright.sync_api import Page, expect
 from example_shop.serving import Demo
 from tests.browser.test_paying import go_to_pay, pay, place_order
 
-pytestmark = pytest.mark.xdist_group("browser")
 
 
 def test_a_jar_is_bought_and_its_supplier_paid(make_demo: Callable[..., Demo], new_page: Callable[..., Page]) -> None:

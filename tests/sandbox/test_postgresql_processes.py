@@ -19,7 +19,6 @@ from tests.sandbox.disbursements.payers import WALLET, Payer
 from tests.sandbox.stations import Shop, commands, gunicorn
 
 # The processes are started once for all of these tests.
-pytestmark = pytest.mark.xdist_group("sandbox-processes")
 
 HANDS = 8
 SENT = {"receiverWalletAddress": WALLET, "amount": 5, "reference": "r"}

@@ -16,7 +16,6 @@ from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 from tests.sandbox.plans import Plan, plan_of
 
 # One worker builds the crowded worlds and asks all of the questions.
-pytestmark = pytest.mark.xdist_group("query-plans")
 
 ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 5}
 LAST_PAGE = ROWS // 10
