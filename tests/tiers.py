@@ -88,7 +88,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
     if tier == "usual":
-        config.stash[_LEFT_OUT].update(kind for _, kind in kinds if kind is not None)
+        counts: Counter[str] = config.stash[_LEFT_OUT]
+        counts.update(kind for _, kind in kinds if kind is not None)
 
 
 class Workers:
@@ -97,7 +98,8 @@ class Workers:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         # All workers collect the same tests.
-        node.config.stash[_LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+        counted: Counter[str] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+        node.config.stash[_LEFT_OUT] = counted
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

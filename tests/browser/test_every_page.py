@@ -16,7 +16,6 @@ from tests.browser.looking import THEMES, WIDTHS, faults
 from tests.browser.screenshots import take
 
 
-
 @pytest.fixture
 def visited() -> Iterator[dict[str, set[str]]]:
     """The endpoints that were asked for, by the app's name."""

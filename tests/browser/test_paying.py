@@ -12,7 +12,6 @@ from playwright.sync_api import Page, expect
 from example_shop.serving import Demo
 
 
-
 def put_into_basket(page: Page, demo: Demo, jar: str = "Sea Breeze", quantity: int = 1) -> None:
     page.goto(demo.shop_url)
     page.get_by_role("link", name=re.compile(jar, re.IGNORECASE)).first.click()

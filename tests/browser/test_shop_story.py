@@ -13,7 +13,6 @@ from example_shop.serving import Demo
 from tests.browser.test_paying import go_to_pay, pay, place_order
 
 
-
 def test_a_jar_is_bought_and_its_supplier_paid(make_demo: Callable[..., Demo], new_page: Callable[..., Page]) -> None:
     """Without JavaScript, on a phone; only the bank's ten minutes are skipped."""
     demo = make_demo(reconciler=False)
