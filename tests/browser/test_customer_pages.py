@@ -22,7 +22,6 @@ from flask_paycheckout.translations.catalogues import LANGUAGES
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
-
 NewPage = Callable[..., Page]
 
 

@@ -14,7 +14,6 @@ from tests.browser.looking import faults
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
-
 LONG = "long-" * 40
 PAGES = ("", "?status=held", "?search=nobody", "/order?id=twice", "/order?id=refused", "/paybacks")
 

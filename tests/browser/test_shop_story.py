@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable
 
 import pypdf
-import pytest
 from playwright.sync_api import Page, expect
 
 from example_shop.serving import Demo

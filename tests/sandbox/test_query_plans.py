@@ -17,7 +17,6 @@ from tests.sandbox.crowds import FEWER, id_of
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.plans import plan_of
 
-
 LAST_PAGE = FEWER // 10
 SORTS = ["createdAt", "-createdAt", "updatedAt", "-updatedAt"]
 
