@@ -38,6 +38,7 @@ def run_skipping(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, *ar
     return pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", *arguments, timeout=300)
 
 
+@pytest.mark.slow("runs of pytest")
 @pytest.mark.parametrize("spread", [("-n", "2"), ("-p", "no:xdist")], ids=["two workers", "no xdist"])
 def test_each_missing_part_is_named_in_one_line(
     spread: tuple[str, ...], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
@@ -51,6 +52,7 @@ def test_each_missing_part_is_named_in_one_line(
     ]
 
 
+@pytest.mark.slow("runs of pytest")
 def test_a_missing_part_fails_where_all_are_required(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +93,7 @@ def test_program(): pass
 }
 
 
+@pytest.mark.slow("runs of pytest")
 @pytest.mark.parametrize(
     ("arguments", "ran", "said"),
     [

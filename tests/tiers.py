@@ -73,7 +73,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> Liter
     kind = attack(config, collection_path) if collection_path.is_relative_to(config.rootpath) else None
     if kind is None:
         return None
-    config.stash[_LEFT_OUT][kind] += 0
+    config.stash[_LEFT_OUT].setdefault(kind, 0)
     return True
 
 
@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
     if tier == "usual":
-        counts: Counter[str] = config.stash[_LEFT_OUT]
+        counts = config.stash[_LEFT_OUT]
         counts.update(kind for _, kind in kinds if kind is not None)
 
 
@@ -98,8 +98,8 @@ class Workers:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         # All workers collect the same tests.
-        counted: Counter[str] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
-        node.config.stash[_LEFT_OUT] = counted
+        counts = node.config.stash[_LEFT_OUT]
+        counts |= Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
