@@ -14,10 +14,11 @@ class Level(StrEnum):
     """How bad it is."""
 
     OK = "ok"
-    #: Works, but not as well or as safely as it could.
     WARNING = "warning"
-    #: Does not work, or may lose a payment.
+    """Works, but not as well or as safely as it could."""
+
     FAILURE = "failure"
+    """Does not work, or may lose a payment."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ class Check:
     about: str
     level: Level
     found: str
-    #: What to do about it; None when it is well.
     remedy: str | None = None
+    """What to do about it; None when it is well."""
 
     def __str__(self) -> str:
         told = visible(f"{self.level:8} {self.about}: {self.found}")

@@ -38,8 +38,8 @@ class Diagnosis:
     """Every check that was made; `str()` tells them with their remedies."""
 
     checks: tuple[Check, ...]
-    #: To register in the service's dashboard. Holds PAYCHECKOUT_WEBHOOK_SECRET, when that is set.
     webhook_url: str
+    """To register in the service's dashboard. Holds PAYCHECKOUT_WEBHOOK_SECRET, when that is set."""
 
     @property
     def failed(self) -> bool:

@@ -1,1 +1,1 @@
-"""Answers to a person's questions: one order's explanation, all orders, the whole shop."""
+"""Reports for the shop's staff: the explanation of one order, the list of orders, the state of the whole shop."""

@@ -1,4 +1,4 @@
-"""Why things are as they are: the story of an order, for people and for programs."""
+"""The explanation of one order: each attempt, each event, and the rule that decided; for people and for programs."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from flask_paycheckout.store.payments import Payment
 
 __all__ = ["AttemptStory", "EventStory", "Explanation", "Happening", "explain", "total_text"]
 
-_STATUS_WORDS = {
+_STATUS_TEXT = {
     "unpaid": "Nobody has started to pay this order.",
     "created": "The customer was sent to the payment page and has not picked a payment method yet.",
     "pending": "The customer picked a payment method; the money is not here yet.",
-    "paid": "The order is paid: the payment was read from the service and agrees with what the order costs.",
+    "paid": "The order is paid: the payment was read from the service and agrees with the order's total.",
     "held": "Money arrived that needs your decision.",
-    "abandoned": "No payment came. A late one would still be noticed.",
+    "abandoned": "No payment arrived. A late one would still be noticed.",
 }
 
-_REASON_WORDS = {
+_REASON_TEXT = {
     "amount_mismatch": "the payment is not what was asked for",
     "duplicate": "another payment already paid this order; this money probably has to go back",
-    "order_changed": "the order costs something else now than when the customer was sent to pay",
+    "order_changed": "the order's total has changed since the customer was sent to pay",
     "order_not_payable": "the shop no longer wants a payment for this order (order_total returned None)",
-    "order_total_failed": "the shop could not say what the order costs by now (order_total raised)",
+    "order_total_failed": "the shop could not say what the order costs now (order_total raised)",
 }
 
-_MOVE_WORDS = {
+_MOVE_TEXT = {
     "pending": "The customer picked a payment method; waiting for the money",
     "paid": "Paid",
     "held": "Money arrived and is held for a person to decide",
@@ -49,26 +49,19 @@ _MOVE_WORDS = {
 
 @dataclass(frozen=True)
 class Happening:
-    """One line of an attempt's story."""
+    """One entry of an attempt's history, with its wording for people."""
 
     at: datetime
-    #: created, webhook, read, no answer, moved, resolved or payback.
     what: str
+    """The kind of entry: `created`, `webhook`, `read`, `no answer`, `not applied`, `moved`, `resolved` or `payback`."""
+
     facts: dict[str, Any]
     text: str
 
 
 @dataclass(frozen=True)
 class AttemptStory:
-    """One attempt at paying, with everything that was seen of it.
-
-    :ivar payment: what the deposit said of the money that arrived; None before.
-    :ivar pays_order: this is the payment that the order was paid with.
-    :ivar problem: why the deposit could not be read, or what it says not be applied, the last time; None when it could.
-    :ivar problem_since: since when that has been so.
-    :ivar payback: what became of money that paid no order: `waiting` for a person to say, `paid_back` or `kept`; None
-        for other attempts.
-    """
+    """One attempt at paying an order, with its whole history."""
 
     checkout_id: str
     status: str
@@ -81,66 +74,82 @@ class AttemptStory:
     reads: int
     found_by: str | None
     payment: Payment | None
+    """The money that arrived, as the deposit reported it; None until then."""
+
     pays_order: bool
+    """Whether this is the attempt that paid the order."""
+
     payback: str | None
+    """For money that paid no order: `waiting` (nobody has decided yet), `paid_back` or `kept`; None for all others."""
+
     problem: str | None
+    """The error of the last read, or of applying its result; None when both succeeded."""
+
     problem_since: datetime | None
+    """The time of the first such error since the last success."""
+
     happenings: tuple[Happening, ...]
 
     @property
     def decision(self) -> Happening | None:
-        """How a person decided this payment while it was held; None when nobody had to."""
+        """The entry for a person's decision on this held payment; None when there was no decision."""
         decisions = [happening for happening in self.happenings if happening.what == "resolved"]
         return decisions[-1] if decisions else None
 
 
 @dataclass(frozen=True)
 class EventStory:
-    """One signal, and whether its receivers have run."""
+    """One event, its signal's name, and the state of its delivery."""
 
     event_id: str
     name: str
     checkout_id: str
     occurred_at: datetime
     delivered_at: datetime | None
-    #: When it was found to be no longer true; receivers that had not run by then never hear of it.
     superseded_at: datetime | None
+    """When the event was found to be no longer true; receivers that had not run by then are never called."""
+
     attempts: int
     last_error: str | None
-    #: The receivers that ran.
     receivers_done: tuple[str, ...]
-    #: When delivery is tried next; None once delivered or superseded.
+    """The names of the receivers that have run."""
+
     next_attempt_at: datetime | None
-    #: A process delivers it now, or died over it; nobody else does before this time.
+    """The time of the next attempt to deliver; None once delivered or superseded."""
+
     leased_until: datetime | None
+    """The end of the lease of the process that delivers the event; no other process tries before."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Every attempt, webhook, read and comparison of an order, and the rule that decided. `str()` tells it.
+    """Every attempt, webhook, read and comparison of an order, and the rule that decided.
 
-    :ivar status: the best of the attempts' states; `unpaid` without any.
-    :ivar attempts: oldest first, each with what was seen of it, in the order of time.
-    :ivar events: the signals, and whether their receivers have run.
+    `str()` gives the text that `flask paycheckout show` prints.
     """
 
     order_id: str
     status: str
+    """The order's status: the best one of its attempts, or `unpaid`."""
+
     attempts: tuple[AttemptStory, ...]
+    """The attempts, oldest first."""
+
     events: tuple[EventStory, ...]
+    """The order's events, oldest first."""
 
     @property
     def meaning(self) -> str:
-        """What the status means, in a sentence."""
+        """One sentence that says what the order's status means."""
         if self.status == "unpaid" and self.attempts:
             return "The order is not paid: each payment of it was rejected."
         decision = next((attempt.decision for attempt in self.attempts if attempt.pays_order), None)
         if self.status == "paid" and decision is not None:
-            return f"The order is paid: a payment was held, and {_decided(decision.facts)}."
-        return _STATUS_WORDS[self.status]
+            return f"The order is paid: a payment was held, and {_accepted_text(decision.facts)}."
+        return _STATUS_TEXT[self.status]
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values; moments as ISO 8601 text."""
+        """Convert to JSON-ready values, with times as ISO 8601 text."""
         return {name: plain(value) for name, value in asdict(self).items()}
 
     def __str__(self) -> str:
@@ -148,7 +157,7 @@ class Explanation:
         for number, attempt in enumerate(self.attempts, start=1):
             text += ["", *_attempt_lines(number, attempt, order_is_paid=self.status == "paid")]
         if self.events:
-            text += ["", "Told to the shop:", *(_event_line(event) for event in self.events)]
+            text += ["", "Events:", *(_event_line(event) for event in self.events)]
         return "\n".join(map(visible, text))
 
 
@@ -192,7 +201,10 @@ def _payback(attempt: CheckoutMixin) -> str | None:
 
 
 def total_text(attempt: CheckoutMixin) -> str:
-    """What was asked for; where another program wrote what no total can be, that, so that it hides nothing else."""
+    """The total that the customer was asked for, as text.
+
+    When another program stored an invalid total, its raw columns are shown, so that the rest can still be read.
+    """
     try:
         return str(attempt.total)
     except (ValueError, TypeError, ArithmeticError):
@@ -215,72 +227,72 @@ def _event_story(event: EventMixin) -> EventStory:
     )
 
 
-def _happening(entry: dict[str, Any], otherwise: datetime) -> Happening:
-    """One line of the story, also when a newer version, or another program, wrote it.
+def _happening(entry: dict[str, Any], default_at: datetime) -> Happening:
+    """One entry for people; also one of a kind that this version does not know.
 
-    :param otherwise: its time when it has none.
+    :param default_at: the time of an entry that was stored without one.
     """
     facts = {name: value for name, value in entry.items() if name not in ("at", "what")}
     if not isinstance(facts.get("compared", []), list):
         facts["compared"] = [facts["compared"]]
     what = str(entry["what"])
     try:
-        told = _TELL[what](facts)
+        text = _TEXT_OF[what](facts)
     except KeyError:
-        told = f"{what}: {json.dumps(facts)}"
-    at = as_utc(datetime.fromisoformat(entry["at"])) if "at" in entry else otherwise
-    return Happening(at, what, facts, told)
+        text = f"{what}: {json.dumps(facts)}"
+    at = as_utc(datetime.fromisoformat(entry["at"])) if "at" in entry else default_at
+    return Happening(at, what, facts, text)
 
 
-def _tell_created(facts: dict[str, Any]) -> str:
-    replaced = f", in the place of {facts['replaces']}" if "replaces" in facts else ""
+def _created_text(facts: dict[str, Any]) -> str:
+    replaced = f", which replaces {facts['replaces']}" if "replaces" in facts else ""
     return f"Checkout made for {facts['total']}{replaced}"
 
 
-def _tell_webhook(facts: dict[str, Any]) -> str:
+def _webhook_text(facts: dict[str, Any]) -> str:
     return "Webhook received; it is only a hint to read the deposit"
 
 
-def _tell_read(facts: dict[str, Any]) -> str:
+def _read_text(facts: dict[str, Any]) -> str:
     return f"Deposit read ({facts['via']}): {facts['deposit']}; nothing to change"
 
 
-def _tell_no_answer(facts: dict[str, Any]) -> str:
-    return f"No answer to rely on, so nothing changed: {facts['error']}"
+def _no_answer_text(facts: dict[str, Any]) -> str:
+    return f"No reliable answer, so nothing changed: {facts['error']}"
 
 
-def _tell_not_applied(facts: dict[str, Any]) -> str:
-    return f"Deposit read, but what it says could not be applied, and is tried again: {facts['error']}"
+def _not_applied_text(facts: dict[str, Any]) -> str:
+    return f"Deposit read, but its result could not be applied, and is tried again: {facts['error']}"
 
 
-def _tell_moved(facts: dict[str, Any]) -> str:
-    reason = f" because {_REASON_WORDS.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
-    return f"{_MOVE_WORDS[facts['to']]}{reason}. Deposit read ({facts['via']}): {facts['deposit']}; {facts['rule']}"
+def _moved_text(facts: dict[str, Any]) -> str:
+    reason = f" because {_REASON_TEXT.get(facts['reason'], facts['reason'])}" if "reason" in facts else ""
+    return f"{_MOVE_TEXT[facts['to']]}{reason}. Deposit read ({facts['via']}): {facts['deposit']}; {facts['rule']}"
 
 
-def _tell_resolved(facts: dict[str, Any]) -> str:
-    word = "accepted" if facts["to"] == "paid" else "rejected"
-    return f"{facts['by']} {word} the held payment: {facts['why']}"
+def _resolved_text(facts: dict[str, Any]) -> str:
+    decision = "accepted" if facts["to"] == "paid" else "rejected"
+    return f"{facts['by']} {decision} the held payment: {facts['why']}"
 
 
-def _decided(facts: dict[str, Any]) -> str:
+def _accepted_text(facts: dict[str, Any]) -> str:
     return f"{facts.get('by')} accepted it: {facts.get('why')}"
 
 
-def _tell_payback(facts: dict[str, Any]) -> str:
-    told = "says that the money is kept" if facts["to"] == "kept" else "says that the money was paid back"
-    return f"{facts['by']} {told}: {facts['why']}"
+def _payback_text(facts: dict[str, Any]) -> str:
+    outcome = "says that the money is kept" if facts["to"] == "kept" else "says that the money was paid back"
+    return f"{facts['by']} {outcome}: {facts['why']}"
 
 
-_TELL = {
-    "created": _tell_created,
-    "webhook": _tell_webhook,
-    "read": _tell_read,
-    "no answer": _tell_no_answer,
-    "not applied": _tell_not_applied,
-    "moved": _tell_moved,
-    "resolved": _tell_resolved,
-    "payback": _tell_payback,
+_TEXT_OF = {
+    "created": _created_text,
+    "webhook": _webhook_text,
+    "read": _read_text,
+    "no answer": _no_answer_text,
+    "not applied": _not_applied_text,
+    "moved": _moved_text,
+    "resolved": _resolved_text,
+    "payback": _payback_text,
 }
 
 
@@ -324,9 +336,9 @@ def _waiting_text(event: EventStory) -> str:
 
 def _event_line(event: EventStory) -> str:
     if event.delivered_at is not None:
-        told = f"delivered {moment_text(event.delivered_at)}"
+        delivery = f"delivered {moment_text(event.delivered_at)}"
     elif event.superseded_at is not None:
-        told = f"superseded {moment_text(event.superseded_at)}: no longer true, so nobody is told of it any more"
+        delivery = f"superseded {moment_text(event.superseded_at)}: no longer true, so it is not delivered"
     else:
-        told = _waiting_text(event)
-    return f"  {moment_text(event.occurred_at)}  {event.name} of {event.checkout_id}: {told}"
+        delivery = _waiting_text(event)
+    return f"  {moment_text(event.occurred_at)}  {event.name} of {event.checkout_id}: {delivery}"

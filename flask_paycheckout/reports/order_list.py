@@ -1,7 +1,7 @@
-"""The shop's orders with their attempts, a page at a time. Nothing is read from the service.
+"""The list of orders with their attempts, in pages, from the stored rows alone.
 
-Pages follow each other by the place of the last row, not by a count of rows: the thousandth costs what the first does,
-and an order that comes meanwhile moves none.
+Pages are addressed by the position of the last row (keyset pagination), not by an offset: every page costs the same,
+and orders that are added meanwhile shift none.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ __all__ = ["ListedAttempt", "ListedOrder", "OrderPage", "find_order_id", "page_o
 
 _PAGE = 25
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-# Microseconds and a row's number: as many digits as every database and calendar takes.
+# Microseconds since the epoch and a row's id, with no more digits than databases and `datetime` accept.
 _PLACE = re.compile(r"(?:([0-9]{1,17})-)?([0-9]{1,18})")
-# An order is in the first of these states that one of its attempts is in.
+# For each status those that take precedence: an order is listed under a status only when no attempt has one of these.
 _BETTER: dict[Status, tuple[Status, ...]] = {
     Status.PAID: (),
     Status.PENDING: (Status.PAID, Status.HELD),
     Status.CREATED: (Status.PAID, Status.HELD, Status.PENDING),
     Status.ABANDONED: (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED),
-    # Money that is somebody else's: looked for whatever became of the order by other attempts.
+    # Somebody else's money: listed even when another attempt paid the order.
     Status.HELD: (),
     Status.REJECTED: (),
 }
@@ -41,7 +41,7 @@ _BETTER: dict[Status, tuple[Status, ...]] = {
 
 @dataclass(frozen=True)
 class ListedAttempt:
-    """One attempt at paying, as a list shows it."""
+    """One attempt at paying an order, with the few columns that a list shows."""
 
     checkout_id: str
     status: str
@@ -53,7 +53,7 @@ class ListedAttempt:
 
 @dataclass(frozen=True)
 class ListedOrder:
-    """One order, with its attempts, the newest first."""
+    """One order with its attempts, newest first."""
 
     order_id: str
     status: str
@@ -62,7 +62,7 @@ class ListedOrder:
 
 @dataclass(frozen=True)
 class OrderPage:
-    """Some orders, and the place where the next page begins; None when there is none."""
+    """One page of orders; `next_place` is the position of the next page, None on the last."""
 
     orders: tuple[ListedOrder, ...]
     next_place: str | None
@@ -71,11 +71,11 @@ class OrderPage:
 def page_of_orders(
     engine: Engine, models: Models, status: Status | None = None, place: str | None = None, limit: int = _PAGE
 ) -> OrderPage:
-    """A page of orders, newest first; those in a state: whose state changed last first.
+    """One page of orders, newest first; with a status, by the time of the last change of status.
 
-    :param status: only orders in this state; for `held` and `rejected`: every order with such a payment.
-    :param place: `next_place` of the page before; None, or what is no place, for the first page.
-    :param limit: how many orders.
+    :param status: only orders with this status; for `held` and `rejected`, every order with such an attempt.
+    :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
+    :param limit: the most orders on the page.
     """
     with Session(engine) as session:
         found = session.execute(rows_of_page(models, status, place, limit)).all()
@@ -83,34 +83,34 @@ def page_of_orders(
     return OrderPage(orders, _place(found[limit - 1], status) if len(found) > limit else None)
 
 
-def find_order_id(engine: Engine, models: Models, said: str) -> str | None:
-    """The order that this order id, or checkout id, names; None when neither is stored."""
+def find_order_id(engine: Engine, models: Models, search: str) -> str | None:
+    """Find an order by its own id or by the id of one of its checkouts; None when neither is stored."""
     c = models.checkouts.c
-    if not is_order_id(said):
-        return None  # PostgreSQL takes no such text, and none is stored.
+    if not is_order_id(search):
+        return None  # PostgreSQL refuses such text, and none is ever stored.
     with engine.connect() as connection:
         for column in (c.order_id, c.checkout_id):
-            order_id: str | None = connection.scalar(select(c.order_id).where(column == said).limit(1))
+            order_id: str | None = connection.scalar(select(c.order_id).where(column == search).limit(1))
             if order_id is not None:
                 return order_id
     return None
 
 
 def rows_of_page(models: Models, status: Status | None, place: str | None, limit: int) -> Select[Any]:
-    """One row for each order of a page, and one more when there is a next page."""
+    """Select one row for each order of a page, and one more when there is a next page."""
     c = models.checkouts.c
     columns = select(c.id, c.order_id, c.moved_at).limit(limit + 1)
     after = _read_place(place, status)
     if status is None:
         newest = columns.where(c.current_order_id.is_not(None)).order_by(c.id.desc())
         return newest if after is None else newest.where(c.id < after[1])
-    latest = columns.where(c.status == status.value, ~_says_better(models, status))
+    latest = columns.where(c.status == status.value, ~_is_outranked(models, status))
     latest = latest.order_by(c.moved_at.desc(), c.id.desc())
     return latest if after is None else latest.where(tuple_(c.moved_at, c.id) < after)
 
 
-def _says_better(models: Models, status: Status) -> ColumnElement[bool]:
-    """Whether another attempt says better how the order stands, or the same and is newer."""
+def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
+    """Whether another attempt of the order has a status of higher precedence, or the same status and is newer."""
     this, other = models.checkouts.c, models.checkouts.alias()
     newer = (other.c.status == status.value) & (other.c.id > this.id)
     better = other.c.status.in_([each.value for each in _BETTER[status]])
@@ -124,16 +124,16 @@ def _place(row: Any, status: Status | None) -> str:
 
 
 def _read_place(place: str | None, status: Status | None) -> tuple[datetime, int] | None:
-    """What `_place` wrote; None for what it did not write."""
-    written = _PLACE.fullmatch(place or "")
-    if written is None or (written[1] is None) is not (status is None):
+    """Parse a position that `_place` wrote; None for any other text."""
+    match = _PLACE.fullmatch(place or "")
+    if match is None or (match[1] is None) is not (status is None):
         return None
-    return _EPOCH + timedelta(microseconds=int(written[1] or 0)), int(written[2])
+    return _EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
 
 
 def _orders(session: Session, models: Models, order_ids: Sequence[str]) -> tuple[ListedOrder, ...]:
     model = models.Checkout
-    # Neither the URL, which pays, nor the history, which is long.
+    # Leave out the URL, with which anybody could pay, and the long history.
     shown = load_only(
         *(getattr(model, name) for name in ("order_id", "checkout_id", "status", "reason", "created_at", "moved_at")),
         *(getattr(model, f"total_{part}") for part in ("kind", "amount", "currency", "other_currency")),

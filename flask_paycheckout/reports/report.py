@@ -1,4 +1,4 @@
-"""How payments stand in the whole shop, and what of it needs a person."""
+"""The report on all payments of the shop: counts by state, and everything that needs a person."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ __all__ = [
     "report",
 ]
 
-# So many are listed; all are counted.
+# The most entries of each list; counts cover all rows.
 _LISTED = 100
 _RECENT = 1000
-# So many paid orders in a row without a webhook are no bad luck any more.
+# With so many paid orders in a row without a webhook, webhooks do not arrive at all.
 _SILENT = 5
-# Webhooks, reconcile rounds and second deliveries have come by then when all is well.
+# In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then.
 _PATIENCE = timedelta(minutes=5)
-# So many different problems are told.
+# The most different problems that are listed.
 _GROUPS = 10
 _COMPLETED = "completed"
 _DOCTOR = "  What is wrong, and what to do: flask paycheckout doctor"
@@ -47,23 +47,22 @@ _DOCTOR = "  What is wrong, and what to do: flask paycheckout doctor"
 
 @dataclass(frozen=True)
 class HeldPayment:
-    """Money that waits for a person's decision.
-
-    :ivar asked: the total that the customer was asked for.
-    :ivar paid: what the customer paid; None where that was not said, or is not stored.
-    """
+    """A held payment, which waits for a person's decision."""
 
     checkout_id: str
     order_id: str
     reason: str | None
     since: datetime
     asked: str
+    """The total that the customer was asked for."""
+
     paid: Amount | None
+    """The amount that the customer paid; None when the service did not report it, or it is not stored."""
 
 
 @dataclass(frozen=True)
 class UndeliveredEvent:
-    """An event that not every receiver has been told of."""
+    """An event that has not reached all of its receivers."""
 
     event_id: str
     name: str
@@ -76,18 +75,18 @@ class UndeliveredEvent:
 
 @dataclass(frozen=True)
 class UnheardPayment:
-    """A payment that was found although no webhook told of it."""
+    """A payment that was found without a webhook."""
 
     checkout_id: str
     order_id: str
     paid_at: datetime
-    #: What caused the read that found it: status page, reconcile or settle.
     found_by: str | None
+    """The caller whose read found the payment: status page, reconcile or settle."""
 
 
 @dataclass(frozen=True)
 class Backlog:
-    """Reads that are due for more than five minutes: reconcile does not run, or does not keep up."""
+    """Reads that have been due for more than five minutes: reconcile does not run, or does not keep up."""
 
     overdue: int
     since: datetime | None
@@ -95,99 +94,110 @@ class Backlog:
 
 @dataclass(frozen=True)
 class UnsettledPayment:
-    """Money that arrived and is neither paid nor held, because what the service says of it could not be applied.
-
-    :ivar problem: why; of a receiver that failed, which one.
-    """
+    """A payment that is completed at the service, but neither paid nor held here, since applying it failed."""
 
     checkout_id: str
     order_id: str
     since: datetime
     problem: str
+    """The error; for a failed receiver it includes the receiver's name."""
 
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Checkouts whose deposits could not be read for more than five minutes, or what they say not be applied.
-
-    :ivar since: when the first of these reads failed.
-    :ivar problem: why the last ones failed, the same for all of these.
-    """
+    """Checkouts that have failed for more than five minutes with one common error, in the read or in applying it."""
 
     count: int
     since: datetime
+    """The time of the first of these failures."""
+
     problem: str
+    """The error that all of these have in common."""
 
 
 @dataclass(frozen=True)
 class Alarms:
-    """What of a report needs a person, found without a look at what is well; for a page that is opened often."""
+    """The parts of a report that need a person, cheap enough for a page that is opened often."""
 
-    #: Payments that wait for a decision.
     held: int
-    #: Payments of which somebody must say whether they were paid back or are kept.
+    """The number of payments that wait for a decision."""
+
     to_pay_back: int
-    #: Events of which a receiver failed, or that nobody delivered for minutes; 100 at most.
+    """The number of payments that paid no order, and were not yet recorded as paid back or kept."""
+
     stuck: tuple[UndeliveredEvent, ...]
-    #: No webhook told of any of the last orders that were paid: five, or as many as there are.
+    """Events with a failed receiver, or undelivered for more than five minutes; 100 at most."""
+
     webhooks_silent: bool
+    """Whether none of the last five paid orders (or of fewer, when there are fewer) had a webhook."""
+
     backlog: Backlog
-    #: Money that arrived and is neither paid nor held; 100 at most.
     unsettled: tuple[UnsettledPayment, ...] = ()
-    #: Deposits that cannot be read, by their problem, those with the oldest first; 10 at most.
+    """Completed payments that could not be applied; 100 at most."""
+
     unreadable: tuple[Unreadable, ...] = ()
-    #: What the service has not answered for more than five minutes, or refuses.
+    """Checkouts that cannot be read or settled, grouped by error, the oldest group first; 10 at most."""
+
     failing: tuple[FailingCalls, ...] = ()
+    """Calls that the service has failed to answer, or has refused, for more than five minutes."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """How payments stand at a moment; `str()` tells it, with the remedy of what needs a person.
+    """The state of all payments at one moment; `str()` adds the remedy to whatever needs a person.
 
-    Of `held`, `to_pay_back`, `undelivered` and `unheard` at most 100 each are listed; their counts are of all.
+    `held`, `to_pay_back`, `undelivered` and `unheard` list at most 100 entries each; the counts cover all.
     """
 
     at: datetime
-    #: Checkouts by state; every state is named.
     checkouts: dict[str, int]
+    """The number of checkouts in each state, zeros included."""
+
     held: tuple[HeldPayment, ...]
     to_pay_back_count: int
-    #: Rejected payments, and accepted second ones, of which nobody said yet whether they were paid back or are kept.
     to_pay_back: tuple[MoneyToPayBack, ...]
+    """Rejected payments, and accepted second ones, that were not yet recorded as paid back or kept."""
+
     undelivered_count: int
-    #: Those of which a receiver failed first, then the oldest.
     undelivered: tuple[UndeliveredEvent, ...]
-    #: How many paid checkouts `unheard` is about: the newest 1,000 at most, paid more than five minutes ago.
+    """Events with a failed receiver first, then the oldest."""
+
     recently_paid: int
+    """The number of paid checkouts that `unheard` looks at: the newest 1,000, paid more than five minutes ago."""
+
     unheard_count: int
     unheard: tuple[UnheardPayment, ...]
-    #: No webhook told of any of the last orders that were paid: five, or as many as there are.
     webhooks_silent: bool
+    """Whether none of the last five paid orders (or of fewer, when there are fewer) had a webhook."""
+
     backlog: Backlog
-    #: Money that arrived and is neither paid nor held, the longest first; 100 at most.
     unsettled: tuple[UnsettledPayment, ...]
-    #: Deposits that cannot be read, by their problem, the longest first; 10 at most.
+    """Completed payments that could not be applied, oldest first; 100 at most."""
+
     unreadable: tuple[Unreadable, ...]
-    #: What the service has not answered for more than five minutes, or refuses.
+    """Checkouts that cannot be read or settled, grouped by error, the oldest group first; 10 at most."""
+
     failing: tuple[FailingCalls, ...]
-    #: What to register in the service's dashboard.
+    """Calls that the service has failed to answer, or has refused, for more than five minutes."""
+
     webhook_url: str
+    """The address to register in the service's dashboard."""
 
     @property
     def stuck(self) -> tuple[UndeliveredEvent, ...]:
-        """The listed events of which a receiver failed, or that nobody delivered for minutes."""
+        """The listed events with a failed receiver, or undelivered for more than five minutes."""
         return _stuck(self.undelivered, self.at)
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether anything here will not get better by itself."""
+        """Whether anything in this report does not resolve itself."""
         troubles = (self.held, self.to_pay_back, self.stuck, self.webhooks_silent, self.backlog.overdue)
         return any(troubles) or bool(self.unsettled or self.unreadable or self.failing)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values; moments as ISO 8601 text."""
-        told: dict[str, Any] = plain(asdict(self))
-        return told | {"needs_a_person": self.needs_a_person}
+        """Convert to JSON-ready values, with times as ISO 8601 text."""
+        values: dict[str, Any] = plain(asdict(self))
+        return values | {"needs_a_person": self.needs_a_person}
 
     def __str__(self) -> str:
         troubles = (_held_lines, _payback_lines, _unsettled_lines, _undelivered_lines, _webhook_lines)
@@ -196,7 +206,7 @@ class Report:
 
 
 def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> Report:
-    """How payments stand now, from what is stored; nothing is read from the service."""
+    """Report on all payments, from the stored rows alone; the service is not called."""
     failing = _failing(engine, models, now)
     with engine.connect() as connection:
         paid = _recently_paid(connection, models, now)
@@ -222,7 +232,7 @@ def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> R
 
 
 def read_alarms(engine: Engine, models: Models, now: datetime) -> Alarms:
-    """What needs a person now, from what is stored."""
+    """Collect everything that needs a person now, from the stored rows alone."""
     status = models.checkouts.c.status
     failing = _failing(engine, models, now)
     with engine.connect() as connection:
@@ -239,7 +249,7 @@ def read_alarms(engine: Engine, models: Models, now: datetime) -> Alarms:
 
 
 def read_backlog(connection: Connection, models: Models, now: datetime) -> Backlog:
-    """What reconcile should have read long ago."""
+    """Count the reads that reconcile should have made more than five minutes ago."""
     due = models.checkouts.c.next_read_at
     overdue = select(func.count(), func.min(due)).where(due <= now - _PATIENCE)
     count, since = connection.execute(overdue).one()
@@ -257,7 +267,7 @@ def _unsettled(connection: Connection, models: Models) -> tuple[UnsettledPayment
 
 
 def _unreadable(connection: Connection, models: Models, now: datetime) -> tuple[Unreadable, ...]:
-    """Judged by when a read last succeeded, not by when the next one is due: whoever tries in vain is never overdue."""
+    # By the last success and not by the next due read: each failed read sets a new due time, so it is never overdue.
     c = models.checkouts.c
     since = func.min(c.problem_since)
     columns = select(func.count(), since, c.problem).group_by(c.problem)
@@ -272,14 +282,14 @@ def _troubled(models: Models) -> tuple[ColumnElement[bool], ...]:
 
 
 def _is_paid(models: Models) -> ColumnElement[bool]:
-    """Whether the service said that the deposit is completed."""
+    """Whether the deposit is completed according to its last read."""
     return func.coalesce(models.checkouts.c.deposit_status, "") == _COMPLETED
 
 
 def _failing(engine: Engine, models: Models, now: datetime) -> tuple[FailingCalls, ...]:
-    """Calls that failed more than once since they were last answered, for five minutes.
+    """Calls that have failed more than once, and for more than five minutes, since they were last answered.
 
-    A checkout that was made since tells that starts are answered again, whichever process made it.
+    A newer checkout proves that starts are answered again, whichever process made it.
     """
     c = models.checkouts.c
     failing = failing_calls(engine, models.services)
@@ -325,7 +335,7 @@ def _held(connection: Connection, models: Models) -> tuple[HeldPayment, ...]:
 
 
 def _stuck(undelivered: tuple[UndeliveredEvent, ...], now: datetime) -> tuple[UndeliveredEvent, ...]:
-    return tuple(told for told in undelivered if told.last_error or now - told.occurred_at >= _PATIENCE)
+    return tuple(event for event in undelivered if event.last_error or now - event.occurred_at >= _PATIENCE)
 
 
 def _silent(paid: list[tuple[UnheardPayment, int]]) -> bool:
@@ -335,7 +345,10 @@ def _silent(paid: list[tuple[UnheardPayment, int]]) -> bool:
 def _recently_paid(
     connection: Connection, models: Models, now: datetime, limit: int = _RECENT
 ) -> list[tuple[UnheardPayment, int]]:
-    """The newest payments, each with how many webhooks told of it. Those of the last minutes may still get theirs."""
+    """The newest payments, each with its number of webhooks.
+
+    Payments of the last five minutes are left out, since their webhooks may still arrive.
+    """
     c = models.checkouts.c
     columns = select(c.checkout_id, c.order_id, c.moved_at, c.found_by, c.webhooks)
     paid = columns.where(c.status == Status.PAID.value, c.moved_at <= now - _PATIENCE)
@@ -361,43 +374,43 @@ def _undelivered(connection: Connection, models: Models) -> tuple[UndeliveredEve
     )
 
 
-def _count_lines(told: Report) -> Iterator[str]:
-    counted = ", ".join(f"{count} {state}" for state, count in told.checkouts.items())
-    yield f"Checkouts at {moment_text(told.at)}: {counted}."
-    if not told.needs_a_person:
+def _count_lines(report: Report) -> Iterator[str]:
+    counted = ", ".join(f"{count} {state}" for state, count in report.checkouts.items())
+    yield f"Checkouts at {moment_text(report.at)}: {counted}."
+    if not report.needs_a_person:
         yield "Nothing needs a person."
 
 
-def _held_lines(told: Report) -> Iterator[str]:
-    count = told.checkouts[Status.HELD]
+def _held_lines(report: Report) -> Iterator[str]:
+    count = report.checkouts[Status.HELD]
     if not count:
         return
     yield from ("", f"HELD: {_number(count, 'payment waits', 'payments wait')} for your decision.")
-    for payment in told.held:
+    for payment in report.held:
         yield (
             f"  {payment.checkout_id} of order {payment.order_id}: {payment.reason},"
             f" {_arrived(payment.paid)} of {payment.asked}, since {moment_text(payment.since)}"
         )
-    yield from _more(count, len(told.held))
+    yield from _more(count, len(report.held))
     yield "  Look into one: flask paycheckout show ORDER_ID"
     yield "  Decide:        flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON"
 
 
-def _payback_lines(told: Report) -> Iterator[str]:
-    if not told.to_pay_back_count:
+def _payback_lines(report: Report) -> Iterator[str]:
+    if not report.to_pay_back_count:
         return
-    payments = _number(told.to_pay_back_count, "payment", "payments")
+    payments = _number(report.to_pay_back_count, "payment", "payments")
     yield from ("", f"MONEY TO PAY BACK OR KEEP: {payments} that paid no order.")
-    for money in told.to_pay_back:
+    for money in report.to_pay_back:
         decided = "accepted as a second payment" if money.accepted else "rejected"
         yield (
             f"  {money.checkout_id} of order {money.order_id}: {_arrived(money.paid)} of {money.asked},"
             f" {money.reason}, {decided} {moment_text(money.since)}"
         )
-    yield from _more(told.to_pay_back_count, len(told.to_pay_back))
-    sums = sums_of(told.to_pay_back)
+    yield from _more(report.to_pay_back_count, len(report.to_pay_back))
+    sums = sums_of(report.to_pay_back)
     if sums:
-        together = "Together, of those listed" if told.to_pay_back_count > len(told.to_pay_back) else "Together"
+        together = "Together, of those listed" if report.to_pay_back_count > len(report.to_pay_back) else "Together"
         yield f"  {together}: {', '.join(map(str, sums))}"
     yield "  Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept) --by YOU --why REASON"
 
@@ -406,93 +419,95 @@ def _arrived(paid: Amount | None) -> str:
     return "an unknown amount arrived" if paid is None else f"{paid} arrived"
 
 
-def _unsettled_lines(told: Report) -> Iterator[str]:
-    if not told.unsettled:
+def _unsettled_lines(report: Report) -> Iterator[str]:
+    if not report.unsettled:
         return
-    count = len(told.unsettled)
+    count = len(report.unsettled)
     more = " or more" if count == _LISTED else ""
     are = "payment is" if count == 1 else "payments are"
     yield from ("", f"NEITHER PAID NOR HELD: {count}{more} {are} completed at the service, and cannot be applied here.")
-    for payment in told.unsettled:
+    for payment in report.unsettled:
         yield (
             f"  {payment.checkout_id} of order {payment.order_id}, since {moment_text(payment.since)}:"
             f" {_one_line(payment.problem)}"
         )
-    yield "  Repair what it names; reconcile tries again, ten minutes later at most."
+    yield "  Repair the named cause; reconcile tries again within ten minutes."
 
 
-def _failing_lines(told: Report) -> Iterator[str]:
-    for calls in told.failing:
+def _failing_lines(report: Report) -> Iterator[str]:
+    for calls in report.failing:
         yield ""
         yield (
             f"THE SERVICE FAILS: {operation_text(calls)} since {moment_text(calls.since)},"
             f" {calls.count} times, the last {moment_text(calls.last_failure_at)}."
         )
         yield f"  {_one_line(calls.words)}"
-    if told.failing:
+    if report.failing:
         yield _DOCTOR
 
 
-def _unreadable_lines(told: Report) -> Iterator[str]:
-    if not told.unreadable:
+def _unreadable_lines(report: Report) -> Iterator[str]:
+    if not report.unreadable:
         return
-    count = sum(group.count for group in told.unreadable)
-    since = moment_text(min(group.since for group in told.unreadable))
+    count = sum(group.count for group in report.unreadable)
+    since = moment_text(min(group.since for group in report.unreadable))
     checkouts = _number(count, "checkout", "checkouts")
-    yield from ("", f"NOT READABLE: {checkouts} could not be read, or not be settled, the longest since {since}.")
-    for group in told.unreadable:
+    yield from ("", f"NOT READABLE: {checkouts} could not be read or settled, the longest since {since}.")
+    for group in report.unreadable:
         yield f"  {group.count} since {moment_text(group.since)}: {_one_line(group.problem)}"
     yield _DOCTOR
 
 
 def operation_text(calls: FailingCalls) -> str:
-    """Which calls fail, for people."""
+    """Name the calls that fail, for people."""
     what = "nobody can start a payment" if calls.operation == START else f"calls to {calls.operation} fail"
     return f"{what} with account {calls.account}" if calls.account else what
 
 
-def _one_line(words: str) -> str:
-    return " ".join(words.split())
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
-def _undelivered_lines(told: Report) -> Iterator[str]:
-    if not told.undelivered_count:
+def _undelivered_lines(report: Report) -> Iterator[str]:
+    if not report.undelivered_count:
         return
-    yield from ("", f"UNDELIVERED: {_number(told.undelivered_count, 'event', 'events')} not told to every receiver.")
-    for event in told.undelivered:
+    events = _number(report.undelivered_count, "event", "events")
+    yield from ("", f"UNDELIVERED: {events} not delivered to every receiver.")
+    for event in report.undelivered:
         error = f": {' '.join(event.last_error.split())}" if event.last_error else ""
         yield (
             f"  {event.name} of order {event.order_id}, {moment_text(event.occurred_at)},"
             f" tried {_number(event.attempts, 'time', 'times')}{error}"
         )
-    yield from _more(told.undelivered_count, len(told.undelivered))
-    if told.stuck:
-        yield "  Repair the receiver; reconcile runs it again. If nothing was tried, start reconcile."
+    yield from _more(report.undelivered_count, len(report.undelivered))
+    if report.stuck:
+        yield "  Repair the receiver; reconcile runs it again. If no delivery was tried, start reconcile."
         yield "  To try again now: flask paycheckout deliver --now"
 
 
-def _webhook_lines(told: Report) -> Iterator[str]:
-    if told.unheard_count:
+def _webhook_lines(report: Report) -> Iterator[str]:
+    if report.unheard_count:
         yield ""
-        yield f"WITHOUT A WEBHOOK: {told.unheard_count} of the newest {told.recently_paid} paid checkouts."
-        for payment in told.unheard[:10]:
+        yield f"WITHOUT A WEBHOOK: {report.unheard_count} of the newest {report.recently_paid} paid checkouts."
+        for payment in report.unheard[:10]:
             yield (
                 f"  {payment.checkout_id} of order {payment.order_id}, paid {moment_text(payment.paid_at)},"
                 f" found by {payment.found_by}"
             )
-        yield from _more(told.unheard_count, min(len(told.unheard), 10))
-    if told.webhooks_silent:
-        orders = "order" if told.recently_paid == 1 else f"{min(told.recently_paid, _SILENT)} orders"
-        yield f"  WEBHOOKS DO NOT ARRIVE: none told of the newest {orders} that were paid."
-        yield "  They were found all the same, only later. Register this address in the service's dashboard:"
-        yield f"    {told.webhook_url}"
-        yield "  If it is registered: does the web server, a firewall or a login before the shop let POSTs through?"
+        yield from _more(report.unheard_count, min(len(report.unheard), 10))
+    if report.webhooks_silent:
+        orders = "order" if report.recently_paid == 1 else f"{min(report.recently_paid, _SILENT)} orders"
+        yield f"  WEBHOOKS DO NOT ARRIVE: there was none for the newest {orders} that were paid."
+        yield "  The payments were found without webhooks, but later. Register this address in the service's dashboard:"
+        yield f"    {report.webhook_url}"
+        yield "  If it is registered, check that the web server, firewall and any login let its POST requests through."
 
 
-def _backlog_lines(told: Report) -> Iterator[str]:
-    if told.backlog.overdue and told.backlog.since:
-        overdue = _number(told.backlog.overdue, "read is", "reads are")
-        yield from ("", f"RECONCILE IS BEHIND: {overdue} overdue, the longest since {moment_text(told.backlog.since)}.")
+def _backlog_lines(report: Report) -> Iterator[str]:
+    if report.backlog.overdue and report.backlog.since:
+        overdue = _number(report.backlog.overdue, "read is", "reads are")
+        since = moment_text(report.backlog.since)
+        yield from ("", f"RECONCILE IS BEHIND: {overdue} overdue, the longest since {since}.")
         yield "  Keep this running beside the shop: flask paycheckout reconcile --watch"
 
 

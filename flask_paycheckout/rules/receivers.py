@@ -27,15 +27,14 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Receiver:
-    """One receiver of a signal.
-
-    :ivar name: the same in every process of the shop, and so fit to be stored.
-    :ivar atomic: runs in the transaction that moves the checkout, not after it.
-    """
+    """One receiver of a signal."""
 
     name: str
+    """The same in every process of the shop, and so fit to be stored."""
+
     function: Callable[..., Any]
     atomic: bool
+    """Runs in the transaction that moves the checkout, not after it."""
 
 
 def receivers_of(signal_name: str, sender: object) -> list[Receiver]:

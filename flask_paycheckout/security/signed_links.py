@@ -42,8 +42,8 @@ class Opened(NamedTuple):
     """What a good token holds."""
 
     subject: str
-    #: When the first link was made; one that is made in its place keeps this age.
     signed_at: datetime
+    """When the first link was made; one that is made in its place keeps this age."""
 
 
 class Tokens:
@@ -58,8 +58,8 @@ class Tokens:
         self._keys = keys
         self._clock = clock
         self._max_age = max_age
-        #: For each purpose the keys that it was last used with, and what seals with them, the current one first; two
-        #: threads may both make it, which does no harm.
+        # For each purpose the keys that it was last used with, and what seals with them, the current one first; two
+        # threads may both make it, which does no harm.
         self._sealers: dict[str, tuple[list[bytes], list[Fernet]]] = {}
 
     def sign(self, purpose: str, subject: str, signed_at: datetime | None = None) -> str:

@@ -31,14 +31,18 @@ class Admission:
 @dataclass
 class _Circuit:
     lock: Lock = field(default_factory=Lock)
-    #: Failures in a row without an answer between.
     failures: int = 0
-    #: How long the circuit stays open before a probe.
+    """Failures in a row without an answer between."""
+
     wait: float = _FIRST_WAIT
-    #: When a probe may go; meaningful while open.
+    """How long the circuit stays open before a probe."""
+
     probe_from: float = 0.0
-    #: The probe under way, and until when it keeps others from trying.
+    """When a probe may go; meaningful while open."""
+
     probe: Admission | None = None
+    """The probe under way, and until when it keeps others from trying."""
+
     probe_until: float = 0.0
 
     @property

@@ -267,10 +267,12 @@ class _Places:
 
 @dataclass
 class _Taken:
-    #: Each place that is taken, with the time since when.
     since: dict[object, float] = field(default_factory=dict)
-    #: Those of them whose holders wait for another request's call.
+    """Each place that is taken, with the time since when."""
+
     following: set[object] = field(default_factory=set)
+    """Those of them whose holders wait for another request's call."""
+
     changed: Condition = field(default_factory=Condition)
 
     def has_room(self, most: int) -> bool:

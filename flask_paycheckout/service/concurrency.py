@@ -20,8 +20,8 @@ class ReadWindow:
         self._most = most
         self._failures = 0
         self._successes = 0
-        #: Reads that may be under way now.
         self.size = 1
+        """Reads that may be under way now."""
 
     def open_round(self) -> None:
         """A round begins: where the last one ended in failures, with a single probe."""

@@ -40,42 +40,49 @@ _log = logging.getLogger("flask_paycheckout")
 
 @dataclass(frozen=True)
 class FailingCalls:
-    """A kind of call that the service does not answer, or refuses.
-
-    :ivar account: the merchant account's name; "" is the one of the settings.
-    :ivar operation: which calls; `start` makes checkouts.
-    :ivar since: the first failure after the last answer.
-    :ivar last_failure_at: the last one.
-    :ivar count: failures so far, at least.
-    :ivar words: why the last one failed.
-    """
+    """A kind of call that the service does not answer, or refuses."""
 
     account: str
+    """The merchant account's name; "" is the one of the settings."""
+
     operation: str
+    """Which calls; `start` makes checkouts."""
+
     since: datetime
+    """The first failure after the last answer."""
+
     last_failure_at: datetime
+    """The last one."""
+
     count: int
+    """Failures so far, at least."""
+
     words: str
+    """Why the last one failed."""
 
 
 @dataclass
 class _Calls:
     """What this process knows of one kind of call."""
 
-    #: The table says that they fail, as far as this process knows.
     failing: bool = False
-    #: When this process last wrote failures down, and how many since the last answer.
+    """The table says that they fail, as far as this process knows."""
+
     written_at: datetime | None = None
+    """When this process last wrote failures down, and how many since the last answer."""
+
     written: int = 0
-    #: Failures that are not written down yet, and when the first of them was.
     failures: int = 0
+    """Failures that are not written down yet, and when the first of them was."""
+
     first_failure_at: datetime | None = None
     last_failure_at: datetime | None = None
     words: str = ""
-    #: The last answer that is not written down yet.
     answered_at: datetime | None = None
-    #: An answer came before these failures, so they are a new beginning.
+    """The last answer that is not written down yet."""
+
     begun_anew: bool = False
+    """An answer came before these failures, so they are a new beginning."""
 
 
 @dataclass
@@ -83,10 +90,11 @@ class _Noted:
     """What one process noted."""
 
     calls: dict[tuple[str, str], _Calls] = field(default_factory=dict)
-    #: Held for moments only, and never while a statement runs.
     noting: Lock = field(default_factory=Lock)
-    #: Held by whoever writes down; nobody waits for it.
+    """Held for moments only, and never while a statement runs."""
+
     writing: Lock = field(default_factory=Lock)
+    """Held by whoever writes down; nobody waits for it."""
 
 
 class ServiceRecord:
@@ -99,7 +107,7 @@ class ServiceRecord:
         self._engine = engine
         self._table = table
         self._clock = clock
-        #: By process: a fork copies locks that another thread of its parent may hold.
+        # By process: a fork copies locks that another thread of its parent may hold.
         self._of_process: dict[int, _Noted] = {}
 
     @contextmanager

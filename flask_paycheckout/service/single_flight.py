@@ -16,15 +16,13 @@ __all__ = ["Flight", "Flights"]
 
 
 class Flight:
-    """A call under way, for those who wait for it.
-
-    :ivar error: what ended it, when it ended so.
-    """
+    """A call under way, for those who wait for it."""
 
     def __init__(self) -> None:
         self._over = Event()
         self._thread = get_ident()
         self.error: Exception | None = None
+        """What ended it, when it ended so."""
 
     @property
     def of_this_thread(self) -> bool:

@@ -27,10 +27,11 @@ _FORMER = {"in": "id"}
 class Tongue:
     """What a customer is spoken to in."""
 
-    #: One of `LANGUAGES`: the page's words.
     language: str
-    #: The same with a region where one was named, such as "de-CH": how the page writes amounts.
+    """One of `LANGUAGES`: the page's words."""
+
     tag: str
+    """The same with a region where one was named, such as "de-CH": how the page writes amounts."""
 
 
 def choose(wanted: Iterable[str], offered: Sequence[str] = LANGUAGES) -> Tongue:

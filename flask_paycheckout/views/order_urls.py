@@ -30,8 +30,8 @@ class Link(NamedTuple):
     """A good link to an order's page."""
 
     order_id: str
-    #: When the first link was made; links on the page that this one leads to end with it.
     signed_at: datetime
+    """When the first link was made; links on the page that this one leads to end with it."""
 
 
 def link_of(purpose: str, token: str) -> Link | None:

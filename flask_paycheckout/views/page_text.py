@@ -29,18 +29,23 @@ class Words:
 
     title: str
     sentence: str
-    #: On the button that leads to paying; empty where nothing can be paid.
     pay: str
-    #: When another try is worthwhile; empty but where a payment could not be started.
+    """On the button that leads to paying; empty where nothing can be paid."""
+
     when: str = ""
-    #: What is to be paid; empty unless PAYCHECKOUT_SHOW_TOTAL is on and something is to be paid.
+    """When another try is worthwhile; empty but where a payment could not be started."""
+
     total: str = ""
-    #: On the link to the shop's own page of the order.
+    """What is to be paid; empty unless PAYCHECKOUT_SHOW_TOTAL is on and something is to be paid."""
+
     back: str = message("Back to your order")
-    #: On the link that asks how the order stands, where JavaScript is off.
+    """On the link to the shop's own page of the order."""
+
     again: str = message("Check again")
-    #: The language that all of this is in, for `lang`.
+    """On the link that asks how the order stands, where JavaScript is off."""
+
     language: str = "en"
+    """The language that all of this is in, for `lang`."""
 
 
 _UNPAID = Words(message("Not paid yet"), message("This order is waiting for your payment."), message("Pay now"))

@@ -42,7 +42,7 @@ def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:
     text = str(explains(shop))
     assert "2026-01-01 12:00:00Z  Checkout made for 12.50 USD" in text
     assert "2026-01-01 12:00:20Z  Webhook received" in text
-    assert "No answer to rely on, so nothing changed: GET /v1/deposit/{id}: 500" in text
+    assert "No reliable answer, so nothing changed: GET /v1/deposit/{id}: 500" in text
     assert "2026-01-01 12:01:05Z  Paid. Deposit read (reconcile): completed; the deposit is completed and" in text
     assert "- inputAmount: asked 12.50, found 12.50" in text
     assert "order_paid of chk-1: delivered 2026-01-01 12:01:05Z" in text
@@ -77,7 +77,7 @@ def test_an_accepted_payment_is_never_said_to_agree(shop: Shop) -> None:
     assert story.meaning == "The order is paid: a payment was held, and Ada accepted it: close\x1b[2Jenough."
     first_line = str(story).splitlines()[0]
     assert first_line.endswith("Ada accepted it: close\\x1b[2Jenough.")
-    assert "agrees with what the order costs" not in str(story)
+    assert "agrees with the order's total" not in str(story)
 
 
 def test_what_arrived_is_told(shop: Shop) -> None:
@@ -120,7 +120,7 @@ def test_every_attempt_is_told_with_what_it_replaced(shop: Shop) -> None:
     shop.starts()
     story = explains(shop)
     assert [attempt.checkout_id for attempt in story.attempts] == ["chk-1", "chk-2"]
-    assert "Checkout made for 13.00 USD, in the place of chk-1" in str(story)
+    assert "Checkout made for 13.00 USD, which replaces chk-1" in str(story)
 
 
 def test_reads_that_changed_nothing_and_the_next_one_are_told(shop: Shop) -> None:

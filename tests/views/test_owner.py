@@ -229,7 +229,7 @@ def test_what_needs_a_person_stands_above_the_list(desk: Shop) -> None:
     page = " ".join(desk.browser.get(ROOT).text.split())
     assert "1 payment waits for your decision." in page
     assert "Webhooks do not arrive." in page
-    assert "event was not told to every receiver" in page
+    assert "event was not delivered to every receiver" in page
     assert "Reconcile is behind:" in page
 
 
@@ -288,7 +288,7 @@ def test_the_order_page_shows_what_arrived_and_what_each_decision_does(desk: Sho
     desk.resolves(checkout_id, accept=True)
     page = html.unescape(desk.browser.get(f"{ROOT}/order?id=o-1").text)
     assert "The order is paid: a payment was held, and Ada accepted it: seen on the statement." in page
-    assert "agrees with what the order costs" not in page
+    assert "agrees with the order's total" not in page
 
 
 def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(desk: Shop) -> None:
