@@ -1,35 +1,51 @@
-"""Fails unless the wheel holds what users get: every module, template, static file, types marker and licence."""
+"""Fails unless the wheel is light and holds what users get: every module, template, static file, types marker, licence.
+
+Every production installation carries it, so fonts beyond the two of transfer proofs are left to the `sandbox` extra.
+"""
 
 from __future__ import annotations
 
 import sys
+import tomllib
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).parent.parent / "flask_paycheckout"
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "flask_paycheckout"
+MOST_BYTES = 1_500_000
+FONT_ENDINGS = {".ttf", ".otf", ".ttc", ".woff", ".woff2"}
+FONTS = {"NotoSans-Regular.ttf", "NotoSans-Bold.ttf"}
 
 
-def main(wheel: str) -> int:
+def faults(wheel: Path) -> Iterator[str]:
+    """All that is wrong with a wheel, a line each."""
     held = set(zipfile.ZipFile(wheel).namelist())
-    wanted = {
-        str(path.relative_to(PACKAGE.parent))
+    package = {
+        path.relative_to(ROOT).as_posix()
         for path in PACKAGE.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    missing = sorted(wanted - held)
-    strangers = sorted(name for name in held - wanted if ".dist-info/" not in name)
-    unlicensed = not any(name.endswith("/LICENSE") for name in held)
-    for name in missing:
-        print(f"missing: {name}")
-    for name in strangers:
-        print(f"does not belong: {name}")
-    if unlicensed:
-        print("missing: LICENSE")
-    if missing or strangers or unlicensed or "flask_paycheckout/py.typed" not in held:
-        return 1
-    print(f"{Path(wheel).name}: {len(wanted)} files of the package, all there")
-    return 0
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    folder = f"flask_paycheckout-{project['version']}.dist-info"
+    licences = {f"{folder}/licenses/{file}" for file in project["license-files"]}
+    wanted = package | licences | {"flask_paycheckout/py.typed", f"{folder}/entry_points.txt"}
+    yield from (f"missing: {name}" for name in sorted(wanted - held))
+    yield from (f"does not belong: {name}" for name in sorted(held - wanted) if not name.startswith(f"{folder}/"))
+    fonts = {name for name in map(Path, held) if name.suffix in FONT_ENDINGS}
+    yield from (f"a font that belongs to the extra: {font}" for font in sorted(fonts) if font.name not in FONTS)
+    if wheel.stat().st_size > MOST_BYTES:
+        yield f"too large: {wheel.stat().st_size:,} bytes, at most {MOST_BYTES:,}"
+
+
+def main(wheel: Path) -> int:
+    found = list(faults(wheel))
+    for fault in found:
+        print(fault)
+    if not found:
+        print(f"{wheel.name}: {wheel.stat().st_size:,} bytes, nothing missing, nothing that does not belong")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(Path(sys.argv[1])))

@@ -11,6 +11,7 @@ from fpdf import FPDF, XPos, YPos
 
 from flask_paycheckout.sandbox.disbursements.fees import total
 from flask_paycheckout.sandbox.fiat_disbursements.representation import FiatDisbursement
+from flask_paycheckout.sandbox.transfer_proofs.font_files import package_folder, script_names
 from flask_paycheckout.sandbox.transfer_proofs.typefaces import REGULAR, Paper, close_fonts, load_fonts, printable
 
 # Millimetres of an A4 page.
@@ -18,7 +19,7 @@ _MARGIN, _WIDTH, _BOTTOM = 18.0, 174.0, 268.0
 _LABEL_WIDTH = 48.0
 _BAND_HEIGHT = 46.0
 # Tried in turn until everything fits on the page.
-_SIZES = (10.5, 9.0, 7.5, 6.0, 5.0)
+_SIZES = (10.5, 9.0, 7.5, 6.0, 5.0, 4.0)
 _LINES_PER_POINT = 0.56
 # Of a history that was forced back and forth, the end is what counts.
 _MOST_ACTIVITIES = 6
@@ -56,10 +57,10 @@ def _draw(pdf: FPDF, made: FiatDisbursement, size: float) -> None:
     pdf.set_margins(_MARGIN, _MARGIN)
     pdf.set_auto_page_break(True, 297 - _BOTTOM)
     pdf.add_page()
-    load_fonts(pdf, _everything(made))
+    missing = load_fonts(pdf, _everything(made))
     _draw_band(pdf, made)
-    for title, rows in _sections(made):
-        _draw_section(pdf, title, rows, size)
+    for title, rows in [*_sections(made), *_not_printed(missing)]:
+        _draw_section(pdf, title, [(label, printable(value, missing)) for label, value in rows], size)
     if pdf.page_no() == 1:
         _draw_footer(pdf)
 
@@ -71,6 +72,27 @@ def _everything(made: FiatDisbursement) -> str:
 def _sections(made: FiatDisbursement) -> list[tuple[str, Rows]]:
     history = [(_moment(entry.updated_at), entry.activity) for entry in made.activity_history[-_MOST_ACTIVITIES:]]
     return [("Recipient", _recipient(made)), ("Transfer", _transfer(made)), ("History", history)]
+
+
+def _not_printed(missing: set[str]) -> list[tuple[str, Rows]]:
+    """The part of the page that tells which letters could not be printed; nothing when all were."""
+    if not missing:
+        return []
+    scripts = ", ".join(script_names(missing))
+    number = f"U+{ord(min(missing)):04X}"
+    told = f"No font was found for some characters; each stands as its number, such as {number}."
+    return [("Not printed", [("Scripts", scripts), ("Reason", told), ("Remedy", _remedy(missing))])]
+
+
+def _remedy(missing: set[str]) -> str:
+    if package_folder() is None:
+        return (
+            "pip install 'flask-paycheckout[sandbox]' brings fonts for most scripts. Noto fonts of the system are used"
+            " too (on Debian: fonts-noto-core, fonts-noto-cjk)."
+        )
+    if script_names(missing) == ["symbols"]:
+        return "None is known for these symbols."
+    return "Install the Noto fonts of these scripts in the system (on Debian: fonts-noto-core, fonts-noto-cjk)."
 
 
 def _recipient(made: FiatDisbursement) -> Rows:
@@ -154,7 +176,7 @@ def _draw_row(pdf: FPDF, label: str, value: str, size: float) -> None:
     pdf.set_text_color(*_GREY)
     pdf.cell(_LABEL_WIDTH, height, label)
     pdf.set_text_color(*_INK)
-    pdf.multi_cell(_WIDTH - _LABEL_WIDTH, height, printable(pdf, value), align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
+    pdf.multi_cell(_WIDTH - _LABEL_WIDTH, height, value, align="L", new_x=XPos.LMARGIN, new_y=YPos.NEXT)
     pdf.line(_MARGIN, pdf.get_y() + 0.4, _MARGIN + _WIDTH, pdf.get_y() + 0.4)
     pdf.ln(0.9)
 
