@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from example_shop.models import Order
+    from flask_paycheckout import CheckoutMixin
 
 _NOTE = """<details><summary>Diary of {{ order.id }}</summary>
 <ol>{% for entry in entries %}
@@ -69,14 +70,14 @@ def note_pending(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> N
 
 
 #: How a payment came to nothing, by its checkout's `reason`.
-ENDED_BECAUSE = {
+ENDED_BECAUSE: dict[str | None, str] = {
     "never_picked": "The payment page ran out unused.",
     "deposit_closed": "The payment failed.",
     "stalled": "The money that was awaited did not come.",
 }
 
 
-def note_abandoned(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
+def note_abandoned(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     note(order_id, event_id, ENDED_BECAUSE.get(checkout.reason, "The payment came to nothing."))
 
 

@@ -15,8 +15,10 @@ from flask_paycheckout import order_paid
 if TYPE_CHECKING:
     from flask import Flask
 
+    from flask_paycheckout import CheckoutMixin
 
-def write_earnings(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None:
+
+def write_earnings(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
     require_paid(order, checkout)
     for supplier in SUPPLIERS:

@@ -24,6 +24,8 @@ from flask_paycheckout import order_paid
 if TYPE_CHECKING:
     from flask import Flask
 
+    from flask_paycheckout import CheckoutMixin
+
 
 # More than that is no answer of a warehouse.
 _MOST_ANSWER = 64 * 1024
@@ -56,7 +58,7 @@ def packing_slip(order: Order) -> dict[str, Any]:
     }
 
 
-def order_parcel(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
+def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
     require_paid(order, checkout)
     if reasons := said(hooks(app).against_sending, order):

@@ -12,7 +12,7 @@ from example_shop.clock import now
 from example_shop.database import db
 from example_shop.hooks import hooks, said
 from example_shop.models import Line, Order
-from example_shop.payments import paycheckout, payment_status, remember_visit
+from example_shop.payments import paycheckout, remember_visit
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -51,7 +51,7 @@ def standing(order: Order) -> str:
     """One word for where an order is: its own state where that is final, else how its payment stands."""
     if order.state == "paid":
         return "paid"
-    payment = payment_status(order.id)
+    payment = paycheckout.order_status(order.id)
     if order.state == "cancelled" and payment not in ("paid", "held"):
         return "cancelled"
     return payment

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from example_shop import csrf, throttle
 from example_shop.database import db
 from example_shop.models import Order
-from example_shop.payments import HELD_BECAUSE, paycheckout, payment_statuses
+from example_shop.payments import HELD_BECAUSE, paycheckout
 from flask_paycheckout import TransitionRefused, UnknownCheckout
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def desk() -> str:
     return render_template(
         "owner.html",
         orders=orders,
-        payments=payment_statuses(order.id for order in orders),
+        payments=paycheckout.order_statuses(order.id for order in orders),
         held=db.session.scalars(select(checkout).where(checkout.status == "held")).all(),
         held_because=HELD_BECAUSE,
     )

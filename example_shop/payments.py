@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flask import session, url_for
-from sqlalchemy import select
 
 from example_shop.database import db
 from example_shop.hooks import hooks, said
@@ -22,11 +21,13 @@ from example_shop.money import CURRENCY
 from flask_paycheckout import Pay, PayCheckout, Receive, order_paid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from datetime import datetime
 
     import httpx
     from flask import Flask
+
+    from flask_paycheckout import CheckoutMixin
 
 paycheckout = PayCheckout()
 
@@ -38,9 +39,6 @@ HELD_BECAUSE = {
     "order_total_failed": "the shop could not say what the order costs",
     "amount_mismatch": "what arrived is not what was asked for",
 }
-
-# An order's attempts at payment may stand differently; the first of these that one of them has is the order's.
-_BEST_FIRST = ("paid", "held", "pending", "created", "abandoned")
 
 #: A cookie has room for a few.
 _MOST_REMEMBERED = 20
@@ -66,7 +64,7 @@ def price_of(order: Order) -> Pay | Receive:
     return Pay(order.total, CURRENCY)
 
 
-def require_paid(order: Order, checkout: Any) -> None:
+def require_paid(order: Order, checkout: CheckoutMixin) -> None:
     """For receivers that send or book something for a paid order: what they find must be what was paid for.
 
     :raises NotWhatWasPaid: it is not. The receiver is called again, and `flask paycheckout report` names it meanwhile.
@@ -92,25 +90,8 @@ def remember_visit(order_id: str) -> None:
         session["orders"] = [*seen, order_id][-_MOST_REMEMBERED:]
 
 
-def payment_statuses(order_ids: Iterable[str]) -> dict[str, str]:
-    """How the payment of each order stands: `unpaid` when nobody tried, else the best of its attempts."""
-    attempts: dict[str, set[str]] = {order_id: set() for order_id in order_ids}
-    checkout = paycheckout.Checkout
-    rows = select(checkout.order_id, checkout.status).where(checkout.order_id.in_(attempts))
-    for order_id, status in db.session.execute(rows):
-        attempts[order_id].add(status)
-    return {
-        order_id: next((status for status in _BEST_FIRST if status in seen), "unpaid")
-        for order_id, seen in attempts.items()
-    }
-
-
-def payment_status(order_id: str) -> str:
-    return payment_statuses([order_id])[order_id]
-
-
 @paycheckout.atomic
-def close_paid_order(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None:
+def close_paid_order(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     """From here on nobody may change, cancel or pay the order."""
     order = db.session.get_one(Order, order_id, with_for_update=True)
     require_paid(order, checkout)

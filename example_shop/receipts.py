@@ -28,6 +28,8 @@ from flask_paycheckout import order_paid
 if TYPE_CHECKING:
     from flask import Flask
 
+    from flask_paycheckout import CheckoutMixin, Payment
+
 blueprint = Blueprint("receipts", __name__, url_prefix="/owner/letters")
 blueprint.before_request(owner.ask_for_password)
 
@@ -46,7 +48,7 @@ class Letter(Model):
     posted_at: Mapped[datetime | None] = mapped_column(Moment)
 
 
-def receipt_text(order: Order, payment: Any, status_url: str) -> str:
+def receipt_text(order: Order, payment: Payment | None, status_url: str) -> str:
     """The letter.
 
     :param payment: a checkout's `payment`: what the service said of the money, of which each part may be missing.
@@ -73,7 +75,7 @@ def receipt_text(order: Order, payment: Any, status_url: str) -> str:
     )
 
 
-def payment_lines(payment: Any) -> list[str]:
+def payment_lines(payment: Payment | None) -> list[str]:
     """What was paid, how, and what it cost; None, as for payments of before it was stored, says nothing."""
     if payment is None:
         return []
@@ -89,7 +91,7 @@ def payment_lines(payment: Any) -> list[str]:
     return [f"{label + ':':<13}{' '.join(str(value).split())[:60]}" for label, value in told.items() if value]
 
 
-def write_receipt(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
+def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
     require_paid(order, checkout)
     letter = Letter(

@@ -25,7 +25,7 @@ from example_shop.basket import quantity_in
 from example_shop.database import changed, db
 from example_shop.hooks import hooks
 from example_shop.models import Order
-from example_shop.payments import paycheckout, payment_status, require_paid
+from example_shop.payments import paycheckout, require_paid
 from example_shop.products import SHELF, Product
 from example_shop.shelf import Reservation, SoldOut, Stock, free_of, kept, release, reserve, take, wanted
 from flask_paycheckout import checkout_created, order_abandoned, order_paid, order_pending, payment_held
@@ -33,6 +33,8 @@ from flask_paycheckout import checkout_created, order_abandoned, order_paid, ord
 if TYPE_CHECKING:
     from flask import Flask
     from werkzeug.wrappers import Response
+
+    from flask_paycheckout import CheckoutMixin
 
 #: How a payment stands for which jars are kept.
 _RESERVING = ("pending", "held")
@@ -42,7 +44,7 @@ blueprint.before_request(owner.ask_for_password)
 
 
 @paycheckout.atomic
-def take_jars(app: Flask, *, order_id: str, checkout: Any, **extra: Any) -> None:
+def take_jars(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
     """In the transaction that makes the payment count: an order is paid and has its jars, or neither.
 
     :raises SoldOut: somebody was faster in this moment. The payment is weighed again, and then `too_few` has it held.
@@ -65,7 +67,7 @@ def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
     """
     # One at a time for each order; SQLite has only one writer anyway. The lock comes before the look.
     order = db.session.get_one(Order, order_id, with_for_update=True)
-    if payment_status(order_id) == "paid":
+    if paycheckout.order_status(order_id) == "paid":
         take(order)
     else:
         keep(order)
@@ -73,7 +75,7 @@ def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
 
 def keep(order: Order) -> None:
     """Reserve for a locked order that is not paid, or release, as it stands now."""
-    status = payment_status(order.id)
+    status = paycheckout.order_status(order.id)
     called_off = order.state == "cancelled" and status == "pending"
     if status not in _RESERVING or called_off:
         release(order.id)

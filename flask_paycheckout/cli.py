@@ -96,7 +96,7 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
         done = _deliver(order_id, now)
     except ValueError as error:
         raise click.ClickException(visible(str(error))) from None
-    waiting = shop.outbox.count_waiting(order_id)
+    waiting = shop.count_waiting(order_id)
     if as_json:
         click.echo(json.dumps(asdict(done) | {"waiting": waiting}))
     else:
@@ -108,7 +108,7 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
 
 def _deliver(order_id: str | None, now: bool) -> Delivery:
     stream = sys.stderr
-    waiting = runtime().outbox.count_waiting(order_id) if stream.isatty() else 0
+    waiting = runtime().count_waiting(order_id) if stream.isatty() else 0
     if not waiting:
         return runtime().deliver(order_id, now=now)
     with click.progressbar(length=waiting, label="Delivering events", file=stream) as bar:
@@ -186,7 +186,7 @@ def payback(checkout_id: str, became: str | None, by: str, why: str, as_json: bo
     if became is None:
         raise click.UsageError("Say --done or --kept.")
     try:
-        checkout = runtime().mark_paid_back(checkout_id, by, why, became == "kept")
+        checkout = runtime().mark_paid_back(checkout_id, by=by, why=why, kept=became == "kept")
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(visible(str(error))) from None
     if as_json:
@@ -308,21 +308,21 @@ def _round(limit: int | None, as_json: bool, *, watching: bool) -> ReconcileRepo
 def _with_progress(limit: int | None) -> ReconcileReport:
     """A bar on a terminal only; in a log, one line a round is enough."""
     stream = sys.stderr
-    due = runtime().attempts.count_due(runtime().clock()) if stream.isatty() else 0
+    due = runtime().count_due() if stream.isatty() else 0
     if not due:
         return runtime().reconcile(limit)
     with click.progressbar(length=min(due, limit or due), label="Reading deposits", file=stream) as bar:
-        return runtime().reconcile(limit, progress=lambda report: bar.update(1))
+        return runtime().reconcile_with_progress(limit, lambda report: bar.update(1))
 
 
 def _fill_with_progress(limit: int | None, after: int) -> BackfillReport:
     """A bar on a terminal only."""
-    backfill, stream = runtime().payment_backfill, sys.stderr
-    waiting = backfill.count(after) if stream.isatty() else 0
+    shop, stream = runtime(), sys.stderr
+    waiting = shop.count_unfilled(after) if stream.isatty() else 0
     if not waiting:
-        return backfill.run(limit, after)
+        return shop.fill_payments(limit, after)
     with click.progressbar(length=min(waiting, limit or waiting), label="Reading deposits", file=stream) as bar:
-        return backfill.run(limit, after, progress=lambda so_far: bar.update(1))
+        return shop.fill_payments(limit, after, lambda so_far: bar.update(1))
 
 
 @contextmanager

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from flask import Blueprint, Flask, current_app, has_app_context
 from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
 from flask_paycheckout.config import load_settings
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.reports.explain import Explanation
+from flask_paycheckout.operations import Operations
 from flask_paycheckout.rules.receivers import Function, mark_atomic
-from flask_paycheckout.runtime import KEY, OrderTotal, OrderUrl, build_runtime, runtime
+from flask_paycheckout.runtime import KEY, OrderTotal, OrderUrl, Runtime, build_runtime, runtime
 from flask_paycheckout.signals import note_new_app
-from flask_paycheckout.store.models import Models, make_models, require_one_database
+from flask_paycheckout.store.models import CheckoutMixin, EventMixin, Models, make_models, require_one_database
 from flask_paycheckout.store.shop_session import watch_writes
 from flask_paycheckout.store.shop_transaction import refuse_commits
 from flask_paycheckout.totals import Total
@@ -31,8 +30,12 @@ if TYPE_CHECKING:
 
 __all__ = ["PayCheckout"]
 
+# A decorated function keeps its own type.
+PriceOrder = TypeVar("PriceOrder", bound=OrderTotal)
+LinkOrder = TypeVar("LinkOrder", bound=OrderUrl)
 
-class PayCheckout:
+
+class PayCheckout(Operations):
     """Hosted checkout for a Flask shop.
 
         paycheckout = PayCheckout()
@@ -97,7 +100,7 @@ class PayCheckout:
         self._add_commands(app)
         note_new_app()
 
-    def order_total(self, callback: Callable[[str], Total | None]) -> Callable[[str], Total | None]:
+    def order_total(self, callback: PriceOrder) -> PriceOrder:
         """Register the function that says what an order costs now; None means: not payable.
 
         It is asked when a checkout is started, and again when its money arrives: then in the transaction that records
@@ -126,7 +129,7 @@ class PayCheckout:
         """
         return mark_atomic(receiver)
 
-    def order_url(self, callback: Callable[[str], str | None]) -> Callable[[str], str | None]:
+    def order_url(self, callback: LinkOrder) -> LinkOrder:
         """Register the function that says where the shop's own page of an order is; None: no link back.
 
             @paycheckout.order_url
@@ -138,77 +141,6 @@ class PayCheckout:
         """
         self._order_url = callback
         return callback
-
-    def start(self, order_id: str) -> Any:
-        """Make a checkout, or return the one still usable for an unchanged total.
-
-        :returns: a `Checkout`; send the customer to its `url`.
-        :raises OrderNotPayable: `order_total` returned None.
-        :raises OrderSettled: the order is paid, or a payment of it is held.
-        :raises UncommittedChanges: `db.session` holds changes that are not committed.
-        :raises UnsafeCheckoutUrl: the service's URL is outside PAYCHECKOUT_CHECKOUT_ORIGINS.
-        :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
-        """
-        return runtime().start(order_id)
-
-    def settle(self, checkout_id: str) -> Any:
-        """Read the deposit now and apply what it says. Idempotent; safe to call from anywhere, at the same time.
-
-        :returns: the `Checkout` as it stands now.
-        :raises UnknownCheckout: no such checkout is stored.
-        :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
-        """
-        return runtime().settle(checkout_id)
-
-    def reconcile(self, limit: int | None = None) -> ReconcileReport:
-        """Settle every checkout that is due and deliver every undelivered event.
-
-        :param limit: read at most this many checkouts; None for all that are due.
-        """
-        return runtime().reconcile(limit)
-
-    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> Any:
-        """Decide a held payment; who and why are recorded, and `payment_resolved` fires.
-
-        An accepted payment pays the order, and `order_paid` fires, unless another payment paid it already. A rejected
-        payment, and an accepted second one, stays listed until `mark_paid_back` says what became of the money.
-
-        :param by: who decides; 255 characters at most.
-        :param why: the reason; 1,000 characters at most.
-        :returns: the `Checkout`, now paid or rejected.
-        :raises UnknownCheckout: no such checkout is stored.
-        :raises TransitionRefused: the checkout is not held.
-        :raises ValueError: `by` or `why` is empty or too long.
-        """
-        return runtime().resolve(checkout_id, accept, by, why)
-
-    def mark_paid_back(self, checkout_id: str, *, by: str, why: str, kept: bool = False) -> Any:
-        """Record that money which paid no order was paid back, or is kept. No money is moved by this.
-
-        :param by: who says so; 255 characters at most.
-        :param why: how it was paid back, or why it is kept; 1,000 characters at most.
-        :param kept: it is kept; it may still be marked as paid back later.
-        :returns: the `Checkout`, no longer listed.
-        :raises UnknownCheckout: no such checkout is stored.
-        :raises PaybackRefused: this money paid an order, is not decided yet, or is marked so already.
-        :raises ValueError: `by` or `why` is empty or too long.
-        """
-        return runtime().mark_paid_back(checkout_id, by, why, kept)
-
-    def order_status(self, order_id: str) -> str:
-        """How an order stands: unpaid, created, pending, paid, held or abandoned.
-
-        One indexed query, without any history; nothing is read from the service.
-        """
-        return runtime().order_statuses([order_id])[order_id]
-
-    def order_statuses(self, order_ids: Iterable[str]) -> dict[str, str]:
-        """How many orders stand, each by its id; as `order_status`, with one query for every 500 of them."""
-        return runtime().order_statuses(order_ids)
-
-    def explain(self, order_id: str) -> Explanation:
-        """Every attempt, webhook, read and comparison of an order, and the rule that decided."""
-        return runtime().explain(order_id)
 
     def pay_url(self, order_id: str) -> str:
         """Absolute URL to POST to for paying this order; carries a sealed token."""
@@ -246,14 +178,18 @@ class PayCheckout:
         return runtime().client
 
     @property
-    def Checkout(self) -> Any:  # noqa: N802 - a class
+    def Checkout(self) -> type[CheckoutMixin]:  # noqa: N802 - a class
         """The mapped class of `paycheckout_checkout` on the shop's database."""
         return self._models().Checkout
 
     @property
-    def Event(self) -> Any:  # noqa: N802 - a class
+    def Event(self) -> type[EventMixin]:  # noqa: N802 - a class
         """The mapped class of `paycheckout_event` on the shop's database."""
         return self._models().Event
+
+    @property
+    def _runtime(self) -> Runtime:
+        return runtime()
 
     def _models(self) -> Models:
         if has_app_context() and KEY in current_app.extensions:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask, current_app, has_request_context, request
 from flask_sqlalchemy import SQLAlchemy
@@ -18,7 +18,7 @@ from sqlalchemy.orm import scoped_session
 from flask_paycheckout.checkouts.logs import prepare_logger
 from flask_paycheckout.checkouts.order_status import Standing, Standings
 from flask_paycheckout.checkouts.outbox import Delivery, Outbox
-from flask_paycheckout.checkouts.payment_backfill import PaymentBackfill
+from flask_paycheckout.checkouts.payment_backfill import BackfillReport, PaymentBackfill
 from flask_paycheckout.checkouts.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import Checkouts
@@ -27,21 +27,26 @@ from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.reports.explain import Explanation, explain
-from flask_paycheckout.reports.report import Report, report
+from flask_paycheckout.operations import Operations
+from flask_paycheckout.reports.order_list import OrderPage, find_order_id, page_of_orders
+from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
+from flask_paycheckout.rules.states import Status
 from flask_paycheckout.security.signed_links import Tokens
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
 from flask_paycheckout.store.checkouts import Attempts
 from flask_paycheckout.store.models import CheckoutMixin, Models, require_one_database
-from flask_paycheckout.store.paybacks import Paybacks
-from flask_paycheckout.store.shop_session import allow_reading, own_session, refuse_uncommitted
+from flask_paycheckout.store.paybacks import MoneyToPayBack, Paybacks, count_to_pay_back, list_to_pay_back
+from flask_paycheckout.store.shop_session import own_session
 from flask_paycheckout.store.shop_transaction import ShopTransactions
 from flask_paycheckout.totals import Pay, Receive, Total
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["KEY", "Runtime", "build_runtime", "runtime"]
 
@@ -54,8 +59,8 @@ OrderUrl = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
-class Runtime:
-    """What the extension holds for one application."""
+class Runtime(Operations):
+    """What the extension holds for one application. Pages, commands and tasks call its methods, not its parts."""
 
     app: Flask
     db: SQLAlchemy
@@ -79,37 +84,67 @@ class Runtime:
     record: ServiceRecord
     outbox: Outbox
 
-    def start(self, order_id: str) -> CheckoutMixin:
-        """The order's usable checkout; refuses to run inside the shop's uncommitted work."""
+    @property
+    def _runtime(self) -> Runtime:
+        return self
+
+    # Webhooks and the status page
+
+    def receive_webhook(self, checkout_id: str) -> None:
+        """Store that a webhook named this checkout, and read its deposit when that is due."""
+        self._beside_session("the webhook").notices.receive(checkout_id)
+
+    def settle_for_webhook(self, checkout_id: str) -> CheckoutMixin:
+        """Make the read that a webhook asked for; otherwise as `settle`."""
+        return self._beside_session(f"settle({checkout_id!r})").settlement.settle(checkout_id, "webhook")
+
+    def standing(self, order_id: str) -> Standing:
+        """How an order stands for its customer; reads its deposits when that is due."""
         require_order_id(order_id)
-        refuse_uncommitted(self.db, f"start({order_id!r})")
-        try:
-            return self.checkouts.start(order_id)
-        finally:
-            self.record.write()
+        return self._beside_session("the status page").standings.of(order_id)
 
-    def settle(self, checkout_id: str, via: str = "settle") -> CheckoutMixin:
-        """Read the deposit now and apply what it says."""
-        refuse_uncommitted(self.db, f"settle({checkout_id!r})", only_if_blocking=True)
-        return self.settlement.settle(checkout_id, via)
+    # The owner's pages and the commands
 
-    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
-        """A person's decision on a held payment."""
-        refuse_uncommitted(self.db, f"resolve({checkout_id!r})", only_if_blocking=True)
-        return self.settlement.resolve(checkout_id, accept, by, why)
+    def find_checkout(self, checkout_id: str) -> CheckoutMixin | None:
+        """The stored checkout of this id."""
+        return self.attempts.find(checkout_id)
 
-    def mark_paid_back(self, checkout_id: str, by: str, why: str, kept: bool) -> CheckoutMixin:
-        """Record what became of money that paid no order."""
-        refuse_uncommitted(self.db, f"mark_paid_back({checkout_id!r})", only_if_blocking=True)
-        self.paybacks.mark(checkout_id, by, why, kept)
-        marked = self.attempts.find(checkout_id)
-        assert marked is not None  # noqa: S101 - it was just marked, and no row is ever deleted
-        return marked
+    def find_order_id(self, text: str) -> str | None:
+        """The order that this order id, or checkout id, names; None when neither is stored."""
+        return find_order_id(self.engine(), self.models, text)
 
-    def reconcile(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
-        """One round over everything that is due."""
-        refuse_uncommitted(self.db, "reconcile()", only_if_blocking=True)
-        return self.reconciler.run(limit, progress)
+    def list_orders(self, status: Status | None, place: str | None) -> OrderPage:
+        """A page of orders with their attempts, newest first.
+
+        :param status: only orders in this state.
+        :param place: `next_place` of the page before; None for the first page.
+        """
+        return page_of_orders(self.engine(), self.models, self.attempts.order_statuses, status, place)
+
+    def list_money_to_pay_back(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
+        """How many payments paid no order and wait for a person to say what became of them; the oldest of them."""
+        with self.engine().connect() as connection:
+            return count_to_pay_back(connection, self.models), list_to_pay_back(connection, self.models, limit)
+
+    def report(self, webhook_url: str) -> Report:
+        """How payments stand in the whole shop, and what of it needs a person."""
+        shop = self._for_reading("the report")
+        return report(shop.engine(), shop.models, shop.clock(), webhook_url)
+
+    def alarms(self) -> Alarms:
+        """What needs a person now."""
+        return read_alarms(self.engine(), self.models, self.clock())
+
+    def reconcile_with_progress(self, limit: int | None, progress: Progress) -> ReconcileReport:
+        """As `reconcile`.
+
+        :param progress: called after each read with the counts so far.
+        """
+        return self._beside_session("reconcile()").reconciler.run(limit, progress)
+
+    def count_due(self) -> int:
+        """How many deposits are to be read now."""
+        return self.attempts.count_due(self.clock())
 
     def deliver(
         self, order_id: str | None = None, *, now: bool = False, progress: Callable[[int], object] | None = None
@@ -118,43 +153,36 @@ class Runtime:
 
         :param order_id: only those of this order.
         :param now: also those whose next try is later.
+        :param progress: called after each event.
         """
-        refuse_uncommitted(self.db, "deliver()", only_if_blocking=True)
-        return self.outbox.deliver_waiting(
-            None if order_id is None else require_order_id(order_id), now=now, progress=progress
-        )
+        wanted = None if order_id is None else require_order_id(order_id)
+        return self._beside_session("deliver()").outbox.deliver_waiting(wanted, now=now, progress=progress)
 
-    def standing(self, order_id: str) -> Standing:
-        """How an order stands, for its customer."""
-        require_order_id(order_id)
-        refuse_uncommitted(self.db, "the status page", only_if_blocking=True)
-        return self.standings.of(order_id)
+    def count_waiting(self, order_id: str | None) -> int:
+        """How many events wait for delivery.
 
-    def receive_webhook(self, checkout_id: str) -> None:
-        """Take in a webhook's hint."""
-        refuse_uncommitted(self.db, "the webhook", only_if_blocking=True)
-        self.notices.receive(checkout_id)
+        :param order_id: only those of this order.
+        """
+        return self.outbox.count_waiting(order_id)
 
-    def order_statuses(self, order_ids: Iterable[str]) -> dict[str, str]:
-        """How these orders stand, each by its id."""
-        wanted = [require_order_id(order_id) for order_id in order_ids]
-        self.allow_reading("order_statuses()")
-        return self.attempts.order_statuses(wanted)
+    def fill_payments(
+        self, limit: int | None, after: int, progress: Callable[[BackfillReport], None] | None = None
+    ) -> BackfillReport:
+        """Store what arrived for payments of older versions, which did not store it.
 
-    def explain(self, order_id: str) -> Explanation:
-        """The story of an order."""
-        require_order_id(order_id)
-        self.allow_reading(f"explain({order_id!r})")
-        return explain(self.engine(), self.models, self.attempts, order_id)
+        :param limit: read at most this many deposits.
+        :param after: where an earlier run ended.
+        :param progress: called after each read with the counts so far.
+        """
+        return self.payment_backfill.run(limit, after, progress)
 
-    def report(self, webhook_url: str) -> Report:
-        """How payments stand in the whole shop, and what of it needs a person."""
-        self.allow_reading("the report")
-        return report(self.engine(), self.models, self.clock(), webhook_url)
+    def count_unfilled(self, after: int) -> int:
+        """How many payments `fill_payments` would read."""
+        return self.payment_backfill.count(after)
 
     def allow_reading(self, call: str) -> None:
-        """Let reads of ours through beside the shop's session; refuse where its uncommitted work stands in the way."""
-        allow_reading(self.db, call, self.engine())
+        """End the shop's transaction where reads of ours would wait for it; refuse the call if it wrote anything."""
+        self._for_reading(call)
 
 
 def runtime() -> Runtime:
@@ -178,7 +206,7 @@ def build_runtime(
     models: Models,
     order_total: OrderTotal,
     order_url: OrderUrl,
-    transport: Any,
+    transport: httpx.BaseTransport | None,
     queue: Callable[[str], None],
     elapsed: Callable[[], float] = time.monotonic,
 ) -> Runtime:
@@ -278,7 +306,7 @@ def build_runtime(
     )
 
 
-def _client(settings: Settings, transport: Any) -> PaymentsClient:
+def _client(settings: Settings, transport: httpx.BaseTransport | None) -> PaymentsClient:
     try:
         return PaymentsClient(
             settings.base_url,

@@ -63,7 +63,8 @@ def settle(checkout_id: str, webhook: bool = False) -> str | None:
     :param webhook: a webhook hinted at this read.
     """
     try:
-        return str(_shop().settle(checkout_id, "webhook" if webhook else "settle").status)
+        shop = _shop()
+        return (shop.settle_for_webhook if webhook else shop.settle)(checkout_id).status
     except (PaymentsError, UnknownCheckout) as error:
         _log.warning("checkout %s was not settled by its task: %s", checkout_id, error)
         return None

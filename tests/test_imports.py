@@ -21,7 +21,7 @@ LAYERS = (
     {"service"},
     {"checkouts"},
     {"reports"},
-    {"runtime"},
+    {"operations", "runtime"},
     {"views", "doctor", "cli", "tasks", "admin"},
     {"extension"},
 )

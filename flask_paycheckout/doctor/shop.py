@@ -17,7 +17,6 @@ from flask_paycheckout.doctor.alarms import check_alarms
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, words
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.reports.report import read_alarms
 from flask_paycheckout.rules.receivers import receivers_of, unheard_signals
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
@@ -246,7 +245,7 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
 
 def _alarms(shop: Runtime) -> Iterator[Check]:
     try:
-        yield from check_alarms(read_alarms(shop.engine(), shop.models, shop.clock()))
+        yield from check_alarms(shop.alarms())
     except SQLAlchemyError as error:
         yield failure("reconcile", words(error), "See database, above.")
 

@@ -7,7 +7,7 @@ and orders that are added meanwhile shift none.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,25 +18,17 @@ from sqlalchemy.orm import Session, load_only
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.reports.explain import total_text
 from flask_paycheckout.rules.order_ids import is_order_id
-from flask_paycheckout.rules.states import Status, best_of
+from flask_paycheckout.rules.states import BEST_FIRST, Status
 from flask_paycheckout.store.models import CheckoutMixin, Models
 
 __all__ = ["ListedAttempt", "ListedOrder", "OrderPage", "find_order_id", "page_of_orders"]
+
+OrderStatuses = Callable[[Sequence[str]], dict[str, str]]
 
 _PAGE = 25
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # Microseconds since the epoch and a row's id, with no more digits than databases and `datetime` accept.
 _PLACE = re.compile(r"(?:([0-9]{1,17})-)?([0-9]{1,18})")
-# For each status those that take precedence: an order is listed under a status only when no attempt has one of these.
-_BETTER: dict[Status, tuple[Status, ...]] = {
-    Status.PAID: (),
-    Status.PENDING: (Status.PAID, Status.HELD),
-    Status.CREATED: (Status.PAID, Status.HELD, Status.PENDING),
-    Status.ABANDONED: (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED),
-    # Somebody else's money: listed even when another attempt paid the order.
-    Status.HELD: (),
-    Status.REJECTED: (),
-}
 
 
 @dataclass(frozen=True)
@@ -69,17 +61,26 @@ class OrderPage:
 
 
 def page_of_orders(
-    engine: Engine, models: Models, status: Status | None = None, place: str | None = None, limit: int = _PAGE
+    engine: Engine,
+    models: Models,
+    order_statuses: OrderStatuses,
+    status: Status | None = None,
+    place: str | None = None,
+    limit: int = _PAGE,
 ) -> OrderPage:
     """One page of orders, newest first; with a status, by the time of the last change of status.
 
+    :param order_statuses: gives the status of each order by its id.
     :param status: only orders with this status; for `held` and `rejected`, every order with such an attempt.
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     :param limit: the most orders on the page.
     """
     with Session(engine) as session:
         found = session.execute(rows_of_page(models, status, place, limit)).all()
-        orders = _orders(session, models, [row.order_id for row in found[:limit]])
+        order_ids = [row.order_id for row in found[:limit]]
+        attempts = _attempts(session, models, order_ids)
+    statuses = order_statuses(order_ids)
+    orders = tuple(ListedOrder(order_id, statuses[order_id], tuple(attempts[order_id])) for order_id in order_ids)
     return OrderPage(orders, _place(found[limit - 1], status) if len(found) > limit else None)
 
 
@@ -113,8 +114,16 @@ def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:
     """Whether another attempt of the order has a status of higher precedence, or the same status and is newer."""
     this, other = models.checkouts.c, models.checkouts.alias()
     newer = (other.c.status == status.value) & (other.c.id > this.id)
-    better = other.c.status.in_([each.value for each in _BETTER[status]])
-    return exists().where(other.c.order_id == this.order_id, newer | better if _BETTER[status] else newer)
+    better = other.c.status.in_([each.value for each in _better_than(status)])
+    return exists().where(other.c.order_id == this.order_id, newer | better if _better_than(status) else newer)
+
+
+def _better_than(status: Status) -> Sequence[Status]:
+    """The statuses that take precedence: an order is listed under a status only when no attempt has one of these."""
+    if status in (Status.HELD, Status.REJECTED):
+        # Somebody else's money: listed even when another attempt paid the order.
+        return ()
+    return BEST_FIRST[: BEST_FIRST.index(status)]
 
 
 def _place(row: Any, status: Status | None) -> str:
@@ -131,7 +140,8 @@ def _read_place(place: str | None, status: Status | None) -> tuple[datetime, int
     return _EPOCH + timedelta(microseconds=int(match[1] or 0)), int(match[2])
 
 
-def _orders(session: Session, models: Models, order_ids: Sequence[str]) -> tuple[ListedOrder, ...]:
+def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dict[str, list[ListedAttempt]]:
+    """The attempts of each of these orders, newest first."""
     model = models.Checkout
     # Leave out the URL, with which anybody could pay, and the long history.
     shown = load_only(
@@ -143,10 +153,7 @@ def _orders(session: Session, models: Models, order_ids: Sequence[str]) -> tuple
     attempts: dict[str, list[ListedAttempt]] = {}
     for attempt in session.scalars(of_page):
         attempts.setdefault(attempt.order_id, []).append(_listed(attempt))
-    return tuple(
-        ListedOrder(order_id, best_of({each.status for each in attempts[order_id]}), tuple(attempts[order_id]))
-        for order_id in order_ids
-    )
+    return attempts
 
 
 def _listed(attempt: CheckoutMixin) -> ListedAttempt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 __all__ = [
+    "BEST_FIRST",
     "DEPOSIT_CLOSED",
     "FINAL",
     "NEVER_PICKED",
@@ -89,9 +90,10 @@ SIGNAL_OF = {
 }
 """The signal that tells of a state; `order_abandoned` only when no other attempt of the order gives hope."""
 
-_BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED, Status.ABANDONED)
+BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED, Status.ABANDONED)
+"""An order's status is the first of these that one of its attempts has."""
 
 
 def best_of(statuses: set[str]) -> str:
     """An order's status: the best of its attempts', or `unpaid` without any (a rejected one counts as none)."""
-    return next((status.value for status in _BEST_FIRST if status in statuses), "unpaid")
+    return next((status.value for status in BEST_FIRST if status in statuses), "unpaid")

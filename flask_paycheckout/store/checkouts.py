@@ -7,7 +7,7 @@ nothing here ever commits what the shop has in `db.session`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -130,11 +130,14 @@ class Attempts:
         """How many attempts of an order have each status."""
         return dict(self._counts.rows(order_id))
 
-    def order_statuses(self, order_ids: Sequence[str]) -> dict[str, str]:
-        """How each of these orders stands, `unpaid` where nothing of it is stored."""
+    def order_statuses(self, order_ids: Sequence[str], connection: Connection | None = None) -> dict[str, str]:
+        """How each of these orders stands, `unpaid` where nothing of it is stored.
+
+        :param connection: of the transaction that asks; None for one of its own.
+        """
         found: dict[str, set[str]] = {order_id: set() for order_id in order_ids}
         wanted = list(found)
-        with self._single.connect() as connection:
+        with nullcontext(connection) if connection is not None else self._single.connect() as connection:
             for first in range(0, len(wanted), _AT_ONCE):
                 few = {"of_order_ids": wanted[first : first + _AT_ONCE]}
                 for order_id, status in connection.execute(self._statements.order_statuses, few):

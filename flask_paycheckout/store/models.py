@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import BigInteger, DateTime, Index, Integer, String, Table, Text, event, text
@@ -100,6 +100,9 @@ class CheckoutMixin:
             Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
             Index("ix_paycheckout_checkout_payback", "moved_at", sqlite_where=waiting, postgresql_where=waiting),
         )
+
+    if TYPE_CHECKING:
+        __table__: ClassVar[Table]
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
@@ -202,6 +205,9 @@ class EventMixin:
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
         return (Index("ix_paycheckout_event_undelivered", "next_attempt_at", "id"),)
 
+    if TYPE_CHECKING:
+        __table__: ClassVar[Table]
+
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     event_id: Mapped[str] = mapped_column(String(36), unique=True)
     #: What can happen only once: "order_paid" of an order, or a move of a checkout.
@@ -253,7 +259,7 @@ class Models:
 
     @property
     def checkouts(self) -> Table:
-        return self.Checkout.__table__  # type: ignore[attr-defined,no-any-return]  # put there by the mapping
+        return self.Checkout.__table__
 
     def checkout_of_row(self, row: Mapping[Any, Any]) -> CheckoutMixin:
         """The checkout that a plain statement found; belongs to no session, as if loaded and let go.
@@ -283,7 +289,7 @@ class Models:
 
     @property
     def events(self) -> Table:
-        return self.Event.__table__  # type: ignore[attr-defined,no-any-return]  # put there by the mapping
+        return self.Event.__table__
 
 
 def make_models(db: SQLAlchemy) -> Models:

@@ -10,12 +10,12 @@ from weakref import WeakSet
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, Engine, StaticPool, event
 from sqlalchemy.exc import OperationalError
-from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, scoped_session
+from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, class_mapper, scoped_session
 from sqlalchemy.util import ScopedRegistry
 
 from flask_paycheckout.errors import ConfigurationError, UncommittedChanges
 
-__all__ = ["allow_reading", "own_session", "refuse_uncommitted", "watch_writes"]
+__all__ = ["allow_reading", "open_connection", "own_session", "refuse_uncommitted", "watch_writes"]
 
 # Each `db.session` that was found to give sessions of its own making.
 _giving_new_sessions: WeakSet[Any] = WeakSet()
@@ -131,6 +131,20 @@ def allow_reading(db: SQLAlchemy, call: str, engine: Engine) -> None:
         return
     if isinstance(engine.pool, StaticPool) or (_holds_lock(db.session()) and not _can_begin(engine)):
         refuse_uncommitted(db, call, only_if_blocking=True)
+
+
+def open_connection(db: SQLAlchemy, model: type[Any]) -> Connection | None:
+    """The connection of the current `db.session`'s open transaction; None where it has none.
+
+    A read on it sees what the transaction has written, and waits for none of its locks. Nothing is flushed.
+
+    :param model: a mapped class on the database that is read from.
+    """
+    session = _current(_registry(db))
+    # A session whose flush failed refuses to be asked.
+    if session is None or not session.is_active or not session.in_transaction():
+        return None
+    return session.connection(bind_arguments={"mapper": class_mapper(model)})
 
 
 def _can_begin(engine: Engine) -> bool:

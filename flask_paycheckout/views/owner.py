@@ -12,8 +12,6 @@ from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
-from flask_paycheckout.reports.order_list import find_order_id, page_of_orders
-from flask_paycheckout.reports.report import read_alarms
 from flask_paycheckout.rules.decisions import MAX_BY, MAX_WHY, accepting, rejecting
 from flask_paycheckout.rules.order_ids import is_order_id
 from flask_paycheckout.rules.states import Status
@@ -21,7 +19,7 @@ from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.permission import Permission, name_of, require_callable
 from flask_paycheckout.security.signed_links import RESOLVE
-from flask_paycheckout.store.paybacks import count_to_pay_back, list_to_pay_back, sums_of
+from flask_paycheckout.store.paybacks import sums_of
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.headers import harden, require_same_site
 
@@ -57,15 +55,15 @@ def list_orders() -> str | tuple[str, int] | Response:
     shop = runtime()
     said = request.args.get("search", "").strip()
     if said:
-        order_id = find_order_id(shop.engine(), shop.models, said)
+        order_id = shop.find_order_id(said)
         if order_id is not None:
             return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
     status = _status_asked_for()
-    page = page_of_orders(shop.engine(), shop.models, status, request.args.get("after"))
+    page = shop.list_orders(status, request.args.get("after"))
     shown = _page(
         "orders",
         page=page,
-        alarms=read_alarms(shop.engine(), shop.models, shop.clock()),
+        alarms=shop.alarms(),
         statuses=[each.value for each in Status],
         status=status,
         first="after" not in request.args,
@@ -81,10 +79,7 @@ def show_order() -> str | tuple[str, int]:
 
 def list_paybacks() -> str:
     """Money that paid no order, of which somebody must say whether it was paid back or is kept."""
-    shop = runtime()
-    with shop.engine().connect() as connection:
-        count = count_to_pay_back(connection, shop.models)
-        listed = list_to_pay_back(connection, shop.models, _LISTED)
+    count, listed = runtime().list_money_to_pay_back(_LISTED)
     return _page("paybacks", count=count, listed=listed, sums=sums_of(listed))
 
 
@@ -92,7 +87,7 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
     """Record the decision on a held payment, by whom and why."""
     require_same_site("Please decide on the owner's own page.")
     checkout_id = _checkout_of(token)
-    attempt = runtime().attempts.find(checkout_id)
+    attempt = runtime().find_checkout(checkout_id)
     if attempt is None:
         abort(404)
     decision, why = request.form.get("decision"), _why()
@@ -113,14 +108,14 @@ def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
     """Record that money was paid back, or is kept, by whom and why."""
     require_same_site("Please say so on the owner's own page.")
     checkout_id = _checkout_of(token)
-    attempt = runtime().attempts.find(checkout_id)
+    attempt = runtime().find_checkout(checkout_id)
     if attempt is None:
         abort(404)
     became, why = request.form.get("became"), _why()
     if became not in ("done", "kept") or not why:
         return _story(attempt.order_id, "Say whether the money was paid back or is kept, and how or why.", 400)
     try:
-        runtime().mark_paid_back(checkout_id, g.paycheckout_owner[:MAX_BY], why, became == "kept")
+        runtime().mark_paid_back(checkout_id, by=g.paycheckout_owner[:MAX_BY], why=why, kept=became == "kept")
     except UnknownCheckout:
         abort(404)
     except PaybackRefused:

@@ -345,7 +345,7 @@ def test_progress_is_told_after_each_checkout(shop: Shop) -> None:
     starts_many(shop, 3)
     seen: list[int] = []
     with shop.app.app_context():
-        shop.runtime.reconcile(None, lambda report: seen.append(report.checked))
+        shop.runtime.reconcile_with_progress(None, lambda report: seen.append(report.checked))
     assert seen == [1, 2, 3]
 
 

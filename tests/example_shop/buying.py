@@ -46,7 +46,7 @@ def warm_up() -> None:
 
 def buy(database: str) -> None:
     example_shop = importlib.import_module("example_shop")
-    payment_status = importlib.import_module("example_shop.payments").payment_status
+    paycheckout: PayCheckout = importlib.import_module("example_shop.payments").paycheckout
     sandbox = Sandbox()
     settings = {
         "TESTING": True,
@@ -85,7 +85,7 @@ def buy(database: str) -> None:
     sandbox.deliver_to(browser)
     assert "Paid, thank you!" in see(order)
     with shop.app_context():
-        assert payment_status(order.rsplit("/", 1)[1]) == "paid"
+        assert paycheckout.order_status(order.rsplit("/", 1)[1]) == "paid"
 
     send("/owner/login", password="a fair wind")
     for rule in sorted(rule.rule for rule in shop.url_map.iter_rules() if not rule.arguments):

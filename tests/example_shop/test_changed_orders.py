@@ -17,7 +17,7 @@ from example_shop.database import db
 from example_shop.earnings import write_earnings
 from example_shop.fulfilment import order_parcel
 from example_shop.models import Line, Order
-from example_shop.payments import NotWhatWasPaid, paycheckout, payment_status
+from example_shop.payments import NotWhatWasPaid, paycheckout
 from example_shop.receipts import write_receipt
 from example_shop.shelf import Reservation, Stock
 from tests.example_shop.conftest import WAREHOUSE, Owner, Shopper
@@ -130,7 +130,7 @@ class Moment:
         """After `later`: what was paid is shipped, and the owner sees what is held."""
         self.nothing_is_lost_or_given_away()
         with self.shop.app_context():
-            paid = payment_status(self.order_id) == "paid"
+            paid = paycheckout.order_status(self.order_id) == "paid"
         assert (self.order_id in self.shipped) is paid
         if not paid:
             assert self.order_id in self.owner.sees("/owner/").partition("All orders")[0]
@@ -248,7 +248,7 @@ def test_who_ships_and_who_books_look_at_what_was_paid(moment: Moment) -> None:
         order.lines[0].quantity = 9
         db.session.commit()
         checkout = db.session.scalars(select(paycheckout.Checkout)).one()
-        told = {"order_id": moment.order_id, "checkout": checkout, "event_id": "told again"}
+        told: dict[str, Any] = {"order_id": moment.order_id, "checkout": checkout, "event_id": "told again"}
         for receiver in (order_parcel, write_earnings, write_receipt):
             with pytest.raises(NotWhatWasPaid, match="was paid"):
                 receiver(moment.shop, **told)

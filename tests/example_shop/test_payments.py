@@ -10,7 +10,7 @@ import pytest
 
 from example_shop import create_app
 from example_shop.database import db
-from example_shop.payments import order_total, paycheckout, payment_status
+from example_shop.payments import order_total, paycheckout
 from flask_paycheckout import Pay, Receive
 from tests.example_shop.conftest import Shopper, stored
 
@@ -173,7 +173,7 @@ def test_money_for_a_cancelled_order_is_held(shop: Flask, shopper: Shopper, payc
     paycheckout_sandbox.deliver_to(shopper.browser)
     assert shopper.reads(order_id) == "We are looking at your payment"
     with shop.app_context():
-        assert payment_status(order_id) == "held"
+        assert paycheckout.order_status(order_id) == "held"
 
 
 def test_two_shops_in_one_process_hear_only_of_their_own_orders(

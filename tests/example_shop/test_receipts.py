@@ -6,9 +6,9 @@ import socket
 import socketserver
 import threading
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -17,6 +17,7 @@ from sqlalchemy import select
 from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.receipts import Letter, payment_lines
+from flask_paycheckout import Payment
 from tests.example_shop.conftest import Owner, Shopper, stored
 
 if TYPE_CHECKING:
@@ -78,12 +79,11 @@ def letters(shop: Flask) -> list[tuple[str, bool]]:
 
 
 def test_a_receipt_tells_what_is_known_of_the_payment_and_keeps_to_its_lines() -> None:
-    unknown = SimpleNamespace(paid=None, received=None, fee=None, method=None, bank_name=None, rate=None)
-    unknown.completed_at = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+    unknown = Payment(None, None, None, None, None, None, completed_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC))
     assert payment_lines(None) == []
     assert payment_lines(unknown) == ["On:          02 Jan 2026, 03:04 UTC"]
-    unknown.bank_name = "A Bank\r\n\r\nPay again at https://evil.example " + "x" * 200
-    told = payment_lines(unknown)[0]
+    hostile = replace(unknown, bank_name="A Bank\r\n\r\nPay again at https://evil.example " + "x" * 200)
+    told = payment_lines(hostile)[0]
     assert told.startswith("By:          A Bank Pay again")
     assert len(told) < 80
 
@@ -109,6 +109,8 @@ def test_a_paid_order_has_one_receipt_on_the_owners_page(
     assert "The fee of your way to pay came on top." in page
     with shop.app_context():
         payment = db.session.scalars(select(paycheckout.Checkout)).one().payment
+    assert payment is not None
+    assert payment.fee is not None
     assert f"You paid:    {payment.paid}\n" in page
     assert f"By:          {payment.bank_name}\n" in page
     assert f"Its fee:     {payment.fee.amount:f} USD\n" in page

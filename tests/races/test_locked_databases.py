@@ -124,7 +124,7 @@ def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:
         shop.service.says(checkout_id, "completed")
     with ExitStack() as held, shop.app.app_context():
         locks_meanwhile(shop, held)
-        report = shop.runtime.reconcile(None, lambda report: held.close())
+        report = shop.runtime.reconcile_with_progress(None, lambda report: held.close())
     assert report == ReconcileReport(checked=2, changed=1, delivered=1, failed=1)
     assert [shop.attempt(checkout_id).status for checkout_id in (first, second)] == ["created", "paid"]
     shop.clock.advance(minutes=2)

@@ -45,7 +45,7 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
     if kind == "503 page":
         shop.service.instead_of_created = [refusal(503)]
     if kind == "500":
-        shop.paycheckout.order_total(lambda order_id: 1 / 0)  # type: ignore[arg-type,return-value]  # a shop's mistake
+        shop.paycheckout.order_total(lambda order_id: 1 / 0)  # type: ignore[type-var]  # a shop's mistake
     if kind == "503 webhook":
         with DatabaseDown(shop):
             return browser.post(hook, json={"orderId": "chk-1"})
