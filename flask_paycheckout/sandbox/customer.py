@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import ROUND_DOWN, Decimal
 
 from sqlalchemy.orm import Session
 
@@ -14,12 +14,11 @@ from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.deposits.rules import NoSuchCheckout, NotPossible, expire_due, force_status, pay, pick
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.due import run_due
+from flask_paycheckout.sandbox.quotes import EXACT
 from flask_paycheckout.sandbox.settings import advance_clock
 from flask_paycheckout.sandbox.webhooks import deliver_due
 from flask_paycheckout.sandbox.world import world
 
-# Wide enough for half and double of every amount that the service takes.
-_WIDE = Context(prec=120, rounding=ROUND_DOWN)
 _MOMENT = timedelta(seconds=1)
 
 
@@ -49,13 +48,13 @@ def pays_what_was_picked(checkout_id: str, amount: Decimal | None = None) -> Dep
 
 def half_of(deposit: Deposit) -> Decimal:
     """Too little: half of what was asked for, in whole units of its currency."""
-    half = _WIDE.divide(deposit.input_amount, Decimal(2))
-    return half.quantize(unit_of(deposit.input_currency), context=_WIDE)
+    half = EXACT.divide(deposit.input_amount, Decimal(2))
+    return half.quantize(unit_of(deposit.input_currency), rounding=ROUND_DOWN, context=EXACT)
 
 
 def double_of(deposit: Deposit) -> Decimal:
     """Too much: twice what was asked for."""
-    return _WIDE.multiply(deposit.input_amount, Decimal(2))
+    return EXACT.multiply(deposit.input_amount, Decimal(2))
 
 
 def pays_less(checkout_id: str) -> None:

@@ -18,8 +18,9 @@ from decimal import ROUND_DOWN, ROUND_UP, Context, Decimal
 
 from flask_paycheckout.sandbox.currencies import unit_of
 
-# Wide enough for every product of the amounts that `fields.py` lets in (30 digits) with any rate or percentage.
-_WIDE = Context(prec=120, rounding=ROUND_UP)
+#: Decimal context in which sums and products of amounts are exact: the amounts that requests may hold have at most
+#: 60 digits, rates and percentages far fewer. Only a division can be rounded, in the last digit and upwards.
+EXACT = Context(prec=120, rounding=ROUND_UP)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Quote:
 def quote_paying(terms: Terms, amount: Decimal) -> Quote:
     """The customer pays exactly `amount`. A fee above it takes all of it: nothing is received, nothing is owed."""
     fee = min(_fee_of(terms, amount), rounded(amount, terms.input_currency))
-    received = _WIDE.multiply(_WIDE.subtract(amount, fee), terms.rate)
+    received = EXACT.multiply(EXACT.subtract(amount, fee), terms.rate)
     return Quote(
         rounded(amount, terms.input_currency), fee, rounded(received, terms.output_currency, rounding=ROUND_DOWN)
     )
@@ -53,21 +54,21 @@ def quote_paying(terms: Terms, amount: Decimal) -> Quote:
 
 def quote_receiving(terms: Terms, amount: Decimal) -> Quote:
     """Exactly `amount` is received; the customer pays whatever that takes."""
-    net = rounded(_WIDE.divide(amount, terms.rate), terms.input_currency)
-    share_left = _WIDE.subtract(Decimal(1), _percentage(terms))
-    paid = rounded(_WIDE.divide(_WIDE.add(net, terms.flat_fee), share_left), terms.input_currency)
-    return Quote(paid, _WIDE.subtract(paid, net), rounded(amount, terms.output_currency))
+    net = rounded(EXACT.divide(amount, terms.rate), terms.input_currency)
+    share_left = EXACT.subtract(Decimal(1), _percentage(terms))
+    paid = rounded(EXACT.divide(EXACT.add(net, terms.flat_fee), share_left), terms.input_currency)
+    return Quote(paid, EXACT.subtract(paid, net), rounded(amount, terms.output_currency))
 
 
 def _fee_of(terms: Terms, amount: Decimal) -> Decimal:
-    exact = _WIDE.add(terms.flat_fee, _WIDE.multiply(amount, _percentage(terms)))
+    exact = EXACT.add(terms.flat_fee, EXACT.multiply(amount, _percentage(terms)))
     return rounded(exact, terms.input_currency)
 
 
 def _percentage(terms: Terms) -> Decimal:
-    return terms.percent_fee.scaleb(-2, _WIDE)
+    return terms.percent_fee.scaleb(-2, EXACT)
 
 
 def rounded(amount: Decimal, currency: str, rounding: str = ROUND_UP) -> Decimal:
     """The amount in whole units of its currency, written with all of that currency's decimals."""
-    return amount.quantize(unit_of(currency), rounding=rounding, context=_WIDE)
+    return amount.quantize(unit_of(currency), rounding=rounding, context=EXACT)

@@ -6,13 +6,12 @@ Everything follows from the deposit's id, so that one seed always gives the same
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_UP, Context, Decimal
+from decimal import ROUND_UP, Decimal
 
 from flask_paycheckout.sandbox.currencies import unit_of
 from flask_paycheckout.sandbox.ids import derived
 from flask_paycheckout.sandbox.payment_methods import CRYPTO, QR, PaymentMethod
-
-_WIDE = Context(prec=120, rounding=ROUND_UP)
+from flask_paycheckout.sandbox.quotes import EXACT
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,8 @@ def account_number(deposit_id: str) -> str:
 
 
 def _chain(method: PaymentMethod, token: str, deposit_id: str, amount: Decimal) -> Instructions:
-    exact = _WIDE.multiply(amount, method.token_rate or Decimal(1))
-    token_amount = exact.quantize(unit_of(token), rounding=ROUND_UP, context=_WIDE)
+    exact = EXACT.multiply(amount, method.token_rate or Decimal(1))
+    token_amount = exact.quantize(unit_of(token), rounding=ROUND_UP, context=EXACT)
     address = f"sandbox-{network_of(token)}-{derived(f'address:{deposit_id}', 16)}"
     return Instructions(
         token=token, token_amount=token_amount, address=address, qr_data=f"{address}?amount={token_amount:f}"

@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import ROUND_UP, Context, Decimal
+from decimal import Decimal
 
 from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.quotes import rounded
-
-# Wide enough for every product and sum of the amounts that `fields.py` lets in.
-_WIDE = Context(prec=120, rounding=ROUND_UP)
+from flask_paycheckout.sandbox.quotes import EXACT, rounded
 
 
 @dataclass(frozen=True)
@@ -30,15 +27,15 @@ class FeeTerms:
 
 
 def fee_of(terms: FeeTerms, amount: Decimal, currency: str) -> Decimal:
-    share = _WIDE.multiply(amount, terms.percentage.scaleb(-2, _WIDE))
-    return rounded(_WIDE.add(_WIDE.add(terms.flat, terms.network), share), currency)
+    share = EXACT.multiply(amount, terms.percentage.scaleb(-2, EXACT))
+    return rounded(EXACT.add(EXACT.add(terms.flat, terms.network), share), currency)
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:
     """The exact sum."""
     result = Decimal(0)
     for amount in amounts:
-        result = _WIDE.add(result, amount)
+        result = EXACT.add(result, amount)
     return result
 
 

@@ -15,13 +15,13 @@ below one unit and in favour of the service.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import ROUND_DOWN, Context, Decimal
+from decimal import ROUND_DOWN, Decimal
 
 from flask_paycheckout.sandbox.currencies import is_divisible
 from flask_paycheckout.sandbox.envelope import unworded
 from flask_paycheckout.sandbox.fields import FieldError
 from flask_paycheckout.sandbox.payments.rates import rate_of
-from flask_paycheckout.sandbox.quotes import rounded
+from flask_paycheckout.sandbox.quotes import EXACT, rounded
 from flask_paycheckout.sandbox.references.countries import CURRENCIES
 from flask_paycheckout.sandbox.tokens import Token, find_token
 from flask_paycheckout.sandbox.world import unknown
@@ -29,9 +29,6 @@ from flask_paycheckout.sandbox.world import unknown
 EXCHANGE_PERCENTAGE = Decimal("0.5")
 PLATFORM_PERCENTAGE = Decimal("0.3")
 TOTAL_PERCENTAGE = EXCHANGE_PERCENTAGE + PLATFORM_PERCENTAGE
-
-# Wide enough for every product of the amounts that `fields.py` lets in with any rate.
-_WIDE = Context(prec=120)
 
 
 @dataclass(frozen=True)
@@ -47,15 +44,15 @@ class Exchange:
 
     @property
     def fee(self) -> Decimal:
-        return _WIDE.add(self.exchange_fee, self.platform_fee)
+        return EXACT.add(self.exchange_fee, self.platform_fee)
 
     @property
     def received(self) -> Decimal:
-        return _WIDE.subtract(self.amount, self.fee)
+        return EXACT.subtract(self.amount, self.fee)
 
     @property
     def received_in_currency_exactly(self) -> Decimal:
-        return _WIDE.multiply(self.received, self.rate)
+        return EXACT.multiply(self.received, self.rate)
 
     @property
     def received_in_currency(self) -> Decimal:
@@ -63,11 +60,11 @@ class Exchange:
 
     @property
     def amount_in_currency(self) -> Decimal:
-        return rounded(_WIDE.multiply(self.amount, self.rate), self.currency, ROUND_DOWN)
+        return rounded(EXACT.multiply(self.amount, self.rate), self.currency, ROUND_DOWN)
 
     @property
     def fee_in_currency(self) -> Decimal:
-        return _WIDE.subtract(self.amount_in_currency, self.received_in_currency)
+        return EXACT.subtract(self.amount_in_currency, self.received_in_currency)
 
 
 def exchange(amount_field: str, amount: Decimal, token_id: str, currency: str) -> Exchange:
@@ -95,7 +92,7 @@ def exchange(amount_field: str, amount: Decimal, token_id: str, currency: str) -
 
 def fees_of(token: Token, amount: Decimal) -> tuple[Decimal, Decimal]:
     """The exchange fee and the platform fee."""
-    exact = (_WIDE.multiply(amount, share.scaleb(-2)) for share in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
+    exact = (EXACT.multiply(amount, share.scaleb(-2)) for share in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
     exchange_fee, platform_fee = (rounded(fee, token.id) for fee in exact)
     return exchange_fee, platform_fee
 

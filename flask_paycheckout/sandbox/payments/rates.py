@@ -7,11 +7,10 @@ Both factors are exact, so their product is, and nothing here is ever rounded.
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
+from decimal import Decimal
 
+from flask_paycheckout.sandbox.quotes import EXACT
 from flask_paycheckout.sandbox.tokens import Token
-
-_EXACT = Context(prec=120)
 
 #: USD per token, by the name that price lists know it by.
 PRICES = {
@@ -41,8 +40,8 @@ def rate_of(token: Token, currency: str) -> Decimal | None:
     """Units of a currency per token; None when the token cannot be exchanged for it."""
     if currency not in token.currencies:
         return None
-    return _EXACT.multiply(PRICES[token.price_id], PER_DOLLAR[currency])
+    return EXACT.multiply(PRICES[token.price_id], PER_DOLLAR[currency])
 
 
 def worth_in_dollars(token: Token, amount: Decimal) -> Decimal:
-    return _EXACT.multiply(amount, PRICES[token.price_id])
+    return EXACT.multiply(amount, PRICES[token.price_id])

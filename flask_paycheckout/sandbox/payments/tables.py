@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
 
 from sqlalchemy import BigInteger, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -12,6 +12,7 @@ from flask_paycheckout.sandbox.accounts import Account
 from flask_paycheckout.sandbox.database import Table
 from flask_paycheckout.sandbox.fields import MOST_DIGITS
 from flask_paycheckout.sandbox.paging import Ordering
+from flask_paycheckout.sandbox.quotes import EXACT
 
 PENDING = "pending"
 PROCESSED = "processed"
@@ -26,8 +27,6 @@ MOST_TEXT = 500
 # No token divides finer; and no currency has a billion times as many units as a token that is exchanged for it.
 _KEY_DECIMALS = 18
 _KEY_WIDTH = MOST_DIGITS + 9 + 1 + _KEY_DECIMALS
-_WIDE = Context(prec=120)
-
 
 class Payment(Table):
     """One payment. What it says about sender and recipient is what was true when it was made."""
@@ -116,7 +115,7 @@ ORDERING = Ordering(Payment.created_at, Payment.updated_at, Payment.number)
 def sortable(amount: Decimal, rounding: str = ROUND_DOWN) -> str:
     """A number from zero on as text that sorts like it. Stored amounts need no rounding; bounds may."""
     unit = Decimal(1).scaleb(-_KEY_DECIMALS)
-    return f"{amount.quantize(unit, rounding=rounding, context=_WIDE):f}".rjust(_KEY_WIDTH, "0")
+    return f"{amount.quantize(unit, rounding=rounding, context=EXACT):f}".rjust(_KEY_WIDTH, "0")
 
 
 def lower_bound(amount: Decimal) -> str:
