@@ -30,8 +30,8 @@ from _pytest.raises import RaisesExc
 from flask import Flask, Response, got_request_exception, request, request_finished
 
 import flask_paycheckout.client
-from flask_paycheckout.sandbox import accounts
-from flask_paycheckout.sandbox.operations import operation_of
+from flask_paycheckout.sandbox.auth import start_state
+from flask_paycheckout.sandbox.wire.operations import operation_of
 from tests import scripted
 from tests.client import wire
 from tests.sandbox.actors import CONTROL_TOKEN
@@ -43,7 +43,7 @@ _QUIET = ("sqlalchemy", "fontTools", "fpdf")
 
 #: Kinds of secrets with their values.
 WORDS: dict[str, tuple[str, ...]] = {
-    "published": (accounts.CLIENT_SECRET, accounts.PASSWORD, accounts.ACCESS_TOKEN),
+    "published": (start_state.CLIENT_SECRET, start_state.PASSWORD, start_state.ACCESS_TOKEN),
     "client secret": (scripted.CLIENT_SECRET, wire.CLIENT_SECRET),
     "control token": (CONTROL_TOKEN, "in-process-control"),
     "secret key": ("unit-secret-key", "journeys-secret-key", "a-secret-key-of-many-characters", "a key for tests only"),

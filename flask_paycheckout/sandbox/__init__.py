@@ -32,9 +32,9 @@ These are their names with their values, the default first, and their meanings:
 from __future__ import annotations
 
 from flask_paycheckout.sandbox.app import create_sandbox
-from flask_paycheckout.sandbox.connection import ConnectionDropped
-from flask_paycheckout.sandbox.unknowns import unknowns_as_text
-from flask_paycheckout.sandbox.world import sandbox_clock
+from flask_paycheckout.sandbox.wire.connection import ConnectionDropped
+from flask_paycheckout.sandbox.world.assumptions import unknowns_as_text
+from flask_paycheckout.sandbox.world.context import sandbox_clock
 
 # Written from the one table, for `pydoc` and `help()`; without docstrings (python -OO) there is nothing to add to.
 if __doc__ is not None:

@@ -11,27 +11,28 @@ from flask import Flask
 
 from flask_paycheckout.sandbox.auth.endpoints import auth
 from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
-from flask_paycheckout.sandbox.clock import Clock
-from flask_paycheckout.sandbox.connection import SandboxApp
-from flask_paycheckout.sandbox.control import control, refuse
 from flask_paycheckout.sandbox.crypto_disbursements.endpoints import crypto_disbursements
-from flask_paycheckout.sandbox.database import configure_database, db, is_memory, transaction, tune_engine
 from flask_paycheckout.sandbox.deposits.endpoints import deposits
 from flask_paycheckout.sandbox.disbursements.endpoints import disbursements
-from flask_paycheckout.sandbox.exchange import surround
 from flask_paycheckout.sandbox.fiat_disbursements.endpoints import fiat_disbursements
-from flask_paycheckout.sandbox.guard import Forbidden, allowed_hosts
-from flask_paycheckout.sandbox.hosted_page import hosted_page
+from flask_paycheckout.sandbox.hooks import surround
 from flask_paycheckout.sandbox.inspector import inspector
-from flask_paycheckout.sandbox.mail_sender import make_mail_sender
+from flask_paycheckout.sandbox.levers.control import control, refuse
+from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
+from flask_paycheckout.sandbox.levers.start_state import Beginning, prepare
+from flask_paycheckout.sandbox.outgoing.mail_sender import make_mail_sender
+from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
 from flask_paycheckout.sandbox.payments.endpoints import payments
 from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import references
 from flask_paycheckout.sandbox.references.pictures import pictures
-from flask_paycheckout.sandbox.start_state import Beginning, prepare
-from flask_paycheckout.sandbox.unknowns import choose
-from flask_paycheckout.sandbox.webhook_sender import check_endpoint, make_sender
-from flask_paycheckout.sandbox.world import EXTENSION_KEY, WebhookSender, World
+from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
+from flask_paycheckout.sandbox.wire.callers import Forbidden, allowed_hosts
+from flask_paycheckout.sandbox.wire.connection import SandboxApp
+from flask_paycheckout.sandbox.world.assumptions import choose
+from flask_paycheckout.sandbox.world.clock import Clock
+from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, WebhookSender, World
+from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
 
 DEFAULT_BASE_URL = "http://127.0.0.1:8790"
 
@@ -104,6 +105,7 @@ def _assemble(world: World, database: str, beginning: Beginning) -> Flask:
         checkouts,
         deposits,
         fiat_disbursements,
+        transfer_proofs,
         crypto_disbursements,
         disbursements,
         payments,

@@ -14,14 +14,14 @@ from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, EMAIL, PASSWORD
 from flask_paycheckout.sandbox.app import create_sandbox
-from flask_paycheckout.sandbox.database_troubles import DatabaseUnusable, trouble
-from flask_paycheckout.sandbox.due import run_due
-from flask_paycheckout.sandbox.mail_sender import SmtpAddressError
-from flask_paycheckout.sandbox.unknowns import UNKNOWNS, UnknownError, unknowns_as_text
-from flask_paycheckout.sandbox.webhook_sender import EndpointError
-from flask_paycheckout.sandbox.world import world
+from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, EMAIL, PASSWORD
+from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
+from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
+from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS, UnknownError, unknowns_as_text
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, trouble
 
 #: Seconds between two looks at what has fallen due by the mere passing of time.
 TICK = 1.0

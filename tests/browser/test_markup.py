@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 
 from example_shop.warehouse import create_warehouse
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN
+from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
 from tests.example_shop.conftest import Owner, Shopper, make_shop

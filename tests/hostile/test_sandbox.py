@@ -13,7 +13,7 @@ from werkzeug.serving import make_server
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import QuietHandler
-from flask_paycheckout.sandbox.webhook_sender import EndpointError, check_endpoint, make_sender
+from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, make_sender
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.inspector.developer import Developer
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flask_paycheckout.sandbox.unknowns import UNKNOWNS
+from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.journeys.conftest import Shop, Shopper
 

@@ -13,8 +13,8 @@ from tests.rules import (
 )
 from tests.rules.rule import Rule, tests_of
 
-_guards = tests_of("sandbox/test_guards.py")
-_access = tests_of("sandbox/test_access.py")
+_guards = tests_of("sandbox/wire/test_credentials.py")
+_access = tests_of("sandbox/auth/test_access.py")
 _signing = tests_of("client/test_signing.py")
 _wire = tests_of("client/test_operations.py")
 

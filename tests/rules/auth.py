@@ -173,6 +173,6 @@ RULES = (
         says="Registering and logging in carry no credentials.",
         on=(REGISTER, LOGIN, VERIFY),
         needs="nothing",
-        shown_by=tests_of("sandbox/test_guards.py")("test_only_open_operations_answer_without_credentials"),
+        shown_by=tests_of("sandbox/wire/test_credentials.py")("test_only_open_operations_answer_without_credentials"),
     ),
 )

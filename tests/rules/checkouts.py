@@ -9,7 +9,7 @@ CREATE = "POST /v1/checkout"
 _checkouts = tests_of("sandbox/checkouts/test_endpoints.py")
 _links = tests_of("sandbox/checkouts/test_pages.py")
 _deposits = tests_of("sandbox/deposits/test_endpoints.py")
-_page = tests_of("sandbox/test_hosted_page.py")
+_page = tests_of("sandbox/levers/test_hosted_page.py")
 _client = tests_of("client/test_checkouts.py")
 _extension = tests_of("test_checkouts.py")
 
@@ -92,7 +92,7 @@ RULES = (
         on=(CREATE,),
         shown_by=(
             *_deposits("test_picking_a_method_makes_a_pending_deposit_with_the_checkouts_id"),
-            *tests_of("sandbox/test_webhooks.py")("test_a_completed_deposit_is_told_once"),
+            *tests_of("sandbox/outgoing/test_webhooks.py")("test_a_completed_deposit_is_told_once"),
         ),
     ),
     Rule(

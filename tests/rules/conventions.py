@@ -6,9 +6,9 @@ from tests.rules import checkouts, deposits, recipients
 from tests.rules.rule import Rule, tests_of
 
 _checkouts = tests_of("sandbox/checkouts/test_endpoints.py")
-_conventions = tests_of("sandbox/test_conventions.py")
-_paging = tests_of("sandbox/test_paging.py")
-_unknowns = tests_of("sandbox/test_unknowns.py")
+_conventions = tests_of("sandbox/wire/test_conventions.py")
+_paging = tests_of("sandbox/wire/test_paging.py")
+_unknowns = tests_of("sandbox/world/test_assumptions.py")
 _wire = tests_of("client/test_operations.py")
 _envelope = tests_of("client/test_envelope.py")
 
@@ -72,7 +72,7 @@ RULES = (
     Rule(
         id="convention.times",
         says="Times are ISO 8601 in UTC.",
-        shown_by=tests_of("sandbox/test_openapi.py")("test_every_time_in_a_record_is_a_date_time"),
+        shown_by=tests_of("sandbox/wire/test_openapi.py")("test_every_time_in_a_record_is_a_date_time"),
     ),
     Rule(
         id="convention.identifiers",

@@ -7,8 +7,8 @@ from tests.rules.rule import Lines, Rule, answered, tests_of
 READ, UPDATE = "GET /v1/deposit/{depositId}", "PATCH /v1/deposit/{depositId}"
 
 _deposits = tests_of("sandbox/deposits/test_endpoints.py")
-_records = tests_of("sandbox/deposits/test_records.py")
-_page = tests_of("sandbox/test_hosted_page.py")
+_records = tests_of("sandbox/deposits/test_schemas.py")
+_page = tests_of("sandbox/levers/test_hosted_page.py")
 _settlement = tests_of("test_settlement.py")
 
 _RECORD: Lines = (

@@ -40,7 +40,7 @@ RULES = (
         says="The proof of a disbursement that does not exist is a 404.",
         on=(fiat_disbursements.REPORT,),
         refuses=(Refused(404, "Not Found", "Disbursement not found"),),
-        shown_by=tests_of("sandbox/fiat_disbursements/test_report.py")("test_an_unknown_disbursement_is_not_found"),
+        shown_by=tests_of("sandbox/transfer_proofs/test_endpoints.py")("test_an_unknown_disbursement_is_not_found"),
         kept_by_client=tests_of("client/test_fiat_disbursements.py")("test_without_a_pdf_the_envelope_decides"),
     ),
     Rule(

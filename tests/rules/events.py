@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.rules import checkouts, deposits, fiat_batches
 from tests.rules.rule import Rule, tests_of
 
-_webhooks = tests_of("sandbox/test_webhooks.py")
+_webhooks = tests_of("sandbox/outgoing/test_webhooks.py")
 _deposits = tests_of("sandbox/deposits/test_endpoints.py")
 _update = tests_of("sandbox/disbursements/test_update.py")
 _view = tests_of("views/test_webhook.py")

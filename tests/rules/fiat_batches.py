@@ -10,7 +10,7 @@ UPDATE = "PATCH /v1/disbursement/{disbursementId}"
 
 _v1 = tests_of("sandbox/fiat_disbursements/test_creating_v1.py")
 _v2 = tests_of("sandbox/fiat_disbursements/test_creating.py")
-_records = tests_of("sandbox/fiat_disbursements/test_records.py")
+_records = tests_of("sandbox/fiat_disbursements/test_schemas.py")
 _update = tests_of("sandbox/disbursements/test_update.py")
 _references = tests_of("sandbox/disbursements/test_references.py")
 _amounts = tests_of("sandbox/disbursements/test_amounts.py")

@@ -10,8 +10,8 @@ REPORT = "GET /v1/disbursement/fiat/{disbursementId}/report"
 
 _reading = tests_of("sandbox/fiat_disbursements/test_reading.py")
 _methods = tests_of("sandbox/fiat_disbursements/test_methods.py")
-_report = tests_of("sandbox/fiat_disbursements/test_report.py")
-_records = tests_of("sandbox/fiat_disbursements/test_records.py")
+_report = tests_of("sandbox/transfer_proofs/test_endpoints.py")
+_records = tests_of("sandbox/fiat_disbursements/test_schemas.py")
 _client = tests_of("client/test_fiat_disbursements.py")
 
 ACTIVITIES: Lines = (

@@ -18,14 +18,14 @@ RULES = (
                 "test_ten_records_a_page_by_default_in_the_order_of_their_making"
             ),
             *tests_of("sandbox/payments/test_listing.py")("test_payments_come_in_pages_of_ten"),
-            *tests_of("sandbox/test_paging.py")("test_ten_items_are_the_default_page"),
+            *tests_of("sandbox/wire/test_paging.py")("test_ten_items_are_the_default_page"),
         ),
     ),
     Rule(
         id="limit.page-size.maximum",
         says="How large a page may be is open; by default larger wishes count as a hundred.",
         on=(recipients.LIST,),
-        shown_by=tests_of("sandbox/test_paging.py")(
+        shown_by=tests_of("sandbox/wire/test_paging.py")(
             "test_unknown_limit_maximum_clamps", "test_unknown_limit_above_maximum_refused"
         ),
     ),
@@ -34,7 +34,9 @@ RULES = (
         says="A checkout's address is good for 15 minutes, to the second.",
         on=(checkouts.CREATE,),
         shown_by=(
-            *tests_of("sandbox/test_hosted_page.py")("test_after_15_minutes_without_a_method_the_page_has_expired"),
+            *tests_of("sandbox/levers/test_hosted_page.py")(
+                "test_after_15_minutes_without_a_method_the_page_has_expired"
+            ),
             *tests_of("sandbox/checkouts/test_pages.py")(
                 "test_a_method_can_be_picked_until_the_last_second_of_15_minutes"
             ),

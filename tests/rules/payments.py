@@ -11,7 +11,7 @@ LISTS = ("GET /v2/payments", "GET /v2/payment")
 _quotes = tests_of("sandbox/payments/test_quotes.py")
 _creating = tests_of("sandbox/payments/test_creating.py")
 _listing = tests_of("sandbox/payments/test_listing.py")
-_records = tests_of("sandbox/payments/test_records.py")
+_records = tests_of("sandbox/payments/test_schemas.py")
 _client = tests_of("client/test_references.py")
 
 _QUOTE: Lines = (

@@ -10,8 +10,8 @@ DELETE, DELETE_BY_QUERY = "DELETE /v1/recipient/{id}", "DELETE /v1/recipient"
 
 _changes = tests_of("sandbox/recipients/test_create_and_change.py")
 _list = tests_of("sandbox/recipients/test_list.py")
-_records = tests_of("sandbox/recipients/test_records.py")
-_paging = tests_of("sandbox/test_paging.py")
+_records = tests_of("sandbox/recipients/test_schemas.py")
+_paging = tests_of("sandbox/wire/test_paging.py")
 _client = tests_of("client/test_recipients.py")
 
 _BANK: Lines = (

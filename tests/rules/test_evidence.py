@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.openapi import document
+from flask_paycheckout.sandbox.wire.openapi import document
 from tests.rules.document import claimed_by, said_by
 from tests.rules.evidence import Call, is_a, shown, wanted
 from tests.rules.rule import Refused, Rule

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.openapi import document
+from flask_paycheckout.sandbox.wire.openapi import document
 from tests.rules.document import claimed_by, said_by
 from tests.rules.table import RULES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.rules import deposits, fiat_batches, payments, references
 from tests.rules.rule import Rule, tests_of
 
-_document = tests_of("sandbox/test_openapi.py")
+_document = tests_of("sandbox/wire/test_openapi.py")
 _deprecated = _document("test_what_the_interface_calls_deprecated_is_marked")
 _wire = tests_of("client/test_operations.py")
 

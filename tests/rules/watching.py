@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from flask import Flask, Response, g, request, request_finished
 
-from flask_paycheckout.sandbox.openapi import path_of
-from flask_paycheckout.sandbox.operations import operation_of
+from flask_paycheckout.sandbox.wire.openapi import path_of
+from flask_paycheckout.sandbox.wire.operations import operation_of
 from tests.rules.evidence import CREDENTIAL_HEADERS, Call, shown, wanted
 from tests.rules.rule import Rule
 from tests.rules.table import RULES

@@ -7,8 +7,8 @@ from flask import Flask
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.accounts import USER_ID
-from flask_paycheckout.sandbox.database import Table, UtcTime, db, transaction
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
+from flask_paycheckout.sandbox.world.database import Table, UtcTime, db, transaction
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver
 
 #: Disbursements, with what belongs to them; and everything else.

@@ -14,8 +14,8 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.database import db
-from flask_paycheckout.sandbox.world import WebhookSender
+from flask_paycheckout.sandbox.world.context import WebhookSender
+from flask_paycheckout.sandbox.world.database import db
 from tests.postgres import empty_database
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver, Tester
 

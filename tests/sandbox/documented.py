@@ -10,9 +10,9 @@ from typing import Any
 from flask import Flask, Response, g, request
 from openapi_schema_validator import OAS31Validator
 
-from flask_paycheckout.sandbox.openapi import document, path_of
-from flask_paycheckout.sandbox.operations import operation_of
-from flask_paycheckout.sandbox.world import world
+from flask_paycheckout.sandbox.wire.openapi import document, path_of
+from flask_paycheckout.sandbox.wire.operations import operation_of
+from flask_paycheckout.sandbox.world.context import world
 
 _KEPT: dict[str, dict[str, Any]] = {}
 

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from flask import Flask
 
-from flask_paycheckout.sandbox.database import db
+from flask_paycheckout.sandbox.world.database import db
 
 _SQLITE = re.compile(r"(SCAN|SEARCH) (\w+)(?: USING (COVERING )?(?:INDEX (\w+)|INTEGER PRIMARY KEY))?(?: \((.*)\))?")
 

@@ -10,9 +10,9 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.command import address_of, main, run_ticker
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.unknowns import UNKNOWNS
-from flask_paycheckout.sandbox.webhooks import redeliver
+from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS
+from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
 
 

@@ -10,7 +10,7 @@ _ANSWERS = "tests/hostile/test_answers.py"
 _IDS = "tests/hostile/test_ids.py"
 _SANDBOX = "tests/hostile/test_sandbox.py"
 _FOREIGN = "tests/hostile/test_foreign_pages.py"
-_LOG = "tests/sandbox/test_request_log.py"
+_LOG = "tests/sandbox/wire/test_request_log.py"
 _CONFIG = "tests/test_config.py"
 
 THREATS = (
@@ -105,8 +105,8 @@ THREATS = (
             f"{_LOG}::test_an_entry_is_bounded_whatever_is_sent",
             "tests/sandbox/inspector/test_access.py::test_what_a_tunnel_or_proxy_on_this_machine_passes_on_is_refused",
             "tests/sandbox/inspector/test_access.py::test_other_machines_that_are_allowed_give_the_control_token",
-            "tests/sandbox/test_sockets.py::test_a_caller_who_falls_silent_is_let_go",
-            "tests/sandbox/test_mailbox.py::test_no_address_becomes_another_header",
+            "tests/sandbox/wire/test_sockets.py::test_a_caller_who_falls_silent_is_let_go",
+            "tests/sandbox/outgoing/test_mails.py::test_no_address_becomes_another_header",
             f"{_SANDBOX}::test_what_is_no_host_is_none_of_ours",
             f"{_SANDBOX}::test_without_the_token_no_control_call_answers_or_moves_anything",
             f"{_SANDBOX}::test_no_lever_of_the_inspector_moves_for_another_page",
@@ -125,42 +125,50 @@ THREATS = (
         (
             Removal(
                 "the control token",
-                Edit("sandbox/guard.py", "    if not world().is_control_token(", "    if False and (lambda _: 0)("),
+                Edit(
+                    "sandbox/wire/callers.py", "    if not world().is_control_token(", "    if False and (lambda _: 0)("
+                ),
                 f"{_SANDBOX}::test_without_the_token_no_control_call_answers_or_moves_anything[form]",
             ),
             Removal(
                 "the list of host names",
-                Edit("sandbox/guard.py", "    if name not in world().hosts and", "    if False and"),
+                Edit("sandbox/wire/callers.py", "    if name not in world().hosts and", "    if False and"),
                 f"{_SANDBOX}::test_a_rebound_name_gets_nothing_even_with_the_token[evil.example]",
             ),
             Removal(
                 "the look at the page that a request comes from",
-                Edit("sandbox/foreign_pages.py", "    if is_foreign():", "    if False:"),
+                Edit("sandbox/wire/cross_origin.py", "    if is_foreign():", "    if False:"),
                 f"{_FOREIGN}::test_a_foreign_page_pays_no_checkout",
             ),
             Removal(
                 "the bound on what is kept of a signature",
-                Edit("sandbox/request_log.py", '"signed_string": _signed(g.get(', '"signed_string": (g.get('),
+                Edit("sandbox/wire/request_log.py", '"signed_string": _signed(g.get(', '"signed_string": (g.get('),
                 f"{_LOG}::test_an_entry_is_bounded_whatever_is_sent",
             ),
             Removal(
                 "the token in the inspector's forms",
-                Edit("sandbox/guard.py", "    if foreign or not hmac", "    if foreign and not hmac"),
+                Edit("sandbox/wire/callers.py", "    if foreign or not hmac", "    if foreign and not hmac"),
                 f"{_SANDBOX}::test_no_lever_of_the_inspector_moves_for_another_page[no-word-of-where-from]",
             ),
             Removal(
                 "the look at where a form comes from",
-                Edit("sandbox/guard.py", "    if foreign or not hmac", "    if not hmac"),
+                Edit("sandbox/wire/callers.py", "    if foreign or not hmac", "    if not hmac"),
                 f"{_SANDBOX}::test_the_forms_token_alone_is_no_leave_for_another_page",
             ),
             Removal(
                 "the look at the address before a webhook is sent",
-                Edit("sandbox/webhook_sender.py", "if not loopback_only or ip_address(", "if True or ip_address("),
+                Edit(
+                    "sandbox/outgoing/webhook_sender.py",
+                    "if not loopback_only or ip_address(",
+                    "if True or ip_address(",
+                ),
                 f"{_SANDBOX}::test_a_name_that_moved_away_is_not_followed",
             ),
             Removal(
                 "the sending to the address that was looked at",
-                Edit("sandbox/webhook_sender.py", "            line._create_connection = ", "            _ = "),
+                Edit(
+                    "sandbox/outgoing/webhook_sender.py", "            line._create_connection = ", "            _ = "
+                ),
                 f"{_SANDBOX}::test_a_name_that_moves_between_the_look_and_the_call_is_called_where_it_was",
             ),
             Removal(

@@ -17,7 +17,7 @@ from flask_paycheckout import Pay, PayCheckout, Receive, order_paid
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.retries import Pace
 from flask_paycheckout.runtime import KEY
-from flask_paycheckout.sandbox.database import db as service_db
+from flask_paycheckout.sandbox.world.database import db as service_db
 from flask_paycheckout.testing import Sandbox
 from tests.scripted import SAME_SITE, make_app
 from tests.states.watching import MOVES, driver_of, watch_moves

@@ -9,9 +9,8 @@ from flask import request
 from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.auth.tables import AccessToken, digest_of
-from flask_paycheckout.sandbox.world import unknown, world
+from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
+from flask_paycheckout.sandbox.world.context import unknown, world
 
 _SCHEME = "bearer "
 

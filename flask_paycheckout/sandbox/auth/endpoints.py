@@ -5,14 +5,21 @@ from __future__ import annotations
 from flask import Blueprint
 
 from flask_paycheckout.sandbox.auth.access_tokens import issue
-from flask_paycheckout.sandbox.auth.representation import LoginRecord, VerificationRecord, represent
-from flask_paycheckout.sandbox.auth.rules import Confirmation, Credentials, NewUser, account_of, log_in, register
+from flask_paycheckout.sandbox.auth.rules import account_of, log_in, register
+from flask_paycheckout.sandbox.auth.schemas import (
+    Confirmation,
+    Credentials,
+    LoginRecord,
+    NewUser,
+    VerificationRecord,
+    represent,
+)
 from flask_paycheckout.sandbox.auth.verifications import Refused, confirm
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.envelope import Answer, Refusal, success, unworded
-from flask_paycheckout.sandbox.mailbox import deliver_mails
-from flask_paycheckout.sandbox.operations import Guard, operation, read_body
-from flask_paycheckout.sandbox.world import unknown
+from flask_paycheckout.sandbox.outgoing.mails import deliver_mails
+from flask_paycheckout.sandbox.wire.envelope import Answer, Refusal, success, unworded
+from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body
+from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.database import transaction
 
 auth = Blueprint("auth", __name__, url_prefix="/v1/auth")
 

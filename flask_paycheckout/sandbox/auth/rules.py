@@ -6,69 +6,36 @@ hashing as a known one and gets the same answer as a wrong password.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated
+import secrets
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from werkzeug.security import check_password_hash, generate_password_hash
 
-from flask_paycheckout.sandbox.accounts import Account, add_account
-from flask_paycheckout.sandbox.auth.start_user import PASSWORD_HASH
-from flask_paycheckout.sandbox.auth.tables import User
+from flask_paycheckout.sandbox.auth.schemas import Credentials, NewUser
+from flask_paycheckout.sandbox.auth.start_state import PASSWORD_HASH
+from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.auth.verifications import begin
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.email_addresses import EmailAddress, key_of
-from flask_paycheckout.sandbox.envelope import unworded
-from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.ids import new_id
-from flask_paycheckout.sandbox.kinds import Flag, Prose, Schema, SchemaOf, Text
-from flask_paycheckout.sandbox.world import unknown, world
+from flask_paycheckout.sandbox.wire.email_addresses import key_of
+from flask_paycheckout.sandbox.wire.envelope import unworded
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.ids import new_id
 
 
-@dataclass(frozen=True)
-class TwoLetters(Text):
-    """A code of two letters."""
-
-    most: int = 2
-
-    def read(self, name: str, value: object) -> str:
-        if not isinstance(value, str) or len(value) != self.most or not (value.isascii() and value.isalpha()):
-            raise FieldError(f"{name} must be a code of two letters, such as US.")
-        return value
-
-    def schema(self, schema_of: SchemaOf) -> Schema:
-        return {"type": "string", "pattern": "^[A-Za-z]{2}$"}
-
-
-@dataclass(frozen=True)
-class NewUser:
-    """What a registration sends. The national id is taken and not kept: no answer shows it."""
-
-    email: Annotated[str, EmailAddress()]
-    password: Annotated[str, Text()]
-    full_name: Annotated[str, Prose()]
-    national_id: Annotated[str | None, Text()] = field(default=None, metadata={"name": "nationalID"})
-    country: Annotated[str | None, Prose()] = None
-    country_code: Annotated[str | None, TwoLetters()] = None
-
-
-@dataclass(frozen=True)
-class Credentials:
-    """What a login sends."""
-
-    email: Annotated[str, EmailAddress()]
-    password: Annotated[str, Text()]
-
-
-@dataclass(frozen=True)
-class Confirmation:
-    """What confirms a login."""
-
-    verification_token: Annotated[str, Text()]
-    otp: Annotated[str, Text(20)]
-    is_disable_expire: Annotated[bool, Flag()] = False
+def add_account(session: Session) -> Account:
+    """An account of its own for a user who registers, with client credentials that nobody has yet."""
+    user_id = new_id(session)
+    account = Account(
+        user_id=user_id,
+        client_id=f"client-{user_id}",
+        client_secret=secrets.token_urlsafe(32),
+        checkout_enabled=True,
+    )
+    session.add(account)
+    session.flush()
+    return account
 
 
 def register(new: NewUser) -> str:

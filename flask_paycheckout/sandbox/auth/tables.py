@@ -8,8 +8,17 @@ from hashlib import sha256
 from sqlalchemy import ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.database import Table
+from flask_paycheckout.sandbox.world.database import Table
+
+
+class Account(Table):
+    __tablename__ = "account"
+
+    user_id: Mapped[str] = mapped_column(String(24), primary_key=True)
+    client_id: Mapped[str] = mapped_column(String(80), unique=True)
+    client_secret: Mapped[str] = mapped_column(String(80))
+    checkout_enabled: Mapped[bool]
+
 
 _DIGEST = String(64)
 

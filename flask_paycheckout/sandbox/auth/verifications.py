@@ -11,9 +11,9 @@ from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import User, Verification, digest_of
-from flask_paycheckout.sandbox.database import rows_changed
-from flask_paycheckout.sandbox.mailbox import post
-from flask_paycheckout.sandbox.world import unknown, world
+from flask_paycheckout.sandbox.outgoing.mails import post
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.database import rows_changed
 
 
 class Refused(Enum):

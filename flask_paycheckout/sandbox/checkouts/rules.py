@@ -4,37 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.checkouts.tables import PAGE_VALIDITY, Checkout
-from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
-from flask_paycheckout.sandbox.database import store
-from flask_paycheckout.sandbox.envelope import unworded
-from flask_paycheckout.sandbox.ids import new_id
-from flask_paycheckout.sandbox.kinds import Amount, Text
-from flask_paycheckout.sandbox.payment_methods import (
-    PaymentMethod,
+from flask_paycheckout.sandbox.checkouts.payment_methods import (
     enabled_methods,
     find_rate,
     is_within_limits,
     quote,
     usable,
 )
-from flask_paycheckout.sandbox.quotes import Quote, rounded
-from flask_paycheckout.sandbox.world import unknown, world
-
-
-@dataclass(frozen=True)
-class NewCheckout:
-    """What a `POST /v1/checkout` sends: exactly one of the amounts."""
-
-    input_currency: Annotated[str, Text()]
-    input_amount: Annotated[Decimal | None, Amount()] = None
-    output_amount: Annotated[Decimal | None, Amount()] = None
-    output_currency: Annotated[str | None, Text()] = None
+from flask_paycheckout.sandbox.checkouts.quotes import Quote
+from flask_paycheckout.sandbox.checkouts.schemas import NewCheckout
+from flask_paycheckout.sandbox.checkouts.tables import PAGE_VALIDITY, Checkout, PaymentMethod
+from flask_paycheckout.sandbox.money.arithmetic import rounded
+from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
+from flask_paycheckout.sandbox.wire.envelope import unworded
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.database import store
+from flask_paycheckout.sandbox.world.ids import new_id
 
 
 @dataclass(frozen=True)

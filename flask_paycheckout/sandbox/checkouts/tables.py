@@ -8,8 +8,48 @@ from decimal import Decimal
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.database import Table
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.world.database import Table
+
+BANK_TRANSFER = "bank_transfer"
+
+
+QR = "qr"
+
+
+CRYPTO = "crypto"
+
+
+class PaymentMethod(Table):
+    __tablename__ = "payment_method"
+
+    code: Mapped[str] = mapped_column(String(40), primary_key=True)
+    position: Mapped[int]
+    """The order in which the hosted page shows them; "the first" means the lowest."""
+    name: Mapped[str] = mapped_column(String(80))
+    group: Mapped[str] = mapped_column(String(20))
+    currency: Mapped[str] = mapped_column(String(40))
+    flat_fee: Mapped[Decimal]
+    percent_fee: Mapped[Decimal]
+    min_amount: Mapped[Decimal]
+    max_amount: Mapped[Decimal]
+    """Limits of what the customer pays, in the method's currency."""
+    token: Mapped[str | None] = mapped_column(String(40))
+    """What is sent on the chain, where the method is a crypto one."""
+    token_rate: Mapped[Decimal | None]
+    """Units of that token per unit of the method's currency."""
+    enabled: Mapped[bool]
+
+
+class Conversion(Table):
+    __tablename__ = "conversion"
+
+    input_currency: Mapped[str] = mapped_column(String(40), primary_key=True)
+    output_currency: Mapped[str] = mapped_column(String(40), primary_key=True)
+    rate: Mapped[Decimal]
+    """Units of the output currency per unit of the input currency."""
+    enabled: Mapped[bool]
+
 
 #: How long the hosted page can be used, from the checkout's creation.
 PAGE_VALIDITY = timedelta(minutes=15)

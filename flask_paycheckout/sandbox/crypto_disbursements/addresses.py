@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from flask_paycheckout.sandbox.crypto_disbursements import strkey
 from flask_paycheckout.sandbox.crypto_disbursements.keccak import keccak256
-from flask_paycheckout.sandbox.tokens import EVM
+from flask_paycheckout.sandbox.money.tokens import EVM
 
 _EVM_FORM = re.compile(r"0x[0-9a-fA-F]{40}")
 _EVM_BYTES = 20

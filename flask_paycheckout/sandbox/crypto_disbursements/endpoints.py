@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from flask import Blueprint
 
-from flask_paycheckout.sandbox.access import check_access
-from flask_paycheckout.sandbox.crypto_disbursements.representation import CryptoBatch, FeeEstimate
-from flask_paycheckout.sandbox.crypto_disbursements.rules import (
+from flask_paycheckout.sandbox.auth.access import check_access
+from flask_paycheckout.sandbox.crypto_disbursements.rules import disburse, estimate
+from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
+    CryptoBatch,
+    FeeEstimate,
     NewCryptoDisbursements,
     WantedEstimate,
-    disburse,
-    estimate,
 )
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.envelope import Answer, success
-from flask_paycheckout.sandbox.operations import Guard, operation, read_body, read_query
-from flask_paycheckout.sandbox.world import unknown
+from flask_paycheckout.sandbox.wire.envelope import Answer, success
+from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.database import transaction
 
 crypto_disbursements = Blueprint("crypto_disbursements", __name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from flask_paycheckout.sandbox.disbursements.fees import FeeTerms
-from flask_paycheckout.sandbox.tokens import Token
+from flask_paycheckout.sandbox.money.tokens import Token
 
 _PERCENTAGE = Decimal("0.2")
 # A stablecoin's, in units of its currency.

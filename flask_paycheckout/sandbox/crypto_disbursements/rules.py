@@ -2,52 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Annotated
-
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.crypto_disbursements.addresses import fault_of, sending_wallet
 from flask_paycheckout.sandbox.crypto_disbursements.fees import fees_of
-from flask_paycheckout.sandbox.crypto_disbursements.representation import CryptoBatch, FeeEstimate, represent_crypto
-from flask_paycheckout.sandbox.crypto_disbursements.tables import MOST_ADDRESS, WalletTransfer
-from flask_paycheckout.sandbox.disbursements.batches import MOST_ITEMS, Order, check_size, store_batch
+from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
+    CryptoBatch,
+    FeeEstimate,
+    NewCryptoDisbursements,
+    Receiver,
+    WantedEstimate,
+    represent_crypto,
+)
+from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
+from flask_paycheckout.sandbox.disbursements.batches import Order, check_size, store_batch
 from flask_paycheckout.sandbox.disbursements.fees import fee_of, in_units, total
-from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, MOST_NOTE, MOST_REFERENCE, Disbursement
-from flask_paycheckout.sandbox.envelope import Refusal
-from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.kinds import Amount, Parts, Prose, Text
-from flask_paycheckout.sandbox.tokens import Token, find_token
-from flask_paycheckout.sandbox.world import unknown
+from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, Disbursement
+from flask_paycheckout.sandbox.money.tokens import Token, find_token
+from flask_paycheckout.sandbox.wire.envelope import Refusal
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.context import unknown
 
 _FIELD = "receivers"
-
-
-@dataclass(frozen=True)
-class Receiver:
-    """A wallet and what it is sent, in the request's token."""
-
-    amount: Annotated[Decimal, Amount()]
-    receiver_wallet_address: Annotated[str, Text(MOST_ADDRESS)]
-    reference: Annotated[str | None, Text(MOST_REFERENCE)] = None
-    note: Annotated[str | None, Prose(MOST_NOTE)] = None
-
-
-@dataclass(frozen=True)
-class NewCryptoDisbursements:
-    """The body of `POST /v1/disbursement/crypto`."""
-
-    token: Annotated[str, Text()]
-    receivers: Annotated[list[Receiver], Parts(Receiver, MOST_ITEMS)]
-
-
-@dataclass(frozen=True)
-class WantedEstimate:
-    """The query of `GET /v1/disbursement/crypto/estimate`."""
-
-    token: Annotated[str, Text()]
-    amount: Annotated[Decimal, Amount()]
 
 
 def disburse(session: Session, user_id: str, wanted: NewCryptoDisbursements) -> CryptoBatch:

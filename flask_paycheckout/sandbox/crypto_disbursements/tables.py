@@ -7,8 +7,8 @@ from decimal import Decimal
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.database import Table
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.world.database import Table
 
 #: The longest address that a chain has, and some room.
 MOST_ADDRESS = 100

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
-
 from flask import Blueprint
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.access import check_access
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.deposits.representation import DepositRecord, represent
-from flask_paycheckout.sandbox.deposits.rules import (
+from flask_paycheckout.sandbox.auth.access import check_access
+from flask_paycheckout.sandbox.deposits.schemas import DepositRecord, StatusUpdate, represent
+from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.deposits.transitions import (
     NotPossible,
     expire_due,
     find_deposit,
     force_status,
     may_be_forced_to,
 )
-from flask_paycheckout.sandbox.deposits.tables import MOST_STATUS, Deposit
-from flask_paycheckout.sandbox.envelope import Answer, Refusal, success, unworded
-from flask_paycheckout.sandbox.kinds import Text
-from flask_paycheckout.sandbox.operations import Guard, operation, read_body
-from flask_paycheckout.sandbox.webhooks import deliver_due
+from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
+from flask_paycheckout.sandbox.wire.envelope import Answer, Refusal, success, unworded
+from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body
+from flask_paycheckout.sandbox.world.database import transaction
 
 deposits = Blueprint("deposits", __name__)
-
-
-@dataclass(frozen=True)
-class StatusUpdate:
-    """What a sandbox update sends."""
-
-    status: Annotated[str, Text(MOST_STATUS)]
 
 
 @deposits.get("/v1/deposit/<deposit_id>")

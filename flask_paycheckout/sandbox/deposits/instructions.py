@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_UP, Decimal
 
-from flask_paycheckout.sandbox.currencies import unit_of
-from flask_paycheckout.sandbox.ids import derived
-from flask_paycheckout.sandbox.payment_methods import CRYPTO, QR, PaymentMethod
-from flask_paycheckout.sandbox.quotes import EXACT
+from flask_paycheckout.sandbox.checkouts.tables import CRYPTO, QR, PaymentMethod
+from flask_paycheckout.sandbox.money.arithmetic import EXACT
+from flask_paycheckout.sandbox.money.currencies import unit_of
+from flask_paycheckout.sandbox.world.ids import derived
 
 
 @dataclass(frozen=True)

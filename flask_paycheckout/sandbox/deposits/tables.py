@@ -9,7 +9,7 @@ from sqlalchemy import ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
-from flask_paycheckout.sandbox.database import Table
+from flask_paycheckout.sandbox.world.database import Table
 
 PENDING = "pending"
 COMPLETED = "completed"

@@ -10,13 +10,13 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.accounts import Account
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of
 from flask_paycheckout.sandbox.disbursements.history import begin_history
 from flask_paycheckout.sandbox.disbursements.tables import PENDING, Disbursement
-from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.ids import new_id, new_ids
-from flask_paycheckout.sandbox.world import unknown, world
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.ids import new_id, new_ids
 
 #: The largest number of items that any value of the unknown `batch_maximum` allows.
 MOST_ITEMS = 1000

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
-
 from flask import Blueprint
 
-from flask_paycheckout.sandbox.access import check_access
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.disbursements.moves import NotPossible, force_status, may_be_forced_to
-from flask_paycheckout.sandbox.disbursements.tables import MOST_STATUS
-from flask_paycheckout.sandbox.envelope import Answer, Refusal, done, unworded
-from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.kinds import Text
-from flask_paycheckout.sandbox.operations import Guard, operation, read_body
-from flask_paycheckout.sandbox.webhooks import deliver_due
+from flask_paycheckout.sandbox.auth.access import check_access
+from flask_paycheckout.sandbox.disbursements.schemas import DisbursementUpdate
+from flask_paycheckout.sandbox.disbursements.transitions import NotPossible, force_status, may_be_forced_to
+from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
+from flask_paycheckout.sandbox.wire.envelope import Answer, Refusal, done, unworded
+from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.database import transaction
 
 disbursements = Blueprint("disbursements", __name__)
-
-
-@dataclass(frozen=True)
-class DisbursementUpdate:
-    """The body of the sandbox's update."""
-
-    status: Annotated[str, Text(MOST_STATUS)]
 
 
 @disbursements.patch("/v1/disbursement/<disbursement_id>")

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
-from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.quotes import EXACT, rounded
+from flask_paycheckout.sandbox.money.arithmetic import EXACT, rounded
+from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
+from flask_paycheckout.sandbox.wire.parsing import FieldError
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     Disbursement,
     DisbursementActivity,
 )
-from flask_paycheckout.sandbox.records import Moment, Record
 
 # What is noted when it is made, and then what every later move is noted as.
 _FIRST = {
@@ -32,15 +31,6 @@ _LATER = {FIAT: "Sent to recipient account", CRYPTO: "Received by recipient"}
 _DESCRIPTIONS = {COMPLETED: "The money has arrived.", FAILED: "The transfer failed."}
 
 History = dict[str, list[DisbursementActivity]]
-
-
-class Activity(Record, frozen=True):
-    """One entry of `activityHistory`."""
-
-    activity: str
-    status: str
-    description: str
-    updated_at: Moment
 
 
 def begin_history(made: Iterable[Disbursement]) -> list[DisbursementActivity]:
@@ -74,7 +64,3 @@ def histories_of(session: Session, disbursements: Iterable[Disbursement]) -> His
     for entry in rows:
         found[entry.disbursement_id].append(entry)
     return found
-
-
-def represent_history(entries: Iterable[DisbursementActivity]) -> list[Activity]:
-    return [Activity(entry.activity, entry.status, entry.description, entry.updated_at) for entry in entries]

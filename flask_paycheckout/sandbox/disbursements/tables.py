@@ -8,8 +8,8 @@ from decimal import Decimal
 from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.database import Table
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.world.database import Table
 
 FIAT = "fiat"
 CRYPTO = "crypto"

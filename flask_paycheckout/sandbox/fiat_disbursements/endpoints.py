@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-from flask import Blueprint, Response
+from flask import Blueprint
 
-from flask_paycheckout.sandbox.access import check_access
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.disbursements.moves import settle_due
-from flask_paycheckout.sandbox.disbursements.tables import COMPLETED
-from flask_paycheckout.sandbox.envelope import Answer, Refusal, success, unworded
-from flask_paycheckout.sandbox.fiat_disbursements.batches import disburse_v1, disburse_v2
+from flask_paycheckout.sandbox.auth.access import check_access
+from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.listing import find_fiat, list_fiat
 from flask_paycheckout.sandbox.fiat_disbursements.methods import check_currency, methods_of
-from flask_paycheckout.sandbox.fiat_disbursements.representation import (
+from flask_paycheckout.sandbox.fiat_disbursements.rules import disburse_v1, disburse_v2
+from flask_paycheckout.sandbox.fiat_disbursements.schemas import (
     FiatBatchV1,
     FiatBatchV2,
     FiatDisbursement,
-    FiatPaymentMethod,
-    represent_method,
-)
-from flask_paycheckout.sandbox.fiat_disbursements.requests import (
     FiatListQuery,
     FiatMethodQuery,
+    FiatPaymentMethod,
     NewFiatDisbursementsV1,
     NewFiatDisbursementsV2,
+    represent_method,
 )
-from flask_paycheckout.sandbox.operations import Guard, operation, read_body, read_query
-from flask_paycheckout.sandbox.records import Page
-from flask_paycheckout.sandbox.world import unknown
+from flask_paycheckout.sandbox.wire.envelope import Answer, success, unworded
+from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.paging import Page
+from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.database import transaction
 
 fiat_disbursements = Blueprint("fiat_disbursements", __name__)
 
 _CREATED = "Disbursement created successfully"
-_PDF = "application/pdf"
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat/payment-method")
@@ -91,23 +87,3 @@ def read_fiat_disbursement(disbursement_id: str) -> Answer[FiatDisbursement]:
     if found is None:
         raise unworded(404, "Disbursement not found")
     return success(found)
-
-
-@fiat_disbursements.get("/v1/disbursement/fiat/<disbursement_id>/report")
-@operation(guard=Guard.SIGNATURE, media_type=_PDF)
-def read_transfer_proof(disbursement_id: str) -> Response:
-    """The transfer proof of a completed fiat disbursement."""
-    with transaction() as session:
-        account = check_access(session)
-        settle_due(session)
-        found = find_fiat(session, account.user_id, disbursement_id)
-    if found is None:
-        raise Refusal(404, "Disbursement not found")
-    if found.status != COMPLETED:
-        raise unworded(int(unknown("report_of_unfinished")), "There is a transfer proof once the status is completed.")
-    # Imported here because the PDF library takes longer to load than the rest of the sandbox.
-    from flask_paycheckout.sandbox.transfer_proofs.document import transfer_proof
-
-    file_name = f"disbursement-{found.disbursement_id}.pdf"
-    headers = {"Content-Disposition": f'attachment; filename="{file_name}"'}
-    return Response(transfer_proof(found), headers=headers, content_type=_PDF)

@@ -9,11 +9,9 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
-from flask_paycheckout.sandbox.fiat_disbursements.representation import FiatDisbursement, represent_fiat
-from flask_paycheckout.sandbox.fiat_disbursements.requests import FiatListQuery
-from flask_paycheckout.sandbox.paging import Ordering, page_of
-from flask_paycheckout.sandbox.records import Page
-from flask_paycheckout.sandbox.world import unknown
+from flask_paycheckout.sandbox.fiat_disbursements.schemas import FiatDisbursement, FiatListQuery, represent_fiat
+from flask_paycheckout.sandbox.wire.paging import Ordering, Page, page_of
+from flask_paycheckout.sandbox.world.context import unknown
 
 ORDERING = Ordering(Disbursement.created_at, Disbursement.updated_at, Disbursement.number)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-from flask_paycheckout.sandbox.currencies import decimals_of, is_token
 from flask_paycheckout.sandbox.disbursements.fees import FeeTerms
-from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.money.currencies import decimals_of, is_token
+from flask_paycheckout.sandbox.wire.parsing import FieldError
 
 
 @dataclass(frozen=True)

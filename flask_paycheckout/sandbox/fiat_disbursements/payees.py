@@ -9,9 +9,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.fiat_disbursements.methods import FiatMethod, find_method
-from flask_paycheckout.sandbox.fiat_disbursements.requests import GivenRecipient
-from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.fiat_disbursements.schemas import GivenRecipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
+from flask_paycheckout.sandbox.wire.parsing import FieldError
 
 SavedRecipients = Mapping[str, Recipient]
 

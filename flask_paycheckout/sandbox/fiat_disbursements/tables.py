@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.database import Table
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.world.database import Table
 
 
 class BankTransfer(Table):

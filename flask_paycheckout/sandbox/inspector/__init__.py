@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.inspector import (
     unknowns,
     webhooks,
 )
-from flask_paycheckout.sandbox.inspector.door import inspector
+from flask_paycheckout.sandbox.inspector.blueprint import inspector
 
 #: Every page; importing one puts its routes on the blueprint.
 PAGES = (overview, checkouts, disbursements, payments, requests, mails, webhooks, levers, reset, unknowns)

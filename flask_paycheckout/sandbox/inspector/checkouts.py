@@ -6,10 +6,9 @@ from flask import Response
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.deposits.rules import expire_due
 from flask_paycheckout.sandbox.deposits.tables import Deposit
-from flask_paycheckout.sandbox.inspector.door import inspector, show, show_missing
+from flask_paycheckout.sandbox.deposits.transitions import expire_due
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
 from flask_paycheckout.sandbox.inspector.timelines import (
     MOST_ENTRIES,
     STATE,
@@ -20,8 +19,9 @@ from flask_paycheckout.sandbox.inspector.timelines import (
     mentions,
     webhook_attempts,
 )
-from flask_paycheckout.sandbox.request_log import LoggedRequest
-from flask_paycheckout.sandbox.world import world
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
 
 
 @inspector.get("/inspector/checkouts/<checkout_id>")

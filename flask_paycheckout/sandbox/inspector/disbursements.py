@@ -7,11 +7,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.disbursements.moves import settle_due
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
-from flask_paycheckout.sandbox.inspector.door import inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
 from flask_paycheckout.sandbox.inspector.timelines import (
     MOST_ENTRIES,
     Entry,
@@ -21,7 +20,8 @@ from flask_paycheckout.sandbox.inspector.timelines import (
     mentions,
     webhook_attempts,
 )
-from flask_paycheckout.sandbox.request_log import LoggedRequest
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world.database import transaction
 
 
 @inspector.get("/inspector/disbursements/<disbursement_id>")

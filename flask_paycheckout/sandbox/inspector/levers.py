@@ -11,15 +11,23 @@ from typing import Any
 from flask import Response, request
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.clock import MOST_SECONDS
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.due import run_due
-from flask_paycheckout.sandbox.fault_orders import operations, read_order
-from flask_paycheckout.sandbox.faults import OPERATION_KINDS, WEBHOOK, WEBHOOK_KINDS, arm, armed, describe, disarm_all
-from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.inspector.door import inspector, lead_back, show
-from flask_paycheckout.sandbox.settings import advance_clock
-from flask_paycheckout.sandbox.world import world
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, lead_back, show
+from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.levers.fault_parsing import operations, read_order
+from flask_paycheckout.sandbox.outgoing.faults import (
+    OPERATION_KINDS,
+    WEBHOOK,
+    WEBHOOK_KINDS,
+    arm,
+    armed,
+    describe,
+    disarm_all,
+)
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.clock import MOST_SECONDS
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import advance_clock
 
 #: What the clock's buttons advance by, in seconds, with the words on them.
 STEPS = {60: "1 minute", 960: "16 minutes", 3600: "1 hour", 90000: "25 hours"}

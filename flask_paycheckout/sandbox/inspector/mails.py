@@ -5,9 +5,9 @@ from __future__ import annotations
 from flask import Response
 from sqlalchemy import select
 
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.inspector.door import asked_number, asked_text, inspector, show
-from flask_paycheckout.sandbox.mailbox import Mail
+from flask_paycheckout.sandbox.inspector.blueprint import asked_number, asked_text, inspector, show
+from flask_paycheckout.sandbox.outgoing.mails import Mail
+from flask_paycheckout.sandbox.world.database import transaction
 
 #: How many mails are on one page, and how much of each.
 MOST_ROWS = 25

@@ -10,18 +10,18 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.deposits.rules import expire_due
 from flask_paycheckout.sandbox.deposits.tables import Deposit
-from flask_paycheckout.sandbox.disbursements.moves import settle_due
+from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
-from flask_paycheckout.sandbox.faults import armed
+from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
-from flask_paycheckout.sandbox.inspector.door import asked_number, inspector, show
+from flask_paycheckout.sandbox.inspector.blueprint import asked_number, inspector, show
 from flask_paycheckout.sandbox.inspector.unknowns import changed_unknowns
-from flask_paycheckout.sandbox.payments.moves import move_due
+from flask_paycheckout.sandbox.outgoing.faults import armed
 from flask_paycheckout.sandbox.payments.tables import Payment
-from flask_paycheckout.sandbox.settings import webhook_url
+from flask_paycheckout.sandbox.payments.transitions import move_due
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import webhook_url
 
 #: How many of each are on one page.
 MOST_ROWS = 25

@@ -5,11 +5,11 @@ from __future__ import annotations
 from flask import Response
 from sqlalchemy import select
 
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.inspector.door import inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
 from flask_paycheckout.sandbox.inspector.timelines import MOST_ENTRIES, calls, in_order, mentions, payment_states
-from flask_paycheckout.sandbox.payments.moves import move_due
 from flask_paycheckout.sandbox.payments.tables import Payment
+from flask_paycheckout.sandbox.payments.transitions import move_due
+from flask_paycheckout.sandbox.world.database import transaction
 
 
 @inspector.get("/inspector/payments/<payment_id>")

@@ -9,10 +9,10 @@ from flask import Response
 from sqlalchemy import ColumnElement, Row, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.inspector.door import asked_number, asked_text, inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.blueprint import asked_number, asked_text, inspector, show, show_missing
 from flask_paycheckout.sandbox.inspector.signatures import explain
-from flask_paycheckout.sandbox.request_log import LoggedRequest
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world.database import transaction
 
 #: How many requests are on one page.
 MOST_ROWS = 50

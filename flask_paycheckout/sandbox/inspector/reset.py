@@ -6,11 +6,11 @@ from flask import Response
 from sqlalchemy import select
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.inspector.door import inspector, lead_back, show
-from flask_paycheckout.sandbox.settings import WorldSettings
-from flask_paycheckout.sandbox.start_state import reset_world
-from flask_paycheckout.sandbox.world import world
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, lead_back, show
+from flask_paycheckout.sandbox.levers.start_state import reset_world
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import WorldSettings
 
 
 @inspector.get("/inspector/reset")

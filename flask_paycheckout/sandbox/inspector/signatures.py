@@ -8,9 +8,9 @@ from hashlib import sha256
 from sqlalchemy import exists, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.request_log import LoggedRequest
-from flask_paycheckout.sandbox.world import unknown, world
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world.context import unknown, world
 
 _LINES = 4
 _NOTHING = sha256(b"").hexdigest()

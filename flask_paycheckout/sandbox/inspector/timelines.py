@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.deposits.tables import DepositActivity
 from flask_paycheckout.sandbox.disbursements.tables import DisbursementActivity
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.payments.tables import PaymentActivity
-from flask_paycheckout.sandbox.request_log import LoggedRequest
-from flask_paycheckout.sandbox.webhooks import Webhook, WebhookAttempt
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 
 #: How many entries of each source a timeline shows.
 MOST_ENTRIES = 100

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from flask import Response
 
-from flask_paycheckout.sandbox.inspector.door import inspector, show
-from flask_paycheckout.sandbox.unknowns import UNKNOWNS, Unknown
-from flask_paycheckout.sandbox.world import unknown
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, show
+from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS, Unknown
+from flask_paycheckout.sandbox.world.context import unknown
 
 
 @inspector.get("/inspector/unknowns")

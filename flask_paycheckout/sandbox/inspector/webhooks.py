@@ -5,12 +5,12 @@ from __future__ import annotations
 from flask import Response, request
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.due import run_due
-from flask_paycheckout.sandbox.inspector.door import asked_text, inspector, lead_back, show
-from flask_paycheckout.sandbox.settings import webhook_url
-from flask_paycheckout.sandbox.webhook_records import list_webhooks
-from flask_paycheckout.sandbox.webhooks import Webhook, redeliver
+from flask_paycheckout.sandbox.inspector.blueprint import asked_text, inspector, lead_back, show
+from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.outgoing.delivery_log import list_webhooks
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, redeliver
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import webhook_url
 
 #: How many webhooks are on one page, attempts with each, and how much of a body.
 MOST_ROWS = 50

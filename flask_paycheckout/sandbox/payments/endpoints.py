@@ -5,28 +5,29 @@ from __future__ import annotations
 from flask import Blueprint, request
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.access import check_access, check_client_id
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.envelope import Answer, success, unworded
-from flask_paycheckout.sandbox.operations import Guard, operation, read_body, read_query
-from flask_paycheckout.sandbox.paging import page_of
+from flask_paycheckout.sandbox.auth.access import check_access, check_client_id
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.payments.limits import is_within_daily_limit
-from flask_paycheckout.sandbox.payments.moves import move_due
 from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange
-from flask_paycheckout.sandbox.payments.representation import (
+from flask_paycheckout.sandbox.payments.rules import get_payment, make_payment, payout_wallet, selection
+from flask_paycheckout.sandbox.payments.schemas import (
     DetailedPayment,
+    NewPayment,
+    PaymentQuery,
     PaymentRecord,
     Quote,
+    QuoteQuery,
     represent,
     represent_detail,
     represent_quote,
 )
-from flask_paycheckout.sandbox.payments.requests import NewPayment, PaymentQuery, QuoteQuery
-from flask_paycheckout.sandbox.payments.rules import get_payment, make_payment, payout_wallet, selection
 from flask_paycheckout.sandbox.payments.tables import ORDERING
-from flask_paycheckout.sandbox.records import Page
-from flask_paycheckout.sandbox.world import unknown
+from flask_paycheckout.sandbox.payments.transitions import move_due
+from flask_paycheckout.sandbox.wire.envelope import Answer, success, unworded
+from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.paging import Page, page_of
+from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.database import transaction
 
 payments = Blueprint("payments", __name__)
 

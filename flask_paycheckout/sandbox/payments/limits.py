@@ -8,10 +8,10 @@ from decimal import ROUND_CEILING, Decimal
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.money.tokens import Token
 from flask_paycheckout.sandbox.payments.rates import worth_in_dollars
 from flask_paycheckout.sandbox.payments.tables import Payment
-from flask_paycheckout.sandbox.tokens import Token
-from flask_paycheckout.sandbox.world import unknown, world
+from flask_paycheckout.sandbox.world.context import unknown, world
 
 # Ten billion dollars: beyond every limit, and many of them still add up to a number that every database takes.
 _MOST_CENTS = 10**12

@@ -17,14 +17,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 
-from flask_paycheckout.sandbox.currencies import is_divisible
-from flask_paycheckout.sandbox.envelope import unworded
-from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.money.arithmetic import EXACT, rounded
+from flask_paycheckout.sandbox.money.currencies import is_divisible
+from flask_paycheckout.sandbox.money.tokens import Token, find_token
 from flask_paycheckout.sandbox.payments.rates import rate_of
-from flask_paycheckout.sandbox.quotes import EXACT, rounded
 from flask_paycheckout.sandbox.references.countries import CURRENCIES
-from flask_paycheckout.sandbox.tokens import Token, find_token
-from flask_paycheckout.sandbox.world import unknown
+from flask_paycheckout.sandbox.wire.envelope import unworded
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.context import unknown
 
 EXCHANGE_PERCENTAGE = Decimal("0.5")
 PLATFORM_PERCENTAGE = Decimal("0.3")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from flask_paycheckout.sandbox.quotes import EXACT
-from flask_paycheckout.sandbox.tokens import Token
+from flask_paycheckout.sandbox.money.arithmetic import EXACT
+from flask_paycheckout.sandbox.money.tokens import Token
 
 #: USD per token, by the name that price lists know it by.
 PRICES = {

@@ -10,21 +10,20 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, false, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.auth.tables import User
+from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.crypto_disbursements.addresses import fault_of, sending_wallet
-from flask_paycheckout.sandbox.envelope import unworded
-from flask_paycheckout.sandbox.fields import FieldError
-from flask_paycheckout.sandbox.ids import derived, new_id
+from flask_paycheckout.sandbox.money.tokens import Token
 from flask_paycheckout.sandbox.payments.limits import cents_of
-from flask_paycheckout.sandbox.payments.moves import begin_history
 from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange
-from flask_paycheckout.sandbox.payments.requests import NewPayment, PaymentQuery
+from flask_paycheckout.sandbox.payments.schemas import NewPayment, PaymentQuery
 from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, lower_bound, sortable
+from flask_paycheckout.sandbox.payments.transitions import begin_history
 from flask_paycheckout.sandbox.recipients.rules import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.tokens import Token
-from flask_paycheckout.sandbox.world import unknown, world
+from flask_paycheckout.sandbox.wire.envelope import unworded
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.ids import derived, new_id
 
 #: How long after its creation a payment's expiredDate is.
 LIFETIME = timedelta(hours=24)

@@ -8,11 +8,11 @@ from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
 from sqlalchemy import BigInteger, ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.database import Table
-from flask_paycheckout.sandbox.fields import MOST_DIGITS
-from flask_paycheckout.sandbox.paging import Ordering
-from flask_paycheckout.sandbox.quotes import EXACT
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.money.arithmetic import EXACT
+from flask_paycheckout.sandbox.wire.paging import Ordering
+from flask_paycheckout.sandbox.wire.parsing import MOST_DIGITS
+from flask_paycheckout.sandbox.world.database import Table
 
 PENDING = "pending"
 PROCESSED = "processed"
@@ -27,6 +27,7 @@ MOST_TEXT = 500
 # No token divides finer; and no currency has a billion times as many units as a token that is exchanged for it.
 _KEY_DECIMALS = 18
 _KEY_WIDTH = MOST_DIGITS + 9 + 1 + _KEY_DECIMALS
+
 
 class Payment(Table):
     """One payment. What it says about sender and recipient is what was true when it was made."""

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
-
 from flask import Blueprint
 
-from flask_paycheckout.sandbox.access import check_access
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.envelope import Answer, success
-from flask_paycheckout.sandbox.kinds import Text
-from flask_paycheckout.sandbox.operations import Guard, operation, read_body, read_query
-from flask_paycheckout.sandbox.paging import page_of
-from flask_paycheckout.sandbox.recipients.representation import RecipientRecord, represent
+from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.recipients.rules import (
     add_recipient,
     change_recipient,
@@ -21,19 +12,22 @@ from flask_paycheckout.sandbox.recipients.rules import (
     get_recipient,
     selection,
 )
-from flask_paycheckout.sandbox.recipients.shapes import NewRecipient, RecipientQuery, RecipientUpdate
+from flask_paycheckout.sandbox.recipients.schemas import (
+    NewRecipient,
+    RecipientQuery,
+    RecipientRecord,
+    RecipientUpdate,
+    WhichRecipient,
+    represent,
+)
 from flask_paycheckout.sandbox.recipients.tables import ORDERING
-from flask_paycheckout.sandbox.records import Page
-from flask_paycheckout.sandbox.world import unknown
+from flask_paycheckout.sandbox.wire.envelope import Answer, success
+from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.paging import Page, page_of
+from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.database import transaction
 
 recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")
-
-
-@dataclass(frozen=True)
-class WhichRecipient:
-    """The query form of naming a recipient, as the sample of the delete operation has it."""
-
-    id: Annotated[str, Text()]
 
 
 @recipients.get("")

@@ -8,15 +8,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.auth.tables import User
-from flask_paycheckout.sandbox.database import rows_changed
-from flask_paycheckout.sandbox.envelope import unworded
-from flask_paycheckout.sandbox.ids import new_id
-from flask_paycheckout.sandbox.kinds import declared_fields
-from flask_paycheckout.sandbox.recipients.shapes import BankUpdate, NewRecipient, RecipientQuery, RecipientUpdate
+from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.recipients.schemas import BankUpdate, NewRecipient, RecipientQuery, RecipientUpdate
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.world import unknown, world
+from flask_paycheckout.sandbox.wire.envelope import unworded
+from flask_paycheckout.sandbox.wire.field_types import declared_fields
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.database import rows_changed
+from flask_paycheckout.sandbox.world.ids import new_id
 
 
 def find_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient | None:

@@ -7,9 +7,9 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.accounts import Account
-from flask_paycheckout.sandbox.database import Table
-from flask_paycheckout.sandbox.paging import Ordering
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.wire.paging import Ordering
+from flask_paycheckout.sandbox.world.database import Table
 
 
 class Recipient(Table):

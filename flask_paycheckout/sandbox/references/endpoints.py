@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from flask import Blueprint
 
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.envelope import Answer, success
-from flask_paycheckout.sandbox.operations import Guard, operation, read_query
-from flask_paycheckout.sandbox.payment_methods import all_methods
-from flask_paycheckout.sandbox.records import Page
+from flask_paycheckout.sandbox.checkouts.payment_methods import all_methods
 from flask_paycheckout.sandbox.references.countries import COUNTRIES
 from flask_paycheckout.sandbox.references.onramp_methods import ONRAMP_METHODS
-from flask_paycheckout.sandbox.references.representation import (
+from flask_paycheckout.sandbox.references.rules import banks_of, tokens_of
+from flask_paycheckout.sandbox.references.schemas import (
+    BankQuery,
     BankRecord,
+    CryptoQuery,
     CryptoRecord,
     CurrencyRecord,
+    MethodQuery,
     PaymentMethodRecord,
     represent_crypto,
     represent_currency,
     represent_method,
 )
-from flask_paycheckout.sandbox.references.rules import BankQuery, CryptoQuery, MethodQuery, banks_of, tokens_of
+from flask_paycheckout.sandbox.wire.envelope import Answer, success
+from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_query
+from flask_paycheckout.sandbox.wire.paging import Page
+from flask_paycheckout.sandbox.world.database import transaction
 
 references = Blueprint("references", __name__, url_prefix="/v1/reference")
 

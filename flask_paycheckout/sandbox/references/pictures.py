@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from flask import Blueprint, Response, abort
 
-from flask_paycheckout.sandbox.payment_methods import BANK_TRANSFER, CRYPTO, QR
+from flask_paycheckout.sandbox.checkouts.tables import BANK_TRANSFER, CRYPTO, QR
+from flask_paycheckout.sandbox.money.tokens import TOKENS
 from flask_paycheckout.sandbox.references.countries import COUNTRIES
 from flask_paycheckout.sandbox.references.onramp_methods import ONRAMP_METHODS
-from flask_paycheckout.sandbox.tokens import TOKENS
 
 pictures = Blueprint("pictures", __name__)
 

@@ -3,42 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import Annotated
 
-from flask_paycheckout.sandbox.kinds import Choice, Flag, Text
-from flask_paycheckout.sandbox.paging import PageQuery, allowed_limit, envelope
-from flask_paycheckout.sandbox.records import Page
+from flask_paycheckout.sandbox.money.tokens import TOKENS, Token
 from flask_paycheckout.sandbox.references.banks import BANKS, Bank
-from flask_paycheckout.sandbox.references.representation import BankRecord, represent_bank
-from flask_paycheckout.sandbox.tokens import EVM, STELLAR, TOKENS, Token
-
-
-@dataclass(frozen=True)
-class CryptoQuery:
-    """Which tokens are listed: all, unless a filter says otherwise."""
-
-    use_smart_contract: Annotated[bool | None, Flag()] = None
-    blockchain_type: Annotated[str | None, Choice((EVM, STELLAR))] = None
-
-
-@dataclass(frozen=True)
-class BankQuery(PageQuery):
-    """Which banks are listed. Countries are compared without regard to case."""
-
-    country: Annotated[str | None, Text()] = None
-    currency: Annotated[str | None, Text()] = None
-    # The interface spells it so.
-    disbursment_available: Annotated[bool, Flag()] = False
-
-
-@dataclass(frozen=True)
-class MethodQuery:
-    """Which payment methods are listed: those for buying crypto, or those for deposits."""
-
-    is_for_deposit: Annotated[bool, Flag()] = False
+from flask_paycheckout.sandbox.references.schemas import BankQuery, BankRecord, CryptoQuery, represent_bank
+from flask_paycheckout.sandbox.wire.paging import Page, allowed_limit, envelope
 
 
 def tokens_of(query: CryptoQuery) -> list[Token]:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from fpdf import FPDF, XPos, YPos
 
 from flask_paycheckout.sandbox.disbursements.fees import total
-from flask_paycheckout.sandbox.fiat_disbursements.representation import FiatDisbursement
+from flask_paycheckout.sandbox.fiat_disbursements.schemas import FiatDisbursement
 from flask_paycheckout.sandbox.transfer_proofs.font_files import package_folder, script_names
 from flask_paycheckout.sandbox.transfer_proofs.typefaces import REGULAR, Paper, close_fonts, load_fonts, printable
 

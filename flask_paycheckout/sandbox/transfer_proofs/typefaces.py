@@ -11,8 +11,8 @@ from typing import Any
 
 from fpdf import FPDF
 
-from flask_paycheckout.sandbox.fields import UNSEEN_SIGNS
 from flask_paycheckout.sandbox.transfer_proofs.font_files import characters_of, font_files
+from flask_paycheckout.sandbox.wire.parsing import UNSEEN_SIGNS
 
 REGULAR = "regular"
 _FOLDER = Path(__file__).parent / "fonts"

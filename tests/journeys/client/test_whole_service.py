@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask, request, request_started
 
-from flask_paycheckout.sandbox.unknowns import UNKNOWNS
+from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS
 from tests.journeys.client.conftest import SetUp
 from tests.journeys.client.stories import STORIES, Desk
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.access import check_access_token
-from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN, USER_ID
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.envelope import Refusal
+from flask_paycheckout.sandbox.auth.access import check_access_token
+from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN, USER_ID
+from flask_paycheckout.sandbox.wire.envelope import Refusal
+from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from werkzeug.security import check_password_hash
 
-from flask_paycheckout.sandbox.accounts import PASSWORD
 from flask_paycheckout.sandbox.auth import rules
-from flask_paycheckout.sandbox.auth.start_user import PASSWORD_HASH
+from flask_paycheckout.sandbox.auth.start_state import PASSWORD, PASSWORD_HASH
 from tests.sandbox.auth.visitors import EMAIL, Visitor
 from tests.sandbox.conftest import MakeSandbox
 

@@ -76,7 +76,7 @@ def test_a_registered_user_logs_in_with_the_password(visitor: Visitor) -> None:
 def test_the_password_is_in_no_table(sandbox: Flask, visitor: Visitor) -> None:
     visitor.registers(password="hunter2-hunter2", nationalID="P-900-X")
     visitor.logs_in("new@example.com", "hunter2-hunter2")
-    from flask_paycheckout.sandbox.database import Table, transaction
+    from flask_paycheckout.sandbox.world.database import Table, transaction
 
     with sandbox.app_context(), transaction() as session:
         everything = [str(row) for table in Table.metadata.sorted_tables for row in session.execute(table.select())]

@@ -9,11 +9,11 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Verification
-from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.test_worlds import at_once
+from tests.sandbox.world.test_worlds import at_once
 
 pytestmark = pytest.mark.each_database
 

@@ -7,7 +7,7 @@ import pytest
 from flask_paycheckout.sandbox.crypto_disbursements.addresses import checksummed, fault_of, sending_wallet
 from flask_paycheckout.sandbox.crypto_disbursements.keccak import keccak256
 from flask_paycheckout.sandbox.crypto_disbursements.strkey import is_payable
-from flask_paycheckout.sandbox.tokens import EVM, STELLAR, TOKENS
+from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR, TOKENS
 
 # From EIP-55 itself.
 EIP_55 = [

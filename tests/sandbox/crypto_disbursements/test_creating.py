@@ -9,8 +9,8 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.crypto_disbursements.fees import fees_of
-from flask_paycheckout.sandbox.currencies import decimals_of, is_divisible
-from flask_paycheckout.sandbox.tokens import TOKENS
+from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
+from flask_paycheckout.sandbox.money.tokens import TOKENS
 from tests.sandbox.actors import Merchant
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import STELLAR_WALLET, WALLET, Payer

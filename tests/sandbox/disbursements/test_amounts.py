@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of, in_units, total
-from flask_paycheckout.sandbox.fields import FieldError
+from flask_paycheckout.sandbox.wire.parsing import FieldError
 from tests.sandbox.disbursements.payers import BANKS, RECIPIENTS, WALLET, Payer
 from tests.sandbox.disbursements.payers import given as given_recipient
 

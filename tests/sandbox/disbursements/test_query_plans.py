@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.accounts import USER_ID
-from flask_paycheckout.sandbox.database import db
-from flask_paycheckout.sandbox.disbursements.moves import _move_due, force_status
-from flask_paycheckout.sandbox.world import world
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
+from flask_paycheckout.sandbox.disbursements.transitions import _move_due, force_status
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import db
 from tests.sandbox.crowds import ROWS, id_of
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 from tests.sandbox.plans import Plan, plan_of

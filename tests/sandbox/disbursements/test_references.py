@@ -10,9 +10,11 @@ import sqlalchemy as sa
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.accounts import USER_ID, add_account
-from flask_paycheckout.sandbox.crypto_disbursements.rules import NewCryptoDisbursements, Receiver, disburse
-from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.auth.rules import add_account
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
+from flask_paycheckout.sandbox.crypto_disbursements.rules import disburse
+from flask_paycheckout.sandbox.crypto_disbursements.schemas import NewCryptoDisbursements, Receiver
+from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
 
 ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 5}

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.accounts import USER_ID, add_account
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.disbursements.moves import force_status
+from flask_paycheckout.sandbox.auth.rules import add_account
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
+from flask_paycheckout.sandbox.disbursements.transitions import force_status
+from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer

@@ -7,8 +7,8 @@ from decimal import Decimal
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.accounts import add_account
-from flask_paycheckout.sandbox.database import transaction
+from flask_paycheckout.sandbox.auth.rules import add_account
+from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import Payer

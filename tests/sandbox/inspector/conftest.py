@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN
+from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
 from tests.sandbox.actors import exact
 from tests.sandbox.inspector.developer import Developer
 

@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.accounts import ACCESS_TOKEN
+from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
 from tests.sandbox.actors import CLIENT_SECRET, CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.inspector.developer import Developer
 

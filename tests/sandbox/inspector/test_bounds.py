@@ -10,17 +10,17 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.accounts import USER_ID
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
-from flask_paycheckout.sandbox.database import transaction
 from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositActivity
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
-from flask_paycheckout.sandbox.faults import Fault
-from flask_paycheckout.sandbox.mailbox import post
+from flask_paycheckout.sandbox.outgoing.faults import Fault
+from flask_paycheckout.sandbox.outgoing.mails import post
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.payments.tables import Payment, PaymentActivity
-from flask_paycheckout.sandbox.request_log import LoggedRequest
-from flask_paycheckout.sandbox.webhooks import Webhook, WebhookAttempt
-from flask_paycheckout.sandbox.world import world
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import CONTROL_TOKEN
 from tests.sandbox.inspector.developer import Developer
 

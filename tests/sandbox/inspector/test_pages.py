@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.database import transaction
-from flask_paycheckout.sandbox.settings import advance_clock
-from flask_paycheckout.sandbox.world import world
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import advance_clock
 from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.inspector.developer import Developer

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.currencies import TOKEN_DECIMALS
+from flask_paycheckout.sandbox.money.currencies import TOKEN_DECIMALS
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.payments.customers import STELLAR_WALLET, details, found, makes, order, quotes, sends

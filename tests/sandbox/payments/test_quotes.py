@@ -11,11 +11,11 @@ from flask import Flask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from flask_paycheckout.sandbox.currencies import unit_of
+from flask_paycheckout.sandbox.money.arithmetic import rounded
+from flask_paycheckout.sandbox.money.currencies import unit_of
+from flask_paycheckout.sandbox.money.tokens import TOKENS, Token
 from flask_paycheckout.sandbox.payments.quotes import Exchange, fees_of
 from flask_paycheckout.sandbox.payments.rates import PER_DOLLAR, PRICES, rate_of
-from flask_paycheckout.sandbox.quotes import rounded
-from flask_paycheckout.sandbox.tokens import TOKENS, Token
 from tests.sandbox.actors import CLIENT_ID, Answer, Merchant, Tester, exact
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.payments.customers import makes, quotes

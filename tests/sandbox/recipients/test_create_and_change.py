@@ -246,8 +246,8 @@ def test_unknown_recipient_not_found(make_sandbox: MakeSandbox) -> None:
 
 
 def test_another_accounts_recipients_are_not_there(sandbox: Flask, merchant: Merchant) -> None:
-    from flask_paycheckout.sandbox.accounts import add_account
-    from flask_paycheckout.sandbox.database import transaction
+    from flask_paycheckout.sandbox.auth.rules import add_account
+    from flask_paycheckout.sandbox.world.database import transaction
 
     with sandbox.app_context(), transaction() as session:
         account = add_account(session)

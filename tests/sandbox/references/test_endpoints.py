@@ -9,10 +9,10 @@ import pytest
 from flask import Flask
 from iso4217 import Currency
 
-from flask_paycheckout.sandbox.currencies import decimals_of
 from flask_paycheckout.sandbox.fiat_disbursements.methods import METHODS
+from flask_paycheckout.sandbox.money.currencies import decimals_of
+from flask_paycheckout.sandbox.money.tokens import TOKENS
 from flask_paycheckout.sandbox.references.countries import COUNTRIES
-from flask_paycheckout.sandbox.tokens import TOKENS
 from tests.sandbox.actors import Answer, Tester, exact
 from tests.sandbox.conftest import MakeSandbox
 

@@ -1,0 +1,127 @@
+"""Who may call an operation: a client with its signature, or a user with an access token, as the operation declares.
+
+| declared guard       | operations                                                                                  |
+|----------------------|---------------------------------------------------------------------------------------------|
+| `Guard.SIGNATURE`    | disbursement reads, crypto estimate, transfer proof, checkout, deposits, recipients, payments |
+| `Guard.ACCESS_TOKEN` | disbursement creates, fiat payment methods, the sandbox update of a disbursement            |
+| `Guard.NONE`         | register, login, verify-login, references                                                   |
+
+This is what the interface's samples show; which scheme the service insists on is the unknown `access_scheme`.
+
+The signature is the lowercase hexadecimal HMAC-SHA256, keyed with the client secret, of four lines:
+method, target (path and query exactly as sent), timestamp, and lowercase hexadecimal SHA-256 of the body.
+The service's real formula is not shown; this one stands in for it.
+"""
+
+from __future__ import annotations
+
+import hmac
+from hashlib import sha256
+from urllib.parse import quote
+
+from flask import current_app, g, request
+from sqlalchemy import bindparam, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.auth.access_tokens import bearer
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.wire.envelope import Refusal, unworded
+from flask_paycheckout.sandbox.wire.operations import Guard, operation_of
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.database import read_only
+
+# Compared against when a client id is unknown, so that it costs the same time as a known one.
+_NO_SECRET = "no such client"  # noqa: S105
+_TIMESTAMP_DIGITS = 12
+_OF_CLIENT = select(Account.__table__).where(Account.client_id == bindparam("client_id"))
+
+
+def string_to_sign(method: str, target: str, timestamp: str, body: bytes) -> str:
+    return "\n".join((method, target, timestamp, sha256(body).hexdigest()))
+
+
+def sign(secret: str, text: str) -> str:
+    return hmac.new(secret.encode(), text.encode(), sha256).hexdigest()
+
+
+def sent_target() -> str:
+    """Path and query as the client wrote them, as far as the server passes that on."""
+    sent = request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI")
+    if isinstance(sent, str) and sent.startswith("/"):
+        return sent
+    path = quote(_path_bytes(request.environ["PATH_INFO"]), safe="/:@!$&'()*+,;=-._~")
+    query = request.environ.get("QUERY_STRING", "")
+    return f"{path}?{query}" if query else path
+
+
+def _path_bytes(path: str) -> bytes:
+    """The bytes of a path: WSGI hands them over as Latin-1, some in-process transports as plain text."""
+    try:
+        sent = path.encode("latin-1")
+        sent.decode()
+    except UnicodeError:
+        return path.encode()
+    return sent
+
+
+def check_access(session: Session) -> Account:
+    """The account that may call the current operation, by the scheme that this operation declares."""
+    declared = operation_of(current_app, request.endpoint)
+    if declared is None or declared.guard is Guard.NONE:
+        raise TypeError(f"{request.endpoint} declares no guard, so there is nobody to ask for")
+    guard = declared.guard
+    if unknown("access_scheme") == "either":
+        guard = Guard.ACCESS_TOKEN if "Authorization" in request.headers else Guard.SIGNATURE
+    return check_signature(session) if guard is Guard.SIGNATURE else check_access_token(session)
+
+
+def check_client_id(session: Session) -> Account:
+    """The account of a client that names itself and proves nothing, as a page in a browser has to."""
+    client_id = request.headers.get("X-Client-ID", "")
+    account = session.scalars(select(Account).where(Account.client_id == client_id)).one_or_none()
+    if account is None:
+        raise _refused()
+    return account
+
+
+def check_access_token(session: Session) -> Account:
+    """The account of the user whose access token came with the current request."""
+    account = bearer(session)
+    if account is None:
+        fault = "The Authorization header holds no valid access token. Log in for a new one."
+        raise unworded(int(unknown("access_token_error")), fault)
+    return account
+
+
+def check_signature(session: Session) -> Account:
+    """The account whose client signed the current request."""
+    client_id = request.headers.get("X-Client-ID", "")
+    account = next(iter(read_only(session, Account, _OF_CLIENT, client_id=client_id)), None)
+    if unknown("signature") == "off":
+        return account or session.get_one(Account, USER_ID)
+    signed = _is_signed_with(account.client_secret if account else _NO_SECRET)
+    if account is None or not signed or not _is_timely():
+        g.rejected_string = g.signed_string
+        raise _refused()
+    return account
+
+
+def _is_signed_with(secret: str) -> bool:
+    timestamp = request.headers.get("X-Timestamp", "")
+    text = string_to_sign(request.method, sent_target(), timestamp, request.get_data())
+    g.signed_string = text
+    return hmac.compare_digest(request.headers.get("X-Signature", "").encode(), sign(secret, text).encode())
+
+
+def _is_timely() -> bool:
+    window = unknown("timestamp_window")
+    sent = request.headers.get("X-Timestamp", "")
+    if not (sent.isascii() and sent.isdigit() and len(sent) <= _TIMESTAMP_DIGITS):
+        return False
+    return window == "off" or any(abs(int(sent) - now) <= int(window) for now in world().clock.timestamps())
+
+
+def _refused() -> Refusal:
+    """One answer for every reason: which part was wrong is in the request log, for the developer only."""
+    return unworded(int(unknown("signature_error")), "The signature, its timestamp or the client id is not valid.")

@@ -1,0 +1,131 @@
+"""A user as the service writes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import msgspec
+
+from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
+from flask_paycheckout.sandbox.wire.field_types import Flag, Prose, Schema, SchemaOf, Text
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.schemas import Moment, Record
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.ids import derived
+
+
+@dataclass(frozen=True)
+class TwoLetters(Text):
+    """A code of two letters."""
+
+    most: int = 2
+
+    def read(self, name: str, value: object) -> str:
+        if not isinstance(value, str) or len(value) != self.most or not (value.isascii() and value.isalpha()):
+            raise FieldError(f"{name} must be a code of two letters, such as US.")
+        return value
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "string", "pattern": "^[A-Za-z]{2}$"}
+
+
+@dataclass(frozen=True)
+class NewUser:
+    """What a registration sends. The national id is taken and not kept: no answer shows it."""
+
+    email: Annotated[str, EmailAddress()]
+    password: Annotated[str, Text()]
+    full_name: Annotated[str, Prose()]
+    national_id: Annotated[str | None, Text()] = field(default=None, metadata={"name": "nationalID"})
+    country: Annotated[str | None, Prose()] = None
+    country_code: Annotated[str | None, TwoLetters()] = None
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What a login sends."""
+
+    email: Annotated[str, EmailAddress()]
+    password: Annotated[str, Text()]
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """What confirms a login."""
+
+    verification_token: Annotated[str, Text()]
+    otp: Annotated[str, Text(20)]
+    is_disable_expire: Annotated[bool, Flag()] = False
+
+
+class Organization(Record, frozen=True):
+    id: str = msgspec.field(name="_id")
+    org_name: str
+
+
+class UserCredentials(Record, frozen=True):
+    """The interface names the object but nothing in it: empty unless the unknown `user_credentials` fills it."""
+
+    client_id: str | None = None
+    client_secret: str | None = None
+
+
+class UserRecord(Record, frozen=True):
+    id: str
+    name: str
+    email: str
+    policy: str
+    organization_id: Organization
+    role: str
+    is_active: bool = msgspec.field(name="is_active")
+    iskyc: bool = msgspec.field(name="iskyc")
+    created_at: Moment
+    updated_at: Moment
+    legal_full_name: str
+    partner_id: str
+    credentials: UserCredentials
+    invitation_date: Moment | None = msgspec.field(name="invitation_date", default=None)
+    invitation_expiration_date: Moment | None = msgspec.field(name="invitation_expiration_date", default=None)
+    country: str | None = None
+    country_code: str | None = None
+    kyc_url: str | None = msgspec.field(name="kyc_url", default=None)
+    otp_code: str | None = msgspec.field(name="otp_code", default=None)
+
+
+class VerificationRecord(Record, frozen=True):
+    verification_token: str
+
+
+class LoginRecord(Record, frozen=True):
+    access_token: str
+    user: UserRecord
+
+
+def represent(user: User, account: Account) -> UserRecord:
+    """The user, ready for the envelope. Nobody here was invited, and a used one-time password is not repeated."""
+    return UserRecord(
+        id=user.id,
+        name=user.name,
+        email=user.email,
+        policy=user.policy,
+        organization_id=Organization(user.organization_id, user.organization_name),
+        role=unknown("user_role"),
+        is_active=user.is_active,
+        iskyc=user.is_verified,
+        created_at=user.created_at,
+        updated_at=user.updated_at,
+        legal_full_name=user.name,
+        partner_id=derived(f"partner:{user.id}"),
+        credentials=_credentials(account),
+        country=user.country,
+        country_code=user.country_code,
+        kyc_url=None if user.is_verified else f"{world().base_url}/identity/{user.id}",
+    )
+
+
+def _credentials(account: Account) -> UserCredentials:
+    if unknown("user_credentials") == "empty":
+        return UserCredentials()
+    return UserCredentials(account.client_id, account.client_secret)

@@ -1,0 +1,71 @@
+"""The ways a customer can pay a deposit, what each costs, and which currencies convert into which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+
+from sqlalchemy import bindparam, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.checkouts.quotes import Quote, Terms, quote_paying, quote_receiving
+from flask_paycheckout.sandbox.checkouts.tables import Conversion, PaymentMethod
+from flask_paycheckout.sandbox.world.database import read_only
+
+_ENABLED = (
+    select(PaymentMethod.__table__)
+    .where(PaymentMethod.currency == bindparam("currency"), PaymentMethod.enabled)
+    .order_by(PaymentMethod.position)
+)
+
+
+def all_methods(session: Session) -> list[PaymentMethod]:
+    """Every method, enabled or not, in the page's order."""
+    return list(session.scalars(select(PaymentMethod).order_by(PaymentMethod.position)))
+
+
+def enabled_methods(session: Session, currency: str) -> list[PaymentMethod]:
+    """The enabled methods that take a currency, in the page's order."""
+    return read_only(session, PaymentMethod, _ENABLED, currency=currency)
+
+
+def find_rate(session: Session, input_currency: str, output_currency: str) -> Decimal | None:
+    """Units received per unit paid; None when the pair is not enabled for conversion."""
+    if input_currency == output_currency:
+        return Decimal(1)
+    return session.execute(
+        select(Conversion.rate).where(
+            Conversion.input_currency == input_currency,
+            Conversion.output_currency == output_currency,
+            Conversion.enabled,
+        )
+    ).scalar_one_or_none()
+
+
+def terms_of(method: PaymentMethod, output_currency: str, rate: Decimal) -> Terms:
+    return Terms(method.currency, output_currency, method.flat_fee, method.percent_fee, rate)
+
+
+def quote(
+    method: PaymentMethod,
+    output_currency: str,
+    rate: Decimal,
+    input_amount: Decimal | None,
+    output_amount: Decimal | None,
+) -> Quote:
+    """What this method makes of the amount that was asked for; exactly one of the two is given."""
+    terms = terms_of(method, output_currency, rate)
+    if input_amount is not None:
+        return quote_paying(terms, input_amount)
+    if output_amount is None:
+        raise TypeError("either input_amount or output_amount is needed")
+    return quote_receiving(terms, output_amount)
+
+
+def is_within_limits(method: PaymentMethod, made: Quote) -> bool:
+    """Whether the method takes this payment, and leaves something of it."""
+    return method.min_amount <= made.input_amount <= method.max_amount and made.output_amount > 0
+
+
+def usable(offers: Iterable[tuple[PaymentMethod, Quote]]) -> list[tuple[PaymentMethod, Quote]]:
+    return [(method, made) for method, made in offers if is_within_limits(method, made)]

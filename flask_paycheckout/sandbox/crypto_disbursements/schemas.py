@@ -1,0 +1,134 @@
+"""Crypto disbursements as the service writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.crypto_disbursements.tables import MOST_ADDRESS, WalletTransfer
+from flask_paycheckout.sandbox.disbursements.batches import MOST_ITEMS, group_of
+from flask_paycheckout.sandbox.disbursements.history import histories_of
+from flask_paycheckout.sandbox.disbursements.schemas import Activity, represent_history, represents
+from flask_paycheckout.sandbox.disbursements.tables import (
+    CRYPTO,
+    MOST_NOTE,
+    MOST_REFERENCE,
+    Disbursement,
+    DisbursementActivity,
+)
+from flask_paycheckout.sandbox.money.tokens import find_token
+from flask_paycheckout.sandbox.wire.field_types import Amount, Parts, Prose, Text
+from flask_paycheckout.sandbox.wire.schemas import Record
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """A wallet and what it is sent, in the request's token."""
+
+    amount: Annotated[Decimal, Amount()]
+    receiver_wallet_address: Annotated[str, Text(MOST_ADDRESS)]
+    reference: Annotated[str | None, Text(MOST_REFERENCE)] = None
+    note: Annotated[str | None, Prose(MOST_NOTE)] = None
+
+
+@dataclass(frozen=True)
+class NewCryptoDisbursements:
+    """The body of `POST /v1/disbursement/crypto`."""
+
+    token: Annotated[str, Text()]
+    receivers: Annotated[list[Receiver], Parts(Receiver, MOST_ITEMS)]
+
+
+@dataclass(frozen=True)
+class WantedEstimate:
+    """The query of `GET /v1/disbursement/crypto/estimate`."""
+
+    token: Annotated[str, Text()]
+    amount: Annotated[Decimal, Amount()]
+
+
+class FeeConfig(Record, frozen=True):
+    """What the fee was made of; amounts in the token."""
+
+    fee_flat: Decimal
+    fee_percentage: Decimal
+    fee_network: Decimal
+
+
+class CryptoDisbursement(Record, frozen=True):
+    """A transfer of tokens. `tokenAddress` is missing where the network's own coin has none."""
+
+    disbursement_id: str
+    group_id: str
+    receiver_address: str
+    sender_address: str
+    amount: Decimal
+    token: str
+    token_decimal: int
+    network: str
+    blockchain_type: str
+    fee_amount: Decimal
+    fee_percentage: Decimal
+    fee_config: FeeConfig
+    status: str
+    created_by: str
+    activity_history: list[Activity]
+    token_address: str | None = None
+    reference: str | None = None
+
+
+class CryptoBatch(Record, frozen=True):
+    """The answer to a request; its sums are in the token."""
+
+    total_receiver: int
+    disburse_data: list[CryptoDisbursement]
+    sum_fees: Decimal
+    sum_amount: Decimal
+
+
+class FeeEstimate(Record, frozen=True):
+    """What sending an amount to one receiver would cost, in the token."""
+
+    token: str
+    amount: Decimal
+    fee: Decimal
+
+
+@represents(CRYPTO)
+def represent_crypto(session: Session, disbursements: Sequence[Disbursement]) -> list[CryptoDisbursement]:
+    """The records of several disbursements, read in two queries."""
+    ids = [disbursement.id for disbursement in disbursements]
+    rows = session.scalars(select(WalletTransfer).where(WalletTransfer.disbursement_id.in_(ids)))
+    transfers = {transfer.disbursement_id: transfer for transfer in rows}
+    histories = histories_of(session, disbursements)
+    return [_full(made, transfers[made.id], histories[made.id]) for made in disbursements]
+
+
+def _full(made: Disbursement, transfer: WalletTransfer, history: Iterable[DisbursementActivity]) -> CryptoDisbursement:
+    token = find_token(made.currency)
+    if token is None:
+        raise LookupError(f"{made.currency!r} is a token that the sandbox does not know any more")
+    return CryptoDisbursement(
+        disbursement_id=made.id,
+        group_id=group_of(made),
+        token_address=token.address or None,
+        receiver_address=transfer.receiver_address,
+        sender_address=transfer.sender_address,
+        amount=made.amount,
+        token=token.id,
+        token_decimal=token.decimal,
+        network=token.network,
+        blockchain_type=token.blockchain_type,
+        fee_amount=made.fee_amount,
+        fee_percentage=made.fee_percentage,
+        fee_config=FeeConfig(transfer.fee_flat, made.fee_percentage, transfer.fee_network),
+        status=made.status,
+        created_by=made.user_id,
+        activity_history=represent_history(history),
+        reference=made.reference,
+    )

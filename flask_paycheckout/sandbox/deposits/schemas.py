@@ -1,0 +1,131 @@
+"""A deposit as the service writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.deposits.instructions import network_of
+from flask_paycheckout.sandbox.deposits.tables import MOST_STATUS, Deposit, DepositActivity
+from flask_paycheckout.sandbox.wire.field_types import Text
+from flask_paycheckout.sandbox.wire.schemas import Moment, Record
+
+
+@dataclass(frozen=True)
+class StatusUpdate:
+    """What a sandbox update sends."""
+
+    status: Annotated[str, Text(MOST_STATUS)]
+
+
+#: The interface names the field but none of its values.
+DEPOSIT_TYPE = "checkout"
+
+
+class DepositActivityRecord(Record, frozen=True):
+    activity: str
+    description: str
+    status: str
+    updated_at: Moment
+
+
+class DepositFee(Record, frozen=True):
+    amount: Decimal
+    percentage: Decimal
+    currency: str
+
+
+class PaymentFiat(Record, frozen=True):
+    """Where the money goes when it goes through a bank."""
+
+    bank_code: str
+    bank_name: str
+    qr_data: str
+
+
+class PaymentCrypto(Record, frozen=True):
+    """Where the money goes when it goes over a chain. The interface names the object but nothing in it."""
+
+    token: str
+    network: str
+    address: str
+    amount: Decimal
+
+
+class ExchangeInfo(Record, frozen=True):
+    exchange_rate: Decimal
+    output_currency: str
+    output_amount: Decimal
+
+
+class DepositRecord(Record, frozen=True):
+    deposit_id: str
+    deposit_type: str
+    user_id: str
+    input_currency: str
+    input_amount: Decimal
+    output_currency: str
+    output_amount: Decimal
+    fee: DepositFee
+    status: str
+    activity_history: list[DepositActivityRecord]
+    exchange_info: ExchangeInfo
+    created_at: Moment
+    updated_at: Moment
+    expired_at: Moment
+    payment_fiat: PaymentFiat | None = None
+    payment_crypto: PaymentCrypto | None = None
+
+
+def activities_of(session: Session, deposit_id: str) -> Sequence[DepositActivity]:
+    """What happened to a deposit, oldest first."""
+    return (
+        session.execute(
+            select(DepositActivity).where(DepositActivity.deposit_id == deposit_id).order_by(DepositActivity.number)
+        )
+        .scalars()
+        .all()
+    )
+
+
+def represent(session: Session, deposit: Deposit) -> DepositRecord:
+    """The deposit with its history, ready for the envelope."""
+    return DepositRecord(
+        deposit_id=deposit.id,
+        deposit_type=DEPOSIT_TYPE,
+        user_id=deposit.user_id,
+        input_currency=deposit.input_currency,
+        input_amount=deposit.input_amount,
+        output_currency=deposit.output_currency,
+        output_amount=deposit.output_amount,
+        fee=DepositFee(deposit.fee_amount, deposit.fee_percentage, deposit.input_currency),
+        status=deposit.status,
+        activity_history=[_activity(activity) for activity in activities_of(session, deposit.id)],
+        exchange_info=ExchangeInfo(deposit.rate, deposit.output_currency, deposit.output_amount),
+        created_at=deposit.created_at,
+        updated_at=deposit.updated_at,
+        expired_at=deposit.expired_at,
+        payment_fiat=_fiat(deposit),
+        payment_crypto=_crypto(deposit),
+    )
+
+
+def _fiat(deposit: Deposit) -> PaymentFiat | None:
+    if deposit.bank_code is None:
+        return None
+    return PaymentFiat(deposit.bank_code, deposit.bank_name or "", deposit.qr_data or "")
+
+
+def _crypto(deposit: Deposit) -> PaymentCrypto | None:
+    if deposit.token is None or deposit.token_amount is None:
+        return None
+    return PaymentCrypto(deposit.token, network_of(deposit.token), deposit.address or "", deposit.token_amount)
+
+
+def _activity(activity: DepositActivity) -> DepositActivityRecord:
+    return DepositActivityRecord(activity.activity, activity.description, activity.status, activity.updated_at)

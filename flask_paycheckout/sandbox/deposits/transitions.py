@@ -1,0 +1,221 @@
+"""How a deposit comes to be and moves on: each move is one conditional UPDATE with its record beside it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.checkouts.payment_methods import terms_of
+from flask_paycheckout.sandbox.checkouts.quotes import Quote, quote_paying
+from flask_paycheckout.sandbox.checkouts.rules import find_checkout, offers
+from flask_paycheckout.sandbox.checkouts.tables import Checkout, PaymentMethod
+from flask_paycheckout.sandbox.deposits.instructions import instructions
+from flask_paycheckout.sandbox.deposits.schemas import represent
+from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit, DepositActivity
+from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
+from flask_paycheckout.sandbox.outgoing.webhooks import enqueue
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.schemas import written
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.database import rows_changed
+
+_LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
+_KNOWN_STATUSES = frozenset({PENDING, COMPLETED, "failed", "expired", "cancelled"})
+
+
+class NoSuchCheckout(LookupError):
+    """No checkout has this id."""
+
+
+class NotPossible(Exception):
+    """The checkout or its deposit is in a state that does not allow this."""
+
+
+class NoSuchMethod(ValueError):
+    """This checkout cannot be paid by that method."""
+
+
+def find_deposit(session: Session, user_id: str, id_or_reference: str) -> Deposit | None:
+    """The account's deposit of this id, else of this reference."""
+    rows = session.execute(
+        select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
+    )
+    # Compared here: in the statement, it would draw the database away from the indexes of id and reference.
+    found = [deposit for deposit in rows.scalars() if deposit.user_id == user_id]
+    return next((deposit for deposit in found if deposit.id == id_or_reference), found[0] if found else None)
+
+
+def pick(session: Session, checkout_id: str, method_code: str | None = None, reference: str | None = None) -> Deposit:
+    """The customer picks a method, the first usable one unless named; picking the same one again changes nothing."""
+    checkout = find_checkout(session, checkout_id)
+    if checkout is None:
+        raise NoSuchCheckout(checkout_id)
+    now = world().clock.now()
+    picked = rows_changed(
+        session,
+        update(Checkout)
+        .where(Checkout.id == checkout_id, Checkout.picked_at.is_(None), Checkout.expires_at > now)
+        .values(picked_at=now),
+    )
+    if not picked:
+        return _picked_before(session, checkout_id, method_code)
+    method, quote = _choose(session, checkout, method_code)
+    return _make_deposit(session, checkout, method, quote, now, reference)
+
+
+def _picked_before(session: Session, checkout_id: str, method_code: str | None) -> Deposit:
+    deposit = session.get(Deposit, checkout_id)
+    if deposit is None:
+        raise NotPossible("the checkout's page expired 15 minutes after it was made")
+    if method_code not in {None, deposit.method}:
+        raise NotPossible(f"the customer has picked {deposit.method} already")
+    return deposit
+
+
+def _choose(session: Session, checkout: Checkout, method_code: str | None) -> tuple[PaymentMethod, Quote]:
+    usable = offers(session, checkout)
+    chosen = [offer for offer in usable if method_code in {None, offer[0].code}]
+    if not chosen:
+        raise NoSuchMethod(f"must be one of: {', '.join(method.code for method, _ in usable) or 'none is enabled'}")
+    return chosen[0]
+
+
+def _make_deposit(
+    session: Session, checkout: Checkout, method: PaymentMethod, quote: Quote, now: datetime, reference: str | None
+) -> Deposit:
+    deposit = Deposit(
+        id=checkout.id,
+        reference=reference,
+        user_id=checkout.user_id,
+        method=method.code,
+        input_currency=checkout.input_currency,
+        output_currency=checkout.output_currency,
+        input_amount=quote.input_amount,
+        output_amount=quote.output_amount,
+        fee_amount=quote.fee_amount,
+        fee_percentage=method.percent_fee,
+        rate=checkout.rate,
+        status=PENDING,
+        created_at=now,
+        updated_at=now,
+        expired_at=_expiry(checkout, now),
+        **asdict(instructions(method, checkout.id, quote.input_amount)),
+    )
+    session.add(deposit)
+    session.flush()
+    _note(session, deposit.id, "Payment method picked", f"The customer pays by {method.name}.", PENDING, now)
+    return deposit
+
+
+def _expiry(checkout: Checkout, now: datetime) -> datetime:
+    lifetime = unknown("deposit_lifetime")
+    return checkout.expires_at if lifetime == "checkout_end" else now + _LIFETIMES[lifetime]
+
+
+def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Deposit:
+    """The customer's money arrives: the amount asked for, or another. Paying again is not possible."""
+    now = world().clock.now()
+    deposit = session.get(Deposit, deposit_id)
+    if deposit is None:
+        raise NotPossible("the customer has not picked a payment method")
+    paid = _paid(session, deposit, amount)
+    done = rows_changed(
+        session,
+        update(Deposit)
+        .where(Deposit.id == deposit.id, _is_payable(now))
+        .values(
+            status=COMPLETED,
+            updated_at=now,
+            input_amount=paid.input_amount,
+            fee_amount=paid.fee_amount,
+            output_amount=paid.output_amount,
+        ),
+    )
+    if not done:
+        raise NotPossible(f"the deposit is {deposit.status} and takes no payment")
+    text = f"{paid.input_amount:f} {deposit.input_currency} received."
+    _note(session, deposit.id, "Payment received", text, COMPLETED, now)
+    return _tell(session, deposit)
+
+
+def _paid(session: Session, deposit: Deposit, amount: Decimal | None) -> Quote:
+    """What the deposit comes to. Another amount than asked is charged by the same terms, whatever the limits say."""
+    if amount is None or amount == deposit.input_amount:
+        return Quote(deposit.input_amount, deposit.fee_amount, deposit.output_amount)
+    if not is_divisible(amount, decimals_of(deposit.input_currency) or 0):
+        raise FieldError(f"amount has more decimals than {deposit.input_currency}.")
+    method = session.execute(select(PaymentMethod).where(PaymentMethod.code == deposit.method)).scalar_one()
+    return quote_paying(terms_of(method, deposit.output_currency, deposit.rate), amount)
+
+
+def _is_payable(now: datetime) -> ColumnElement[bool]:
+    in_time = and_(Deposit.status == PENDING, Deposit.expired_at > now)
+    if unknown("late_payment") == "refused":
+        return in_time
+    late = and_(Deposit.expired_at <= now, Deposit.status.in_((PENDING, unknown("deposit_after_expiry"))))
+    return or_(in_time, late)
+
+
+def force_status(session: Session, user_id: str, deposit_id: str, status: str) -> Deposit | None:
+    """What only a sandbox does: the account's deposit takes the status sent, and the webhook goes out."""
+    now = world().clock.now()
+    deposit = session.get(Deposit, deposit_id)
+    if deposit is None or deposit.user_id != user_id:
+        return None
+    done = rows_changed(
+        session,
+        update(Deposit).where(Deposit.id == deposit_id, _is_forcible()).values(status=status, updated_at=now),
+    )
+    if not done:
+        raise NotPossible(f"the deposit is {deposit.status} already")
+    _note(session, deposit_id, "Status updated in the sandbox", f"The status became {status}.", status, now)
+    return _tell(session, deposit)
+
+
+def may_be_forced_to(status: str) -> bool:
+    return unknown("forced_status") == "any" or status in _KNOWN_STATUSES
+
+
+def _is_forcible() -> ColumnElement[bool]:
+    if unknown("forced_update_of_completed") == "accepted":
+        return Deposit.id.is_not(None)
+    return Deposit.status != COMPLETED
+
+
+def expire_due(session: Session) -> None:
+    """Pending deposits past their time become what the unknown says."""
+    status, now = unknown("deposit_after_expiry"), world().clock.now()
+    if status == PENDING:
+        return
+    expired = session.execute(
+        update(Deposit)
+        .where(Deposit.status == PENDING, Deposit.expired_at <= now)
+        .values(status=status, updated_at=now)
+        .returning(Deposit.id)
+        .execution_options(synchronize_session=False)
+    )
+    for deposit_id in list(expired.scalars()):
+        _note(session, deposit_id, "Deposit expired", "No payment arrived in time.", status, now)
+
+
+def _note(session: Session, deposit_id: str, activity: str, description: str, status: str, now: datetime) -> None:
+    session.add(
+        DepositActivity(
+            deposit_id=deposit_id, activity=activity, description=description, status=status, updated_at=now
+        )
+    )
+
+
+def _tell(session: Session, deposit: Deposit) -> Deposit:
+    """Queue the deposit webhook within the same transaction; it is sent after the commit."""
+    session.flush()
+    session.refresh(deposit)
+    payload = {"orderId": deposit.id}
+    if unknown("webhook_payload") == "full":
+        payload |= {"event": "deposit"} | written(represent(session, deposit))
+    enqueue(session, deposit.id, payload)
+    return deposit

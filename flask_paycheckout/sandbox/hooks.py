@@ -1,0 +1,124 @@
+"""What surrounds every request of the service and its pages: who may call, clock, fault plan, request log, error shape.
+
+The control interface and the inspector are not part of the service: no fault strikes them and no log keeps them.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from flask import Flask, Response, g, request
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import BadRequest, HTTPException, NotFound
+
+from flask_paycheckout.sandbox.levers.control import refuse_http
+from flask_paycheckout.sandbox.levers.customer import pays
+from flask_paycheckout.sandbox.levers.pages import refusal_page
+from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MOST_SECONDS_OF_DELAY, Fault, take_fault
+from flask_paycheckout.sandbox.wire.callers import check_host
+from flask_paycheckout.sandbox.wire.connection import drop_connection
+from flask_paycheckout.sandbox.wire.cross_origin import check_page, is_foreign, keep_apart
+from flask_paycheckout.sandbox.wire.envelope import Refusal, failure, refusal_of, unworded
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.request_log import log_request
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import read_clock
+
+#: Larger bodies are refused before they are read.
+MOST_BODY_BYTES = 1024 * 1024
+_VERSIONS = ("/v1/", "/v2/")
+_CONTROL = "/_sandbox/"
+_OUTSIDE = (_CONTROL, "/static/", "/inspector/")
+
+
+def surround(app: Flask) -> None:
+    """Install all of it on an application."""
+    app.config["MAX_CONTENT_LENGTH"] = MOST_BODY_BYTES
+    app.before_request(_begin)
+    app.after_request(_end)
+    app.register_error_handler(Refusal, failure)
+    app.register_error_handler(FieldError, lambda wrong: failure(unworded(400, str(wrong))))
+    app.register_error_handler(HTTPException, _in_our_words)
+
+
+def _is_observed() -> bool:
+    return request.path != "/" and not request.path.startswith(_OUTSIDE)
+
+
+def _begin() -> ResponseReturnValue | None:
+    check_host()
+    if not request.path.startswith(_CONTROL):
+        # Control calls prove more than that: no page of another origin can send their token.
+        check_page()
+    # No name holds a NUL, and PostgreSQL cannot even look for it.
+    if "\0" in request.path:
+        raise NotFound
+    if any("\0" in value for value in request.headers.values()):
+        raise BadRequest("A header holds a NUL.")
+    g.nonce = secrets.token_urlsafe(16)
+    if not _is_observed():
+        _follow_clock()
+        return None
+    fault = _fault_of_request()
+    g.arrived_at = world().clock.now()
+    # Read here, so that an answer given before any endpoint ran leaves nothing unread on the connection.
+    g.body = request.get_data()
+    return None if fault is None else _strike(fault)
+
+
+def _fault_of_request() -> Fault | None:
+    if not world().may_have_faults:
+        return None
+    with transaction() as session:
+        if world().shared_database:
+            read_clock(session, world().clock)
+        return take_fault(session, request.method, request.path)
+
+
+def _follow_clock() -> None:
+    if world().shared_database:
+        with transaction() as session:
+            read_clock(session, world().clock)
+
+
+def _strike(fault: Fault) -> ResponseReturnValue | None:
+    g.fault_kind = fault.kind
+    match fault.kind:
+        case "error":
+            g.retry_after = fault.retry_after
+            raise Refusal(fault.status_code or 500, fault.message or "A fault that was ordered.")
+        case "delay":
+            world().sleep(min(float(fault.seconds or 0), MOST_SECONDS_OF_DELAY))
+        case "drop":
+            log_request(None)
+            drop_connection("dropped before anything was done, as ordered")
+        case "garbage":
+            return Response(fault.message or GARBAGE, fault.status_code or 200, content_type="text/html")
+    return None
+
+
+def _end(response: Response) -> Response:
+    keep_apart(response)
+    # A page of another origin must not fill the log either.
+    if not _is_observed() or is_foreign():
+        return response
+    paid = g.pop("paid_before_response", None)
+    if paid is not None:
+        pays(paid)
+    if g.get("retry_after") is not None:
+        response.headers["Retry-After"] = str(g.retry_after)
+    if g.get("fault_kind") == "lose_response":
+        log_request(None)
+        drop_connection("done, and then the answer was lost, as ordered")
+    if request.path.startswith(_VERSIONS):
+        log_request(response)
+    return response
+
+
+def _in_our_words(error: HTTPException) -> ResponseReturnValue:
+    if request.path.startswith(_CONTROL):
+        return refuse_http(error)
+    if request.path.startswith(_VERSIONS):
+        return failure(refusal_of(error))
+    return refusal_page(error.code or 500, error.name, error.description or "")

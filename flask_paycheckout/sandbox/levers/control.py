@@ -1,0 +1,276 @@
+"""The control interface below `/_sandbox/`: what a test, not a client, can do to this world.
+
+Every call is JSON and carries `X-Sandbox-Control`. Errors are `{"error": {"field", "fault", "remedy"}}` with 400 for a
+wrong field, 401 without the token, 403 from another machine, 404 for what does not exist and 409 for what a checkout's
+state does not allow. The answers, all 200:
+
+reset               `{"reset": true}`
+clock               `{"now", "offsetSeconds"}`
+mails               an array of `{"to", "subject", "text", "otp", "sentAt"}`, newest first; `?to=` picks one address
+webhook-endpoint    `{"url"}` (GET and PUT; null for nowhere)
+webhooks            an array of webhooks, oldest first; redeliver answers one webhook:
+                    `{"id", "orderId", "state", "createdAt", "dueAt", "attempts": [{"at", "request": {"method", "url",
+                    "headers", "body"}, "answer": {"status"} or null, "error": text or null}]}`; the state is waiting,
+                    delivered, failed (no retry left), dropped (by a fault) or no_endpoint
+pick, pay           `{"paymentMethod", "deposit"}`, the deposit as the service writes it; `pick` also takes a
+                    `reference` that the deposit can be read by
+fail                the same; the bank refuses what is not paid yet
+leave               `{"now", "offsetSeconds"}`: the customer picks nothing, and the clock moves past the page's end; 409
+                    once a method is picked
+account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
+                    "outputCurrency", "enabled", ...}]}`; POST takes any part of it and switches what it names
+faults              an array of what is armed for GET and DELETE, the fault for POST: `{"id", "operation", "kind",
+                    "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`,
+                    `retryAfter` and `share` (0.3 strikes three in ten, drawn by the seed, and leaves the others
+                    to later faults; `times` bounds the strikes)
+requests            an array of `{"id", "at", "method", "target", "clientId", "requestBody", "status", "answerBody",
+                    "fault", "signedString"}`, newest first; status is null when no answer was given, signedString
+                    what the sandbox signed when it did not accept a signature
+openapi.json        the OpenAPI document of the service, without these calls
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from flask import Blueprint, Response, current_app, request
+from werkzeug.exceptions import HTTPException
+
+from flask_paycheckout.sandbox.deposits.schemas import represent
+from flask_paycheckout.sandbox.deposits.tables import Deposit
+from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, NotPossible
+from flask_paycheckout.sandbox.levers import customer
+from flask_paycheckout.sandbox.levers.account_switches import read_switches, set_switches
+from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.levers.fault_parsing import read_order
+from flask_paycheckout.sandbox.levers.start_state import reset_world
+from flask_paycheckout.sandbox.outgoing.delivery_log import describe_webhook, list_webhooks
+from flask_paycheckout.sandbox.outgoing.faults import arm, armed, describe, disarm_all
+from flask_paycheckout.sandbox.outgoing.mails import list_mails
+from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint
+from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.wire.callers import Forbidden, check_control_token, check_loopback
+from flask_paycheckout.sandbox.wire.envelope import encode, iso
+from flask_paycheckout.sandbox.wire.openapi import document
+from flask_paycheckout.sandbox.wire.parsing import (
+    FieldError,
+    optional_amount,
+    optional_number,
+    optional_text,
+    read_object,
+)
+from flask_paycheckout.sandbox.wire.request_log import describe as describe_request
+from flask_paycheckout.sandbox.wire.request_log import logged_requests
+from flask_paycheckout.sandbox.world.clock import MOST_SECONDS
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import advance_clock, set_webhook_url, webhook_url
+
+control = Blueprint("control", __name__, url_prefix="/_sandbox")
+
+
+@control.before_request
+def check_caller() -> None:
+    check_loopback()
+    check_control_token()
+
+
+@control.post("/reset")
+def reset() -> Response:
+    """Back to the start state; unknowns, control token and seed stay as the sandbox was started."""
+    with transaction(alone=True) as session:
+        reset_world(session, world())
+    return _answer({"reset": True})
+
+
+@control.get("/clock")
+def read_time() -> Response:
+    return _answer(_time())
+
+
+@control.post("/clock")
+def advance() -> Response:
+    """Move the virtual clock on and run what falls due."""
+    seconds = optional_number(read_object(), "advanceSeconds")
+    if seconds is None or not 0 <= seconds <= MOST_SECONDS:
+        raise FieldError(f"advanceSeconds must be a number from 0 to {MOST_SECONDS}.")
+    with transaction() as session:
+        advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
+    run_due()
+    return _answer(_time())
+
+
+def _time() -> dict[str, Any]:
+    clock = world().clock
+    return {"now": iso(clock.now()), "offsetSeconds": clock.offset.total_seconds()}
+
+
+@control.get("/mails")
+def read_mails() -> Response:
+    """The mails of one address, or all of them, newest first."""
+    to = request.args.get("to")
+    with transaction() as session:
+        # PostgreSQL cannot even look for a NUL.
+        return _answer(list_mails(session, None if to is None else to.replace("\0", "")))
+
+
+@control.get("/webhook-endpoint")
+def read_webhook_endpoint() -> Response:
+    with transaction() as session:
+        return _answer({"url": webhook_url(session)})
+
+
+@control.put("/webhook-endpoint")
+def set_webhook_endpoint() -> Response:
+    """Where webhooks go from now on; null for nowhere."""
+    url = read_object().get("url")
+    if url is not None:
+        _check_url(url)
+    with transaction() as session:
+        set_webhook_url(session, url)
+    return _answer({"url": url})
+
+
+def _check_url(url: object) -> None:
+    if not isinstance(url, str):
+        raise FieldError("url must be a string or null.")
+    try:
+        check_endpoint(url, loopback_only=world().loopback_webhooks_only)
+    except EndpointError as wrong:
+        raise FieldError(f"url {wrong}.") from None
+
+
+@control.get("/webhooks")
+def read_webhooks() -> Response:
+    with transaction() as session:
+        return _answer(list_webhooks(session))
+
+
+@control.post("/webhooks/<webhook_id>/redeliver")
+def send_again(webhook_id: str) -> Response:
+    with transaction() as session:
+        if not redeliver(session, webhook_id):
+            raise Forbidden(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
+    run_due()
+    with transaction() as session:
+        return _answer(describe_webhook(session, webhook_id))
+
+
+@control.post("/checkouts/<checkout_id>/pick")
+def pick(checkout_id: str) -> Response:
+    """The customer picks a method on the page: the first usable one when none is named."""
+    body = read_object(empty={})
+    method, reference = optional_text(body, "paymentMethod"), optional_text(body, "reference")
+    return _answer_deposit(customer.picks(checkout_id, method, reference))
+
+
+@control.post("/checkouts/<checkout_id>/pay")
+def pay(checkout_id: str) -> Response:
+    """The customer's money arrives: the exact amount when none is named."""
+    return _answer_deposit(customer.pays(checkout_id, optional_amount(read_object(empty={}), "amount")))
+
+
+@control.post("/checkouts/<checkout_id>/fail")
+def fail(checkout_id: str) -> Response:
+    """The bank refuses the payment that was begun."""
+    return _answer_deposit(customer.fails(checkout_id))
+
+
+@control.post("/checkouts/<checkout_id>/leave")
+def leave(checkout_id: str) -> Response:
+    """The customer goes away without picking a method, and the page's time runs out."""
+    customer.picks_nothing(checkout_id)
+    return _answer(_time())
+
+
+def _answer_deposit(deposit: Deposit) -> Response:
+    with transaction() as session:
+        return _answer({"paymentMethod": deposit.method, "deposit": represent(session, deposit)})
+
+
+@control.get("/account")
+def read_account() -> Response:
+    with transaction() as session:
+        return _answer(read_switches(session))
+
+
+@control.post("/account")
+def switch_account() -> Response:
+    body = read_object()
+    with transaction() as session:
+        set_switches(session, body)
+    return read_account()
+
+
+@control.get("/faults")
+def read_faults() -> Response:
+    with transaction() as session:
+        return _answer([describe(fault) for fault in armed(session)])
+
+
+@control.post("/faults")
+def order_fault() -> Response:
+    fault = read_order(read_object())
+    with transaction() as session:
+        arm(session, fault)
+        session.flush()
+        return _answer(describe(fault))
+
+
+@control.delete("/faults")
+def forget_faults() -> Response:
+    with transaction() as session:
+        disarm_all(session)
+    return _answer([])
+
+
+@control.get("/requests")
+def read_requests() -> Response:
+    """The request log, newest first."""
+    with transaction() as session:
+        return _answer([describe_request(entry) for entry in logged_requests(session)])
+
+
+@control.get("/openapi.json")
+def describe_service() -> Response:
+    return _answer(document(current_app))
+
+
+def _answer(body: dict[str, Any] | list[dict[str, Any]], status: int = 200) -> Response:
+    return Response(encode(body), status, content_type="application/json")
+
+
+def refuse(refusal: Forbidden) -> Response:
+    problem = {"field": refusal.field, "fault": refusal.fault, "remedy": refusal.remedy}
+    answer = _answer({"error": problem}, refusal.status)
+    if refusal.asks_for is not None:
+        answer.headers["WWW-Authenticate"] = refusal.asks_for
+    return answer
+
+
+@control.errorhandler(FieldError)
+def refuse_field(wrong: FieldError) -> Response:
+    field, _, fault = str(wrong).partition(" ")
+    return refuse(Forbidden(400, field, fault, "Correct the field and send the call again; nothing was changed."))
+
+
+@control.errorhandler(NoSuchMethod)
+def refuse_method(wrong: NoSuchMethod) -> Response:
+    return refuse(Forbidden(400, "paymentMethod", str(wrong), "Name one of them, or leave the field out."))
+
+
+@control.errorhandler(NoSuchCheckout)
+def refuse_unknown(_: NoSuchCheckout) -> Response:
+    return refuse(Forbidden(404, "checkout", "does not exist", "Make one with POST /v1/checkout."))
+
+
+@control.errorhandler(NotPossible)
+def refuse_state(wrong: NotPossible) -> Response:
+    return refuse(Forbidden(409, "checkout", str(wrong), "Make a new checkout with POST /v1/checkout."))
+
+
+def refuse_http(error: HTTPException) -> Response:
+    return refuse(
+        Forbidden(error.code or 500, "request", error.description or error.name, "See the calls in the documentation.")
+    )

@@ -1,0 +1,128 @@
+"""The customer and their bank, played by the hosted page, the control interface and the fault plan."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from decimal import ROUND_DOWN, Decimal
+
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.checkouts.rules import find_checkout
+from flask_paycheckout.sandbox.checkouts.tables import Checkout
+from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
+from flask_paycheckout.sandbox.deposits.transitions import (
+    NoSuchCheckout,
+    NotPossible,
+    expire_due,
+    force_status,
+    pay,
+    pick,
+)
+from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.money.arithmetic import EXACT
+from flask_paycheckout.sandbox.money.currencies import unit_of
+from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import advance_clock
+
+_MOMENT = timedelta(seconds=1)
+
+
+def picks(checkout_id: str, method_code: str | None = None, reference: str | None = None) -> Deposit:
+    """A method is chosen: from now on the deposit exists."""
+    with transaction() as session:
+        return pick(session, checkout_id, method_code, reference)
+
+
+def pays(checkout_id: str, amount: Decimal | None = None) -> Deposit:
+    """The money is sent and arrives. Whoever has not picked a method takes the first one that fits."""
+    with transaction() as session:
+        _existing(session, checkout_id)
+        if session.get(Deposit, checkout_id) is None:
+            pick(session, checkout_id)
+    return pays_what_was_picked(checkout_id, amount)
+
+
+def pays_what_was_picked(checkout_id: str, amount: Decimal | None = None) -> Deposit:
+    """The same for a customer whose deposit exists, as on the page's own button."""
+    with transaction() as session:
+        expire_due(session)
+        deposit = pay(session, checkout_id, amount)
+    deliver_due()
+    return deposit
+
+
+def half_of(deposit: Deposit) -> Decimal:
+    """Too little: half of what was asked for, in whole units of its currency."""
+    half = EXACT.divide(deposit.input_amount, Decimal(2))
+    return half.quantize(unit_of(deposit.input_currency), rounding=ROUND_DOWN, context=EXACT)
+
+
+def double_of(deposit: Deposit) -> Decimal:
+    """Too much: twice what was asked for."""
+    return EXACT.multiply(deposit.input_amount, Decimal(2))
+
+
+def pays_less(checkout_id: str) -> None:
+    pays_what_was_picked(checkout_id, half_of(_picked(checkout_id)))
+
+
+def pays_more(checkout_id: str) -> None:
+    pays_what_was_picked(checkout_id, double_of(_picked(checkout_id)))
+
+
+def leaves(checkout_id: str) -> None:
+    """The page is closed without a payment: the clock moves on to the moment after its fifteen minutes."""
+    with transaction() as session:
+        checkout, deposit = _existing(session, checkout_id), session.get(Deposit, checkout_id)
+        if deposit is not None and deposit.status == COMPLETED:
+            raise NotPossible("the checkout is paid")
+        left = checkout.expires_at - world().clock.now()
+        if left > timedelta():
+            advance_clock(session, world().clock, left + _MOMENT)
+    run_due()
+
+
+def picks_nothing(checkout_id: str) -> None:
+    """The page is closed before a method was picked: no deposit will ever exist."""
+    with transaction() as session:
+        _existing(session, checkout_id)
+        if session.get(Deposit, checkout_id) is not None:
+            raise NotPossible("a payment method was picked already")
+    leaves(checkout_id)
+
+
+def pays_late(checkout_id: str) -> None:
+    """The money was sent in time and arrives after the page's end."""
+    _picked(checkout_id)
+    leaves(checkout_id)
+    pays_what_was_picked(checkout_id)
+
+
+def fails(checkout_id: str) -> Deposit:
+    """The bank refuses the payment: what a merchant's own sandbox update to `failed` would do."""
+    with transaction() as session:
+        _existing(session, checkout_id)
+        # Locked, because a payment that arrives at this moment must not be made undone.
+        deposit = session.get(Deposit, checkout_id, with_for_update=True)
+        if deposit is None or deposit.status == COMPLETED:
+            raise NotPossible("only a deposit that is not completed can fail")
+        force_status(session, deposit.user_id, deposit.id, "failed")
+    deliver_due()
+    return deposit
+
+
+def _existing(session: Session, checkout_id: str) -> Checkout:
+    checkout = find_checkout(session, checkout_id)
+    if checkout is None:
+        raise NoSuchCheckout(checkout_id)
+    return checkout
+
+
+def _picked(checkout_id: str) -> Deposit:
+    with transaction() as session:
+        deposit = session.get(Deposit, checkout_id)
+    if deposit is None:
+        raise NotPossible("the customer has not picked a payment method")
+    return deposit

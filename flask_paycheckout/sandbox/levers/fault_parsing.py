@@ -1,0 +1,89 @@
+"""Reading an order for a fault: `{"operation", "kind", "times", ...}`, refused when it could never strike."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from flask import current_app
+
+from flask_paycheckout.sandbox.outgoing.faults import (
+    MOST_SECONDS_OF_DELAY,
+    OPERATION_KINDS,
+    WEBHOOK,
+    WEBHOOK_KINDS,
+    Fault,
+    matches,
+)
+from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_number, optional_text, read_text
+
+_MOST_TIMES = 1_000_000
+_MOST_WEBHOOK_DELAY = 30 * 24 * 3600
+
+
+def read_order(body: dict[str, Any]) -> Fault:
+    """The fault that is ordered."""
+    operation = read_text(body, "operation")
+    kind = read_text(body, "kind")
+    _check_kind(operation, kind)
+    seconds = _seconds(body, operation, kind)
+    return Fault(
+        operation=operation,
+        kind=kind,
+        remaining=_whole(body, "times", 1, _MOST_TIMES) or 1,
+        status_code=_whole(body, "statusCode", 200, 599),
+        message=optional_text(body, "message"),
+        seconds=None if seconds is None else f"{seconds:f}",
+        retry_after=_whole(body, "retryAfter", 0, 3600),
+        share=_share(body),
+    )
+
+
+def _check_kind(operation: str, kind: str) -> None:
+    if operation != WEBHOOK and not _exists(operation):
+        raise FieldError(f"operation must be one of: {', '.join([WEBHOOK, *operations()])}; or a concrete path of one.")
+    kinds = WEBHOOK_KINDS if operation == WEBHOOK else OPERATION_KINDS
+    if kind not in kinds:
+        raise FieldError(f"kind must be one of: {', '.join(kinds)}.")
+
+
+def operations() -> list[str]:
+    """Every operation of the service and its pages that a fault can strike, as `METHOD /path/{name}`."""
+    return sorted(
+        f"{method} {str(rule).replace('<', '{').replace('>', '}')}"
+        for rule in current_app.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if str(rule).startswith(("/v1/", "/v2/", "/checkout/"))
+    )
+
+
+def _exists(operation: str) -> bool:
+    method, _, path = operation.partition(" ")
+    return any(matches(known, method, path) for known in operations())
+
+
+def _seconds(body: dict[str, Any], operation: str, kind: str) -> Decimal | None:
+    seconds = optional_number(body, "seconds")
+    if kind != "delay":
+        return None
+    # A request is really kept waiting; a webhook waits by the virtual clock.
+    most = _MOST_WEBHOOK_DELAY if operation == WEBHOOK else MOST_SECONDS_OF_DELAY
+    if seconds is None or not 0 <= seconds <= most:
+        raise FieldError(f"seconds must be a number from 0 to {most} for a delay.")
+    return seconds
+
+
+def _share(body: dict[str, Any]) -> Decimal | None:
+    share = optional_number(body, "share")
+    if share is not None and not 0 < share <= 1:
+        raise FieldError("share must be a number above 0, and at most 1.")
+    return share
+
+
+def _whole(body: dict[str, Any], name: str, least: int, most: int) -> int | None:
+    number = optional_number(body, name)
+    if number is None:
+        return None
+    if number != int(number) or not least <= number <= most:
+        raise FieldError(f"{name} must be a whole number from {least} to {most}.")
+    return int(number)

@@ -1,0 +1,161 @@
+"""The page a customer pays on: `GET /checkout/<id>`, its two buttons, and those for developers.
+
+Whoever holds the address may pay, that is what it is for; the customer's forms therefore carry nothing else. The
+developer's may also move the clock, so they are shown to callers on this machine only, and hold a token that only
+this page knows. A form sent twice changes nothing the second time: the rules refuse it, and the page just shows how
+things are.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from flask import Blueprint, Response, abort, redirect, request, url_for
+from markupsafe import Markup
+from sqlalchemy.orm import Session
+from werkzeug import Response as AnyResponse
+
+from flask_paycheckout.sandbox.checkouts.quotes import Quote
+from flask_paycheckout.sandbox.checkouts.rules import find_checkout, offers
+from flask_paycheckout.sandbox.checkouts.tables import Checkout, PaymentMethod
+from flask_paycheckout.sandbox.deposits.instructions import account_number
+from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit
+from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, NotPossible, expire_due
+from flask_paycheckout.sandbox.levers import customer
+from flask_paycheckout.sandbox.levers.pages import page
+from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, form_token, may_pull_levers
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.database import transaction
+
+hosted_page = Blueprint("hosted_page", __name__)
+
+#: What a developer can let happen, by the word that the button sends.
+ACTS = {
+    "less": customer.pays_less,
+    "more": customer.pays_more,
+    "later": customer.pays_late,
+    "fail": customer.fails,
+    "close": customer.leaves,
+}
+_FORM = "hosted page"
+
+
+@dataclass(frozen=True)
+class View:
+    """One look at a checkout: everything the template shows."""
+
+    checkout: Checkout
+    deposit: Deposit | None
+    method: PaymentMethod | None
+    offers: list[tuple[PaymentMethod, Quote]]
+    now: datetime
+
+    @property
+    def is_open(self) -> bool:
+        return self.checkout.page_is_open(self.now)
+
+    @property
+    def seconds_left(self) -> int:
+        return max(0, int((self.checkout.expires_at - self.now).total_seconds()))
+
+    @property
+    def stage(self) -> str:
+        """Which part of the template is shown: choose, pay, completed, late, expired or closed."""
+        if self.deposit is None:
+            return "choose" if self.is_open else "expired"
+        if self.deposit.status == COMPLETED:
+            return "completed"
+        if self.deposit.status == PENDING and self.is_open:
+            return "pay"
+        return "late" if self.may_come_late else "closed"
+
+    @property
+    def may_come_late(self) -> bool:
+        """Money that was already on its way when the page ended may still arrive."""
+        if self.deposit is None:
+            return False
+        if self.deposit.expired_at > self.now:
+            return self.deposit.status == PENDING
+        return unknown("late_payment") == "completes" and self.deposit.status in {
+            PENDING,
+            unknown("deposit_after_expiry"),
+        }
+
+    @property
+    def half(self) -> Decimal:
+        return customer.half_of(self.deposit) if self.deposit else Decimal(0)
+
+    @property
+    def double(self) -> Decimal:
+        return customer.double_of(self.deposit) if self.deposit else Decimal(0)
+
+    @property
+    def account_number(self) -> str:
+        return account_number(self.checkout.id)
+
+    @property
+    def qr_code(self) -> Markup | None:
+        if self.deposit is None or not self.deposit.qr_data:
+            return None
+        # Imported here: a sandbox that nobody looks at works without it.
+        import segno
+
+        # The drawing is made of numbers only; nothing of the request is in it.
+        drawing = segno.make(self.deposit.qr_data, error="m").svg_inline(
+            scale=4, border=2, svgclass="qr", title="QR code"
+        )
+        return Markup(drawing)  # noqa: S704
+
+
+@hosted_page.get("/checkout/<checkout_id>")
+def show_checkout(checkout_id: str) -> Response:
+    """How this checkout stands, and what the customer can do next."""
+    with transaction() as session:
+        expire_due(session)
+        view = _look(session, checkout_id)
+    if view is None:
+        return page("not_found.html", 404)
+    token = form_token(_FORM) if may_pull_levers() else None
+    return page("checkout.html", 410 if view.stage == "expired" else 200, view=view, token=token)
+
+
+def _look(session: Session, checkout_id: str) -> View | None:
+    checkout = find_checkout(session, checkout_id)
+    if checkout is None:
+        return None
+    deposit = session.get(Deposit, checkout_id)
+    method = session.get(PaymentMethod, deposit.method) if deposit else None
+    return View(checkout, deposit, method, offers(session, checkout), world().clock.now())
+
+
+@hosted_page.post("/checkout/<checkout_id>/method")
+def choose_method(checkout_id: str) -> AnyResponse:
+    with suppress(NoSuchCheckout, NoSuchMethod, NotPossible):
+        customer.picks(checkout_id, request.form.get("method", ""))
+    return _back(checkout_id)
+
+
+@hosted_page.post("/checkout/<checkout_id>/payment")
+def send_payment(checkout_id: str) -> AnyResponse:
+    """The sandbox's stand-in for the customer's bank or wallet."""
+    with suppress(NoSuchCheckout, NoSuchMethod, NotPossible):
+        customer.pays_what_was_picked(checkout_id)
+    return _back(checkout_id)
+
+
+@hosted_page.post("/checkout/<checkout_id>/developer")
+def let_happen(checkout_id: str) -> AnyResponse:
+    """What else customers and banks do, on the button of a developer; `act` is one of `ACTS`."""
+    check_loopback()
+    check_form(_FORM)
+    act = ACTS.get(request.form.get("act", "")) or abort(400)
+    with suppress(NoSuchCheckout, NotPossible):
+        act(checkout_id)
+    return _back(checkout_id)
+
+
+def _back(checkout_id: str) -> AnyResponse:
+    return redirect(url_for("hosted_page.show_checkout", checkout_id=checkout_id), 303)

@@ -1,0 +1,1 @@
+"""Currencies, tokens and exact arithmetic with amounts."""

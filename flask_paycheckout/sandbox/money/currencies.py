@@ -1,0 +1,46 @@
+"""Which currency and token codes exist, and how finely each divides."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache
+
+from flask_paycheckout.sandbox.money.tokens import TOKENS
+
+#: Decimals by token id (`<symbol>-<network>`). Tron is neither EVM nor STELLAR: customers can pay deposits with its
+#: token, but it is nowhere else in the service.
+TOKEN_DECIMALS = {token.id: token.decimal for token in TOKENS} | {"usdt-tron": 6}
+
+
+@cache
+def decimals_of(code: str) -> int | None:
+    """Decimals of a fiat or token code; None when no such code exists.
+
+    ISO 4217 gives no decimals to codes that nobody pays in (gold, test codes): they do not exist here either.
+    """
+    if code in TOKEN_DECIMALS:
+        return TOKEN_DECIMALS[code]
+    # Imported here because it parses the whole ISO table, which a world that is only reset never needs.
+    from iso4217 import Currency
+
+    known = Currency.__members__.get(code.lower()) if code.isupper() else None
+    return None if known is None else known.exponent
+
+
+def is_token(code: str) -> bool:
+    return code in TOKEN_DECIMALS
+
+
+def unit_of(code: str) -> Decimal:
+    """The smallest amount of a known currency: 0.01 for USD, 1 for JPY."""
+    decimals = decimals_of(code)
+    if decimals is None:
+        raise LookupError(f"{code!r} is no currency the sandbox knows")
+    return Decimal(1).scaleb(-decimals)
+
+
+def is_divisible(amount: Decimal, decimals: int) -> bool:
+    """Whether an amount is a whole number of units with that many decimals."""
+    # Fractions of integers, because a decimal context would round long amounts first.
+    numerator, denominator = amount.as_integer_ratio()
+    return bool(numerator * 10**decimals % denominator == 0)

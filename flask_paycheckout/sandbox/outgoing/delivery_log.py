@@ -1,0 +1,58 @@
+"""The delivery record: every webhook with every attempt, as the control interface and the inspector show it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.outgoing.webhooks import HEADERS, Webhook, WebhookAttempt
+from flask_paycheckout.sandbox.wire.envelope import iso
+
+#: How many webhooks are shown.
+MOST_SHOWN = 1000
+
+
+def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int = MOST_SHOWN) -> list[dict[str, Any]]:
+    """In the order of their making, the last thousand or fewer."""
+    rows = session.execute(
+        select(Webhook).where(*conditions).order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(limit)
+    )
+    webhooks = list(reversed(rows.scalars().all()))
+    attempts = _attempts_of(session, [webhook.id for webhook in webhooks])
+    return [_describe(webhook, attempts[webhook.id]) for webhook in webhooks]
+
+
+def describe_webhook(session: Session, webhook_id: str) -> dict[str, Any]:
+    return list_webhooks(session, Webhook.id == webhook_id)[0]
+
+
+def _attempts_of(session: Session, webhook_ids: list[str]) -> defaultdict[str, list[WebhookAttempt]]:
+    found: defaultdict[str, list[WebhookAttempt]] = defaultdict(list)
+    rows = session.execute(
+        select(WebhookAttempt).where(WebhookAttempt.webhook_id.in_(webhook_ids)).order_by(WebhookAttempt.number)
+    )
+    for attempt in rows.scalars():
+        found[attempt.webhook_id].append(attempt)
+    return found
+
+
+def _describe(webhook: Webhook, attempts: list[WebhookAttempt]) -> dict[str, Any]:
+    return {
+        "id": webhook.id,
+        "orderId": webhook.order_id,
+        "state": webhook.state,
+        "createdAt": iso(webhook.created_at),
+        "dueAt": iso(webhook.due_at),
+        "attempts": [
+            {
+                "at": iso(attempt.sent_at),
+                "request": {"method": "POST", "url": attempt.url, "headers": HEADERS, "body": webhook.payload},
+                "answer": None if attempt.answer_status is None else {"status": attempt.answer_status},
+                "error": attempt.error,
+            }
+            for attempt in attempts
+        ],
+    }

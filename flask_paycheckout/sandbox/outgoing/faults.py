@@ -1,0 +1,131 @@
+"""The fault plan: what goes wrong, where and how often, as a test ordered it.
+
+A fault belongs to an operation, named by its route (`GET /v1/deposit/{id}`) or by one concrete path
+(`GET /v1/deposit/5a6d...`), or to `webhook`. Each time it strikes it is used up by one; the oldest strikes first.
+One with a `share` strikes only that share of what it could strike, and lets the next oldest have the rest. Which ones
+is a consequence of the seed and of how often it was asked; without a seed it is chance.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import String, Text, delete, select, update
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import Table, rows_changed
+from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.settings import WorldSettings
+
+WEBHOOK = "webhook"
+OPERATION_KINDS = ("error", "delay", "drop", "lose_response", "garbage")
+WEBHOOK_KINDS = ("drop", "duplicate", "delay", "reorder", "before_response")
+
+#: The longest that a request is really kept waiting.
+MOST_SECONDS_OF_DELAY = 60
+# Bytes of a draw.
+_DRAWN = 6
+GARBAGE = "<!doctype html><title>502 Bad Gateway</title><h1>502 Bad Gateway</h1><p>This is not the envelope."
+
+
+class Fault(Table):
+    __tablename__ = "fault"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    operation: Mapped[str] = mapped_column(String(300))
+    kind: Mapped[str] = mapped_column(String(20))
+    remaining: Mapped[int]
+    status_code: Mapped[int | None]
+    message: Mapped[str | None] = mapped_column(Text)
+    seconds: Mapped[str | None] = mapped_column(String(40))
+    retry_after: Mapped[int | None]
+    share: Mapped[Decimal | None]
+    """Above 0, at most 1; None strikes always."""
+    asked: Mapped[int] = mapped_column(default=0)
+    """How often one with a share could have struck."""
+
+
+def describe(fault: Fault) -> dict[str, Any]:
+    """A fault as the control interface shows it."""
+    shown = {
+        "id": fault.number,
+        "operation": fault.operation,
+        "kind": fault.kind,
+        "times": fault.remaining,
+        "statusCode": fault.status_code,
+        "message": fault.message,
+        "seconds": None if fault.seconds is None else float(fault.seconds),
+        "retryAfter": fault.retry_after,
+        "share": None if fault.share is None else float(fault.share),
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def armed(session: Session) -> list[Fault]:
+    """The faults that still strike, oldest first."""
+    return list(session.execute(select(Fault).where(Fault.remaining > 0).order_by(Fault.number)).scalars())
+
+
+def _ordered(session: Session) -> list[Fault]:
+    return armed(session) if world().may_have_faults else []
+
+
+def arm(session: Session, fault: Fault) -> None:
+    """Put a fault at the end of the plan."""
+    world().trouble.was_ordered = True
+    session.add(fault)
+
+
+def disarm_all(session: Session) -> None:
+    session.execute(delete(Fault))
+
+
+def take_fault(session: Session, method: str, path: str) -> Fault | None:
+    """The fault that strikes this request, used up by one."""
+    return _take(session, (fault for fault in _ordered(session) if matches(fault.operation, method, path)))
+
+
+def take_webhook_fault(session: Session, *kinds: str) -> Fault | None:
+    """The fault of one of these kinds that strikes a webhook, used up by one."""
+    return _take(session, (fault for fault in _ordered(session) if fault.operation == WEBHOOK and fault.kind in kinds))
+
+
+def _take(session: Session, candidates: Iterable[Fault]) -> Fault | None:
+    for fault in candidates:
+        if fault.share is not None and not _is_drawn(session, fault, fault.share):
+            continue
+        use_up = (
+            update(Fault).where(Fault.number == fault.number, Fault.remaining > 0).values(remaining=Fault.remaining - 1)
+        )
+        if rows_changed(session, use_up):
+            return fault
+    return None
+
+
+def _is_drawn(session: Session, fault: Fault, share: Decimal) -> bool:
+    """Whether it is this one's turn to be struck; every question draws anew."""
+    asking = update(Fault).where(Fault.number == fault.number).values(asked=Fault.asked + 1).returning(Fault.asked)
+    asked = session.execute(asking, execution_options={"synchronize_session": False}).scalar_one_or_none()
+    seed = session.execute(select(WorldSettings.seed)).scalar_one()
+    drawn = secrets.token_hex(_DRAWN) if seed is None else derived(f"{seed}:fault:{fault.number}:{asked}", _DRAWN)
+    # None: somebody took the fault back meanwhile.
+    return asked is not None and int(drawn, 16) < share * (1 << 8 * _DRAWN)
+
+
+def matches(operation: str, method: str, path: str) -> bool:
+    """Whether a request is of this operation; `{name}` stands for any one segment."""
+    wanted_method, _, wanted_path = operation.partition(" ")
+    wanted, given = wanted_path.split("/"), path.split("/")
+    return (
+        wanted_method == method
+        and len(wanted) == len(given)
+        and all(_is_placeholder(want) or want == have for want, have in zip(wanted, given, strict=True))
+    )
+
+
+def _is_placeholder(segment: str) -> bool:
+    return segment.startswith("{") and segment.endswith("}")

@@ -1,0 +1,139 @@
+"""Mails that the service sends: kept for the tester to read, and delivered over SMTP where that is configured.
+
+A mail is stored in the transaction of the event it tells. Delivery comes after that commit, with no transaction open: a
+sender claims the mail for a while by the machine's clock, and a mail that could not be handed over is tried again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from flask import current_app
+from sqlalchemy import ColumnElement, String, Text, delete, or_, select, update
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from flask_paycheckout.sandbox.wire.envelope import iso
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
+
+#: How many mails are kept.
+KEPT = 1000
+#: How often a mail is offered to the SMTP server before it is given up.
+MOST_ATTEMPTS = 3
+#: How long one attempt keeps others away; a failed mail rests until this is over.
+LEASE = timedelta(seconds=30)
+
+LISTED = "listed"
+WAITING = "waiting"
+SENT = "sent"
+FAILED = "failed"
+
+_SWEEP_EVERY = 100
+_MOST_AT_ONCE = 50
+
+
+class Mail(Table):
+    __tablename__ = "mail"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    to: Mapped[str] = mapped_column("recipient", Text)
+    address: Mapped[str] = mapped_column(Text, index=True)
+    """The recipient without regard to case, for looking it up."""
+    subject: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(Text)
+    otp: Mapped[str | None] = mapped_column(String(20))
+    sent_at: Mapped[datetime]
+    state: Mapped[str] = mapped_column(String(10), index=True)
+    """`listed` only, or on its way over SMTP: `waiting`, `sent`, `failed`."""
+    attempts: Mapped[int]
+    claimed_until: Mapped[datetime | None]
+
+
+@dataclass(frozen=True, repr=False)
+class Letter:
+    """A claimed mail, ready to be sent without the database. Its text is a secret: there is no repr of it."""
+
+    number: int
+    to: str
+    subject: str
+    text: str
+
+
+def post(session: Session, to: str, subject: str, text: str, otp: str | None = None) -> None:
+    """Store a mail within the current transaction."""
+    mail = Mail(
+        to=to,
+        address=to.casefold(),
+        subject=subject,
+        text=text,
+        otp=otp,
+        sent_at=world().clock.now(),
+        state=LISTED if world().send_mail is None else WAITING,
+        attempts=0,
+    )
+    session.add(mail)
+    session.flush()
+    if mail.number % _SWEEP_EVERY == 0:
+        session.execute(delete(Mail).where(Mail.number <= mail.number - KEPT))
+
+
+def list_mails(session: Session, to: str | None = None) -> list[dict[str, Any]]:
+    """Newest first, of one recipient or of all."""
+    wanted = select(Mail).order_by(Mail.number.desc()).limit(KEPT)
+    if to is not None:
+        wanted = wanted.where(Mail.address == to.casefold())
+    return [
+        {"to": mail.to, "subject": mail.subject, "text": mail.text, "otp": mail.otp, "sentAt": iso(mail.sent_at)}
+        for mail in session.scalars(wanted)
+    ]
+
+
+def deliver_mails() -> int:
+    """Hand every waiting mail to the SMTP server; how many it took. Not to be called within a transaction."""
+    send = world().send_mail
+    if send is None:
+        return 0
+    taken = 0
+    for _ in range(_MOST_AT_ONCE):
+        letter = _claim_next()
+        if letter is None:
+            break
+        try:
+            send(letter.to, letter.subject, letter.text)
+        except OSError as failed:
+            # A server that is down would keep the caller waiting for each of the others too.
+            _give_up_in_the_end(letter, failed)
+            break
+        _mark(Mail.number == letter.number, SENT)
+        taken += 1
+    return taken
+
+
+def _claim_next() -> Letter | None:
+    real = world().clock.machine()
+    free = or_(Mail.claimed_until.is_(None), Mail.claimed_until <= real)
+    due = (Mail.state == WAITING, free)
+    oldest = select(Mail.number).where(*due).order_by(Mail.number).limit(1)
+    claim = (
+        update(Mail)
+        .where(Mail.number == oldest.scalar_subquery(), *due)
+        .values(claimed_until=real + LEASE, attempts=Mail.attempts + 1)
+        .returning(Mail.number, Mail.to, Mail.subject, Mail.text)
+        .execution_options(synchronize_session=False)
+    )
+    with transaction() as session:
+        # Another process may have claimed the oldest in the same moment; what it left is found by the next round.
+        claimed = session.execute(claim).first()
+    return None if claimed is None else Letter(*claimed)
+
+
+def _give_up_in_the_end(letter: Letter, failed: OSError) -> None:
+    current_app.logger.warning("A mail could not be handed to the SMTP server (%s).", type(failed).__name__)
+    _mark((Mail.number == letter.number) & (Mail.attempts >= MOST_ATTEMPTS), FAILED)
+
+
+def _mark(which: ColumnElement[bool], state: str) -> None:
+    with transaction() as session:
+        rows_changed(session, update(Mail).where(which, Mail.state == WAITING).values(state=state))

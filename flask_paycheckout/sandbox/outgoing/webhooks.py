@@ -1,0 +1,218 @@
+"""Webhooks: what is to be told to the merchant, and the record of every attempt at telling it.
+
+A webhook is stored in the transaction of the event it tells, and sent after that commit with no transaction open.
+A sender first claims it, for a while by the machine's own clock, because advancing the virtual one must not make
+two senders out of one. Which webhooks are due is the virtual clock's business, retries included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, String, Text, or_, select, update
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from flask_paycheckout.sandbox.outgoing.faults import Fault, take_webhook_fault
+from flask_paycheckout.sandbox.wire.envelope import encode
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
+from flask_paycheckout.sandbox.world.ids import new_id
+from flask_paycheckout.sandbox.world.settings import webhook_url
+
+WAITING = "waiting"
+DELIVERED = "delivered"
+FAILED = "failed"
+DROPPED = "dropped"
+NO_ENDPOINT = "no_endpoint"
+
+#: How long after a failed attempt the next one is due, by the virtual clock; after the last of them it has failed.
+RETRY_DELAYS = (60, 300, 1800, 7200, 21600)
+#: How long a webhook held back by the fault `reorder` waits for one to overtake it.
+HELD_FOR = timedelta(seconds=300)
+HEADERS = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1"}
+
+_LEASE = timedelta(seconds=60)
+# More than that at one go is an endless loop between the sandbox and its receiver.
+_MOST_AT_ONCE = 1000
+# Enough to find one that no other sender has claimed in the meantime.
+_MOST_LOOKED_AT = 50
+_MOST_ERROR_TEXT = 300
+
+
+class Webhook(Table):
+    __tablename__ = "webhook"
+
+    id: Mapped[str] = mapped_column(String(24), primary_key=True)
+    order_id: Mapped[str] = mapped_column(String(24), index=True)
+    payload: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(20))
+    copies: Mapped[int]
+    """How often it is sent each time: twice under the fault `duplicate`."""
+    held: Mapped[bool]
+    """Waits until another one was sent."""
+    attempts: Mapped[int]
+    created_at: Mapped[datetime]
+    due_at: Mapped[datetime]
+    claimed_until: Mapped[datetime | None]
+
+    __table_args__ = (
+        Index("webhook_due", "state", "due_at", "created_at"),
+        Index("webhook_held", "held", "state"),
+        Index("webhook_by_creation", "created_at", "id"),
+        Index("webhook_by_state", "state", "created_at", "id"),
+    )
+
+
+class WebhookAttempt(Table):
+    __tablename__ = "webhook_attempt"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    webhook_id: Mapped[str] = mapped_column(ForeignKey(Webhook.id), index=True)
+    url: Mapped[str] = mapped_column(Text)
+    sent_at: Mapped[datetime]
+    answer_status: Mapped[int | None]
+    error: Mapped[str | None] = mapped_column(Text)
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A claimed webhook, ready to be sent without the database."""
+
+    id: str
+    url: str
+    body: bytes
+    copies: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one attempt: an HTTP status, or why there was none."""
+
+    at: datetime
+    status: int | None = None
+    error: str | None = None
+
+    @property
+    def accepted(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+def enqueue(session: Session, order_id: str, payload: Mapping[str, Any]) -> None:
+    """Store a webhook within the current transaction, as the fault plan wants it."""
+    now = world().clock.now()
+    webhook = Webhook(
+        id=new_id(session),
+        order_id=order_id,
+        payload=encode(payload).decode(),
+        state=WAITING,
+        copies=1,
+        held=False,
+        attempts=0,
+        created_at=now,
+        due_at=now,
+    )
+    fault = take_webhook_fault(session, "drop", "duplicate", "delay", "reorder")
+    if fault is not None:
+        _apply(fault, webhook)
+    session.add(webhook)
+
+
+def _apply(fault: Fault, webhook: Webhook) -> None:
+    match fault.kind:
+        case "drop":
+            webhook.state = DROPPED
+        case "duplicate":
+            webhook.copies = 2
+        case "delay":
+            webhook.due_at += timedelta(seconds=float(fault.seconds or 0))
+        case "reorder":
+            webhook.held, webhook.due_at = True, webhook.due_at + HELD_FOR
+
+
+def deliver_due() -> int:
+    """Send every webhook that is due; how many were sent. Not to be called within a transaction."""
+    sent = 0
+    while sent < _MOST_AT_ONCE and (parcel := _claim_next()) is not None:
+        _record(parcel, [_send(parcel) for _ in range(parcel.copies)])
+        sent += 1
+    return sent
+
+
+def redeliver(session: Session, webhook_id: str) -> bool:
+    """Make a webhook due now, whatever became of it; False when there is none."""
+    return (
+        rows_changed(
+            session,
+            update(Webhook)
+            .where(Webhook.id == webhook_id)
+            .values(state=WAITING, due_at=world().clock.now(), copies=1, held=False, claimed_until=None),
+        )
+        == 1
+    )
+
+
+def _claim_next() -> Parcel | None:
+    with transaction() as session:
+        url = webhook_url(session)
+        now, real = world().clock.now(), world().clock.machine()
+        free = or_(Webhook.claimed_until.is_(None), Webhook.claimed_until <= real)
+        due = (Webhook.state == WAITING, Webhook.due_at <= now, free)
+        if url is None:
+            rows_changed(session, update(Webhook).where(*due).values(state=NO_ENDPOINT))
+            return None
+        oldest = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.created_at).limit(_MOST_LOOKED_AT)
+        for webhook in session.execute(oldest).scalars():
+            claim = update(Webhook).where(Webhook.id == webhook.id, *due)
+            # One that is on its way waits for no other any more: two senders would wait for each other's rows.
+            claim = claim.values(claimed_until=real + _LEASE, held=False)
+            if rows_changed(session, claim):
+                return Parcel(webhook.id, url, webhook.payload.encode(), webhook.copies)
+    return None
+
+
+def _send(parcel: Parcel) -> Answer:
+    at = world().clock.now()
+    try:
+        return Answer(at, status=world().send_webhook(parcel.url, dict(HEADERS), parcel.body))
+    except OSError as failed:
+        return Answer(at, error=f"{type(failed).__name__}: {failed}"[:_MOST_ERROR_TEXT])
+
+
+def _record(parcel: Parcel, answers: list[Answer]) -> None:
+    with transaction() as session:
+        webhook = session.get(Webhook, parcel.id)
+        if webhook is None:
+            # The world was reset while it was on its way.
+            return
+        session.add_all(_attempt(parcel, answer) for answer in answers)
+        webhook.claimed_until = None
+        webhook.attempts += 1
+        _decide_next(webhook, accepted=any(answer.accepted for answer in answers))
+        _release_held(session)
+
+
+def _attempt(parcel: Parcel, answer: Answer) -> WebhookAttempt:
+    return WebhookAttempt(
+        webhook_id=parcel.id, url=parcel.url, sent_at=answer.at, answer_status=answer.status, error=answer.error
+    )
+
+
+def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
+    if accepted:
+        webhook.state = DELIVERED
+    elif unknown("webhook_retries") == "on" and webhook.attempts <= len(RETRY_DELAYS):
+        # Counted from when it was due, so that one long advance of the clock runs through several retries.
+        webhook.due_at += timedelta(seconds=RETRY_DELAYS[webhook.attempts - 1])
+    else:
+        webhook.state = FAILED
+
+
+def _release_held(session: Session) -> None:
+    """What was held back for another one to overtake it is due now."""
+    rows_changed(
+        session,
+        update(Webhook).where(Webhook.held, Webhook.state == WAITING).values(held=False, due_at=world().clock.now()),
+    )

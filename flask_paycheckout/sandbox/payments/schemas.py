@@ -1,0 +1,250 @@
+"""Quotes and payments as the service writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any
+
+import msgspec
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange
+from flask_paycheckout.sandbox.payments.tables import MOST_ADDRESS, MOST_TEXT, STATUSES, Payment, PaymentActivity
+from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
+from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Flag, Number, Prose, Text
+from flask_paycheckout.sandbox.wire.paging import PageQuery
+from flask_paycheckout.sandbox.wire.schemas import Moment, Record
+
+US_NETWORKS = ("ach", "wire")
+
+
+@dataclass(frozen=True)
+class QuoteQuery:
+    """What is to be exchanged for what, and whether the daily limit is looked at."""
+
+    amount: Annotated[Decimal, Amount()]
+    input_currency: Annotated[str, Text()]
+    output_currency: Annotated[str, Text()]
+    with_limit: Annotated[bool | None, Flag()] = None
+
+
+@dataclass(frozen=True)
+class PaymentQuery(PageQuery):
+    """Which payments are listed: those that every given filter lets through.
+
+    `search` is found anywhere in a name or e-mail address of sender or receiver, `receiverName` is the whole name,
+    both without regard to case; amounts are compared as numbers, bounds included.
+    """
+
+    search: Annotated[str | None, Prose()] = None
+    status: Annotated[str | None, Choice(STATUSES)] = None
+    reason: Annotated[str | None, Prose(MOST_TEXT)] = None
+    min_input_amount: Annotated[Decimal | None, Number()] = None
+    max_input_amount: Annotated[Decimal | None, Number()] = None
+    min_output_amount: Annotated[Decimal | None, Number()] = None
+    max_output_amount: Annotated[Decimal | None, Number()] = None
+    organization_id: Annotated[str | None, Text()] = None
+    organization_name: Annotated[str | None, Prose()] = None
+    blockchain: Annotated[str | None, Text()] = None
+    receiver_name: Annotated[str | None, Prose()] = None
+
+
+@dataclass(frozen=True)
+class NewPayment:
+    """What `POST /v2/payment` sends."""
+
+    wallet_address: Annotated[str, Text(MOST_ADDRESS)]
+    input_amount: Annotated[Decimal, Amount()]
+    sender_name: Annotated[str, Prose()]
+    sender_email: Annotated[str, EmailAddress()]
+    receiver_id: Annotated[str, Text()]
+    input_currency: Annotated[str, Text()]
+    output_currency: Annotated[str, Text()]
+    reason: Annotated[str | None, Prose(MOST_TEXT)] = None
+    description: Annotated[str | None, Prose(MOST_TEXT)] = None
+    us_network: Annotated[str | None, Choice(US_NETWORKS)] = None
+
+
+#: Crypto comes in and fiat money goes out; the other way round is shown nowhere.
+PAYMENT_TYPE = "offramp"
+
+
+class Quote(Record, frozen=True, rename="lower"):
+    status: bool
+    coin: str
+    currency: str
+    amount: Decimal
+    rate_amount: Decimal
+    amount_in_currency: Decimal
+    total_fee_percentage: Decimal
+    total_fee_amount: Decimal
+    total_fee_amount_in_currency: Decimal
+    total_received_amount: Decimal
+    total_received_amount_in_currency: Decimal
+    payout_wallet: str
+
+
+class PaymentSender(Record, frozen=True):
+    id: str
+    name: str
+    email: str
+    wallet_address: str
+
+
+class PaymentReceiver(Record, frozen=True):
+    """A receiver as lists show it."""
+
+    id: str
+    name: str
+    email: str
+    account_number: str | None = None
+    bank_name: str | None = None
+
+
+class DetailedPaymentReceiver(Record, frozen=True):
+    """A receiver as the detail shows it."""
+
+    id: str
+    name: str
+    email: str
+    account_number: str | None = None
+    ifsc: str | None = None
+    ach_number: str | None = None
+    fedwire_number: str | None = None
+    iban_number: str | None = None
+
+
+class PaymentActivityRecord(Record, frozen=True):
+    activity: str
+    status: str
+    description: str
+    own_id: str = msgspec.field(name="_id")
+    updated_at: Moment
+
+
+class _Payment(Record, frozen=True, kw_only=True):
+    """What lists and details have in common."""
+
+    id: str
+    payment_id: str
+    payment_type: str
+    sender: PaymentSender
+    input_amount: Decimal
+    input_amount_exact: Decimal
+    input_currency: str
+    output_currency: str
+    output_amount: Decimal
+    output_amount_exact: Decimal
+    exchange_fees: Decimal
+    platform_fees: Decimal
+    reason: str | None = None
+    description: str | None = None
+    status: str
+    organization_id: str
+    organization_name: str
+    blockchain: str
+    pay_out_wallet: str
+    expired_date: Moment
+    created_at: Moment
+    updated_at: Moment
+
+
+class PaymentRecord(_Payment, frozen=True, kw_only=True):
+    receiver: PaymentReceiver
+
+
+class DetailedPayment(_Payment, frozen=True, kw_only=True):
+    receiver: DetailedPaymentReceiver
+    transaction_hash: str | None = None
+    """None before the crypto asset was received."""
+    activity_history: list[PaymentActivityRecord]
+
+
+def represent_quote(made: Exchange, payout_wallet: str, *, is_within_limit: bool) -> Quote:
+    return Quote(
+        status=is_within_limit,
+        coin=made.token.id,
+        currency=made.currency,
+        amount=made.amount,
+        rate_amount=made.rate,
+        amount_in_currency=made.amount_in_currency,
+        total_fee_percentage=TOTAL_PERCENTAGE,
+        total_fee_amount=made.fee,
+        total_fee_amount_in_currency=made.fee_in_currency,
+        total_received_amount=made.received,
+        total_received_amount_in_currency=made.received_in_currency,
+        payout_wallet=payout_wallet,
+    )
+
+
+def represent(payment: Payment) -> PaymentRecord:
+    """The payment as lists show it."""
+    receiver = PaymentReceiver(
+        id=payment.receiver_id,
+        name=payment.receiver_name,
+        email=payment.receiver_email,
+        account_number=payment.account_number,
+        bank_name=payment.bank_name,
+    )
+    return PaymentRecord(receiver=receiver, **_shared(payment))
+
+
+def represent_detail(session: Session, payment: Payment) -> DetailedPayment:
+    """The payment with its history."""
+    receiver = DetailedPaymentReceiver(
+        id=payment.receiver_id,
+        name=payment.receiver_name,
+        email=payment.receiver_email,
+        account_number=payment.account_number,
+        ifsc=payment.ifsc,
+        ach_number=payment.ach_number,
+        fedwire_number=payment.fedwire_number,
+        iban_number=payment.iban_number,
+    )
+    return DetailedPayment(
+        receiver=receiver,
+        transaction_hash=payment.transaction_hash,
+        activity_history=[_activity(entry) for entry in _history_of(session, payment.id)],
+        **_shared(payment),
+    )
+
+
+def _shared(payment: Payment) -> dict[str, Any]:
+    return {
+        "id": payment.id,
+        "payment_id": payment.id,
+        "payment_type": PAYMENT_TYPE,
+        "sender": PaymentSender(payment.sender_id, payment.sender_name, payment.sender_email, payment.wallet_address),
+        "input_amount": payment.input_amount,
+        "input_amount_exact": payment.input_amount,
+        "input_currency": payment.input_currency,
+        "output_currency": payment.output_currency,
+        "output_amount": payment.output_amount,
+        "output_amount_exact": payment.output_amount_exact,
+        "exchange_fees": payment.exchange_fees,
+        "platform_fees": payment.platform_fees,
+        "reason": payment.reason,
+        "description": payment.description,
+        "status": payment.status,
+        "organization_id": payment.organization_id,
+        "organization_name": payment.organization_name,
+        "blockchain": payment.blockchain,
+        "pay_out_wallet": payment.payout_wallet,
+        "expired_date": payment.expired_at,
+        "created_at": payment.created_at,
+        "updated_at": payment.updated_at,
+    }
+
+
+def _history_of(session: Session, payment_id: str) -> Sequence[PaymentActivity]:
+    """What happened to a payment, oldest first."""
+    return session.scalars(
+        select(PaymentActivity).where(PaymentActivity.payment_id == payment_id).order_by(PaymentActivity.number)
+    ).all()
+
+
+def _activity(entry: PaymentActivity) -> PaymentActivityRecord:
+    return PaymentActivityRecord(entry.activity, entry.status, entry.description, entry.id, entry.updated_at)

@@ -1,0 +1,116 @@
+"""How payments move on by the virtual clock: each move is one conditional UPDATE with its record beside it.
+
+The interface shows pending to processed, once the crypto asset was received; what comes then, and how long anything
+takes, is not shown. The unknown `payment_progress` says how far a payment goes by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.payments.tables import COMPLETED, FAILED, PENDING, PROCESSED, Payment, PaymentActivity
+from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.ids import derived, new_id
+
+# What one transaction moves at most; many more may be due, and others want the database too.
+_MOST_AT_ONCE = 200
+_HASH_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Move:
+    """From one status to the next, once a payment is so old."""
+
+    source: str
+    target: str
+    age: timedelta
+
+
+_PROCESS = Move(PENDING, PROCESSED, timedelta(minutes=5))
+_COMPLETE = Move(PROCESSED, COMPLETED, timedelta(minutes=10))
+_FAIL = Move(PROCESSED, FAILED, timedelta(minutes=10))
+
+#: The moves of each value of the unknown, in the order that a payment makes them.
+MOVES = {
+    "completed": (_PROCESS, _COMPLETE),
+    "failed": (_PROCESS, _FAIL),
+    "processed": (_PROCESS,),
+    "pending": (),
+}
+
+
+def begin_history(session: Session, payment: Payment) -> None:
+    network = "" if payment.us_network is None else f", by {payment.us_network}"
+    text = f"{payment.input_amount:f} {payment.input_currency} for {payment.output_currency}{network}."
+    _note(session, payment, "Signed by Payee", text, PENDING)
+
+
+def move_all_due() -> None:
+    """Everything that is due, a few hundred in each transaction. Not within a transaction."""
+    moved = _MOST_AT_ONCE
+    while moved == _MOST_AT_ONCE:
+        with transaction() as session:
+            moved = move_due(session)
+
+
+def move_due(session: Session) -> int:
+    """Payments that are old enough move on; the largest number that made the same move, a few hundred at most."""
+    return max((_make(session, move) for move in MOVES[unknown("payment_progress")]), default=0)
+
+
+def _make(session: Session, move: Move) -> int:
+    now = world().clock.now()
+    due = (
+        select(Payment.number)
+        .where(Payment.status == move.source, Payment.created_at <= now - move.age)
+        .order_by(Payment.created_at, Payment.number)
+        .limit(_MOST_AT_ONCE)
+    )
+    moved = session.scalars(
+        update(Payment)
+        # Asked again beside the list: another process may have moved some of it meanwhile.
+        .where(Payment.number.in_(due.scalar_subquery()), Payment.status == move.source)
+        .values(status=move.target, updated_at=now)
+        .returning(Payment)
+        .execution_options(synchronize_session=False, populate_existing=True)
+    ).all()
+    for payment in moved:
+        _NOTES[move.target](session, payment)
+    session.flush()
+    return len(moved)
+
+
+def _note_processed(session: Session, payment: Payment) -> None:
+    payment.transaction_hash = f"0x{derived(f'transaction:{payment.id}', _HASH_BYTES)}"
+    text = f"{payment.output_amount:f} {payment.output_currency}."
+    _note(session, payment, "Converted to", text, COMPLETED)
+    _note(session, payment, "Sent to receipient account", "The transfer to the bank is on its way.", PENDING)
+
+
+def _note_completed(session: Session, payment: Payment) -> None:
+    _note(session, payment, "Received by recipient account", "The money has arrived.", COMPLETED)
+
+
+def _note_failed(session: Session, payment: Payment) -> None:
+    _note(session, payment, "Sent to receipient account", "The bank refused the transfer.", FAILED)
+
+
+_NOTES = {PROCESSED: _note_processed, COMPLETED: _note_completed, FAILED: _note_failed}
+
+
+def _note(session: Session, payment: Payment, activity: str, description: str, status: str) -> None:
+    session.add(
+        PaymentActivity(
+            id=new_id(session),
+            payment_id=payment.id,
+            activity=activity,
+            description=description,
+            status=status,
+            updated_at=payment.updated_at,
+        )
+    )

@@ -1,0 +1,186 @@
+"""A recipient as the service writes it: its one bank account in an array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import msgspec
+
+from flask_paycheckout.sandbox.money.currencies import decimals_of, is_token
+from flask_paycheckout.sandbox.recipients.tables import Recipient
+from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
+from flask_paycheckout.sandbox.wire.field_types import Choice, Part, Prose, Text
+from flask_paycheckout.sandbox.wire.paging import PageQuery
+from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_text
+from flask_paycheckout.sandbox.wire.schemas import Moment, Record
+from flask_paycheckout.sandbox.world.context import unknown
+
+
+@dataclass(frozen=True)
+class WhichRecipient:
+    """The query form of naming a recipient, as the sample of the delete operation has it."""
+
+    id: Annotated[str, Text()]
+
+
+RECIPIENT_TYPES = ("Individual", "Business")
+
+
+ACCOUNT_TYPES = ("Checking", "Savings")
+
+
+@dataclass(frozen=True)
+class FiatCode(Text):
+    """A currency that a bank account can be held in."""
+
+    most: int = 3
+
+    def read(self, name: str, value: object) -> str | None:
+        code = optional_text({name: value}, name)
+        if code is not None and (is_token(code) or decimals_of(code) is None):
+            raise FieldError(f"{name} must be a currency code of ISO 4217, such as USD.")
+        return code
+
+
+@dataclass(frozen=True, kw_only=True)
+class _BankDetails:
+    """What an account may say about itself."""
+
+    account_name: Annotated[str, Prose()]
+    bank_name: Annotated[str | None, Prose()] = None
+    account_number: Annotated[str | None, Text()] = None
+    payment_code: Annotated[str | None, Text()] = None
+    ach_number: Annotated[str | None, Text()] = None
+    fedwire_number: Annotated[str | None, Text()] = None
+    iban_number: Annotated[str | None, Text()] = None
+    account_type: Annotated[str | None, Choice(ACCOUNT_TYPES)] = None
+    ifsc: Annotated[str | None, Text()] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewBank(_BankDetails):
+    """The account of a new recipient."""
+
+    currency: Annotated[str, FiatCode()]
+    country: Annotated[str, Prose()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BankUpdate(_BankDetails):
+    """The account of a known recipient."""
+
+    currency: Annotated[str | None, FiatCode()] = None
+    country: Annotated[str | None, Prose()] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Details:
+    """What a recipient says about itself."""
+
+    name: Annotated[str, Prose()]
+    email: Annotated[str, EmailAddress()]
+    address: Annotated[str, Prose()]
+    city: Annotated[str, Prose()]
+    post_code: Annotated[str, Text()]
+    recipient_type: Annotated[str | None, Choice(RECIPIENT_TYPES)] = None
+    organization_id: Annotated[str | None, Text()] = None
+    reference: Annotated[str | None, Prose()] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRecipient(_Details):
+    """What `POST /v1/recipient` sends."""
+
+    bank: Annotated[NewBank, Part(NewBank)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipientUpdate(_Details):
+    """What `PATCH /v1/recipient/{id}` sends."""
+
+    bank: Annotated[BankUpdate, Part(BankUpdate)]
+
+
+@dataclass(frozen=True)
+class RecipientQuery(PageQuery):
+    """Which recipients are listed; country and currency are those of the bank account."""
+
+    search: Annotated[str | None, Prose()] = None
+    country: Annotated[str | None, Prose()] = None
+    currency: Annotated[str | None, Text()] = None
+
+
+class RecipientBank(Record, frozen=True):
+    id: str = msgspec.field(name="_id")
+    account_name: str
+    currency: str
+    country: str
+    bank_name: str | None = None
+    account_number: int | str | None = None
+    payment_code: str | None = None
+    ach_number: str | None = None
+    fedwire_number: str | None = None
+    iban_number: str | None = None
+    account_type: str | None = None
+    ifsc: str | None = None
+
+
+class RecipientRecord(Record, frozen=True):
+    id: str
+    name: str
+    email: str
+    user_id: str
+    bank: list[RecipientBank]
+    city: str
+    address: str
+    post_code: str
+    created_at: Moment
+    updated_at: Moment
+    recipient_type: str | None = None
+    organization_id: str | None = None
+    reference: str | None = None
+
+
+def represent(recipient: Recipient) -> RecipientRecord:
+    """The recipient, ready for the envelope."""
+    return RecipientRecord(
+        id=recipient.id,
+        name=recipient.name,
+        email=recipient.email,
+        user_id=recipient.user_id,
+        bank=[_bank(recipient)],
+        city=recipient.city,
+        address=recipient.address,
+        post_code=recipient.post_code,
+        created_at=recipient.created_at,
+        updated_at=recipient.updated_at,
+        recipient_type=recipient.recipient_type,
+        organization_id=recipient.organization_id,
+        reference=recipient.reference,
+    )
+
+
+def _bank(recipient: Recipient) -> RecipientBank:
+    return RecipientBank(
+        id=recipient.bank_id,
+        account_name=recipient.account_name,
+        currency=recipient.currency,
+        country=recipient.country,
+        bank_name=recipient.bank_name,
+        account_number=written_account_number(recipient.account_number),
+        payment_code=recipient.payment_code,
+        ach_number=recipient.ach_number,
+        fedwire_number=recipient.fedwire_number,
+        iban_number=recipient.iban_number,
+        account_type=recipient.account_type,
+        ifsc=recipient.ifsc if unknown("bank_ifsc") == "shown" else None,
+    )
+
+
+def written_account_number(number: str | None) -> int | str | None:
+    """The number as a JSON number where none of its characters would be lost by that: `007` stays a string."""
+    if number is None or unknown("account_number_type") == "string":
+        return number
+    is_number = number.isascii() and number.isdigit() and not number.startswith("0")
+    return int(number) if is_number else number

@@ -1,0 +1,74 @@
+"""A few recipients that exist from the start, one for each kind of bank account."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.auth.start_state import ORGANIZATION_ID, USER_ID
+from flask_paycheckout.sandbox.recipients.tables import Recipient
+from flask_paycheckout.sandbox.world.context import world
+
+INDIVIDUAL, BUSINESS = "Individual", "Business"
+
+# name, e-mail, type, address, city, post code, bank, account number, currency, country, further details
+_RECIPIENTS: tuple[tuple[str, str, str, str, str, str, str, str, str, str, dict[str, str]], ...] = (
+    (
+        *("Ada Example", "ada@example.com", INDIVIDUAL, "1 Analytical Street", "New York", "10001"),
+        *("First Sandbox Bank", "4000123412", "USD", "United States"),
+        {"account_type": "Checking", "ach_number": "021000021", "payment_code": "us_first_sandbox"},
+    ),
+    (
+        *("Brunel Works Ltd", "accounts@brunel.example", BUSINESS, "2 Bridge Road", "Bristol", "BS1 6QH"),
+        *("Sandbox Building Society", "01234567", "GBP", "United Kingdom"),
+        {"payment_code": "gb_sandbox_society"},
+    ),
+    (
+        *("Émilie Exemple", "emilie@example.fr", INDIVIDUAL, "3 rue du Châtelet", "Paris", "75001"),
+        *("Banque du Sable", "00012345678", "EUR", "France"),
+        {"iban_number": "FR1420041010050500013M02606", "payment_code": "fr_banque_du_sable"},
+    ),
+    (
+        *("Budi Contoh", "budi@example.id", INDIVIDUAL, "Jalan Pasir 4", "Jakarta", "10110"),
+        *("Bank Kotak Pasir", "8800112233", "IDR", "Indonesia"),
+        {"payment_code": "id_kotak_pasir"},
+    ),
+    (
+        *("砂場商事株式会社", "keiri@sunaba.example", BUSINESS, "5-1 Sunaba", "Tokyo", "100-0001"),
+        *("Sunaba Bank", "7654321", "JPY", "Japan"),
+        {"account_type": "Savings", "payment_code": "jp_sunaba"},
+    ),
+)
+
+
+def add_start_recipients(session: Session) -> None:
+    """Made one day after the other, the last of them a day ago."""
+    now = world().clock.machine()
+    for position, row in enumerate(_RECIPIENTS, 1):
+        name, email, kind, address, city, post_code, bank, number, currency, country, details = row
+        made = now - timedelta(days=len(_RECIPIENTS) + 1 - position)
+        session.add(
+            Recipient(
+                id=f"5a6d0000000000000000010{position}",
+                user_id=USER_ID,
+                name=name,
+                email=email,
+                name_key=name.casefold(),
+                email_key=email.casefold(),
+                recipient_type=kind,
+                organization_id=ORGANIZATION_ID,
+                address=address,
+                city=city,
+                post_code=post_code,
+                bank_id=f"5a6d0000000000000000020{position}",
+                account_name=name,
+                bank_name=bank,
+                account_number=number,
+                currency=currency,
+                country=country,
+                created_at=made,
+                updated_at=made,
+                **details,
+            )
+        )

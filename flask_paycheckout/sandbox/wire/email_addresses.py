@@ -1,0 +1,35 @@
+"""E-mail addresses in requests: what counts as one, and when two are the same."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from flask_paycheckout.sandbox.wire.field_types import Schema, SchemaOf, Text
+from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_text
+from flask_paycheckout.sandbox.world.context import unknown
+
+MOST_ADDRESS = 254
+# Mailboxes have wilder names than that, but none that a mail header could mistake for something else.
+_ADDRESS = re.compile(r"""[^@\s,;:<>"()\[\]\\]+@[^@\s,;:<>"()\[\]\\]+""")
+
+
+@dataclass(frozen=True)
+class EmailAddress(Text):
+    """An e-mail address; whether its form is checked is the unknown `email_format`."""
+
+    most: int = MOST_ADDRESS
+
+    def read(self, name: str, value: object) -> str | None:
+        address = optional_text({name: value}, name, self.most)
+        if address is not None and unknown("email_format") == "checked" and not _ADDRESS.fullmatch(address):
+            raise FieldError(f"{name} must be an e-mail address such as name@example.com.")
+        return address
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return super().schema(schema_of) | {"format": "email"}
+
+
+def key_of(address: str) -> str:
+    """What addresses are compared by."""
+    return address if unknown("email_case") == "significant" else address.casefold()

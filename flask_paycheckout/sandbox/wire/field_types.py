@@ -1,0 +1,230 @@
+"""What a field of a request may hold: each kind reads it, and says as a JSON Schema what it reads.
+
+A request is declared as a frozen dataclass whose fields carry their kind:
+
+    @dataclass(frozen=True)
+    class NewCheckout:
+        input_currency: Annotated[str, Text()]
+        input_amount: Annotated[Decimal | None, Amount()] = None
+
+A field without a default is required. In bodies null is the same as leaving the field out, and fields that are not
+declared are ignored. `operations.py` reads requests by these declarations, `openapi.py` documents them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, fields
+from decimal import Decimal
+from functools import cache
+from typing import Any, Protocol, TypeVar, get_type_hints
+
+from flask_paycheckout.sandbox.wire.parsing import (
+    MOST_DIGITS,
+    FieldError,
+    optional_amount,
+    optional_flag,
+    optional_number,
+    optional_text,
+)
+
+Shape = TypeVar("Shape")
+Schema = dict[str, Any]
+SchemaOf = Callable[[type], Schema]
+
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
+
+
+class Kind(Protocol):
+    """How one kind of field is read and described."""
+
+    def read(self, name: str, value: Any) -> Any:
+        """The checked value of a JSON field. :raises FieldError: it is no such value."""
+
+    def parse(self, name: str, text: str) -> Any:
+        """The JSON value that a query parameter's text stands for; what is none stays text, for `read` to refuse."""
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        """The JSON Schema of what is read; `schema_of` gives that of a declared class."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A non-empty string of printable characters."""
+
+    most: int = 200
+
+    def read(self, name: str, value: Any) -> str | None:
+        return optional_text({name: value}, name, self.most)
+
+    def parse(self, name: str, text: str) -> Any:
+        return text
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "string", "minLength": 1, "maxLength": self.most, "pattern": r"\S"}
+
+
+class Prose(Text):
+    """The same as people write it, names above all: also with joiners and direction marks, which are not seen."""
+
+    def read(self, name: str, value: Any) -> str | None:
+        return optional_text({name: value}, name, self.most, unseen=True)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def read(self, name: str, value: Any) -> str:
+        if not isinstance(value, str) or value not in self.words:
+            raise FieldError(f"{name} must be one of: {', '.join(self.words)}.")
+        return value
+
+    def parse(self, name: str, text: str) -> Any:
+        return text
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "string", "enum": list(self.words)}
+
+
+class Number:
+    """A number, taken exactly as written."""
+
+    def read(self, name: str, value: Any) -> Decimal | None:
+        return optional_number({name: value}, name)
+
+    def parse(self, name: str, text: str) -> Any:
+        return Decimal(text) if _NUMBER.fullmatch(text) else text
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        edge = 10**MOST_DIGITS
+        return {"type": "number", "exclusiveMinimum": -edge, "exclusiveMaximum": edge}
+
+
+class Amount(Number):
+    """A positive number."""
+
+    def read(self, name: str, value: Any) -> Decimal | None:
+        return optional_amount({name: value}, name)
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return super().schema(schema_of) | {"exclusiveMinimum": 0}
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number between two bounds."""
+
+    least: int
+    most: int
+
+    def read(self, name: str, value: Any) -> int:
+        if not isinstance(value, Decimal) or not self.least <= value <= self.most or value != int(value):
+            raise FieldError(f"{name} must be a whole number from {self.least} to {self.most}.")
+        return int(value)
+
+    def parse(self, name: str, text: str) -> Any:
+        return Decimal(text) if text.isascii() and text.isdigit() else text
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+
+class Flag:
+    """True or false."""
+
+    def read(self, name: str, value: Any) -> bool | None:
+        return optional_flag({name: value}, name)
+
+    def parse(self, name: str, text: str) -> Any:
+        return {"true": True, "false": False}.get(text, text)
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "boolean"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """An object within the body, declared by a class of its own."""
+
+    shape: type
+
+    def read(self, name: str, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise FieldError(f"{name} must be an object.")
+        return read_shape(self.shape, value, f"{name}.")
+
+    def parse(self, name: str, text: str) -> Any:
+        return text
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return schema_of(self.shape)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A list of such objects, neither empty nor longer than `most`."""
+
+    shape: type
+    most: int
+
+    def read(self, name: str, value: Any) -> list[Any]:
+        if not isinstance(value, list) or not 0 < len(value) <= self.most:
+            raise FieldError(f"{name} must be a list of 1 to {self.most} objects.")
+        item = Part(self.shape)
+        return [item.read(f"{name}[{number}]", held) for number, held in enumerate(value)]
+
+    def parse(self, name: str, text: str) -> Any:
+        return text
+
+    def schema(self, schema_of: SchemaOf) -> Schema:
+        return {"type": "array", "items": schema_of(self.shape), "minItems": 1, "maxItems": self.most}
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One field of a declared request."""
+
+    attribute: str
+    name: str
+    kind: Kind
+    is_required: bool
+    default: Any
+
+
+def declared_fields(shape: type) -> tuple[Declared, ...]:
+    """The fields of a declared class with their kinds and names on the wire."""
+    return _declared_fields(shape)
+
+
+@cache
+def _declared_fields(shape: type) -> tuple[Declared, ...]:
+    hints = get_type_hints(shape, include_extras=True)
+    return tuple(_declared(field, hints[field.name].__metadata__[0]) for field in fields(shape))
+
+
+def _declared(field: Field[Any], kind: Kind) -> Declared:
+    return Declared(field.name, wire_name(field), kind, field.default is MISSING, field.default)
+
+
+def wire_name(field: Field[Any]) -> str:
+    """camelCase, or what the field's metadata says in its place."""
+    head, *tail = field.name.split("_")
+    return str(field.metadata.get("name", head + "".join(word.title() for word in tail)))
+
+
+def read_shape(shape: type[Shape], values: dict[str, Any], within: str = "") -> Shape:
+    """A JSON object as the class it is declared by. :raises FieldError: naming the first field at fault."""
+    return shape(**{field.attribute: _read(field, values.get(field.name), within) for field in declared_fields(shape)})
+
+
+def _read(field: Declared, value: Any, within: str) -> Any:
+    name = within + field.name
+    if value is not None:
+        return field.kind.read(name, value)
+    if field.is_required:
+        raise FieldError(f"{name} is required.")
+    return field.default

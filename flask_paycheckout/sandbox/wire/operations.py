@@ -1,0 +1,127 @@
+"""What an operation declares about itself, for its callers' requests, its answers and the OpenAPI document alike.
+
+    @checkouts.post("/v1/checkout")
+    @operation(takes=NewCheckout, guard=SIGNATURE, codes=("200", "201"))
+    def create_checkout() -> Answer[CheckoutLink]:
+
+What it answers is the `Answer[...]` that it returns. Its body and its query are read by `read_body` and `read_query`,
+which refuse to read anything that was not declared, so that the document cannot fall behind the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from flask import Flask, current_app, request
+from flask.typing import ResponseReturnValue
+
+from flask_paycheckout.sandbox.wire.field_types import declared_fields, read_shape
+from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object
+
+Shape = TypeVar("Shape")
+View = TypeVar("View", bound=Callable[..., ResponseReturnValue])
+
+_MARK = "sandbox_operation"
+
+
+class Guard(Enum):
+    """Which credentials an operation asks for."""
+
+    NONE = "none"
+    SIGNATURE = "signature"
+    ACCESS_TOKEN = "access token"  # noqa: S105
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The declaration of one operation."""
+
+    summary: str
+    description: str
+    guard: Guard
+    takes: type | None
+    query: type | None
+    answers: Any
+    """What stands in `data`; None for an envelope without it."""
+    codes: tuple[int, ...]
+    code_field: str
+    media_type: str
+    deprecated: bool
+    client_id_alone: bool
+
+
+def operation(
+    *,
+    guard: Guard,
+    takes: type | None = None,
+    query: type | None = None,
+    codes: tuple[int, ...] = (200,),
+    code_field: str = "statusCode",
+    media_type: str = "application/json",
+    deprecated: bool = False,
+    client_id_alone: bool = False,
+) -> Callable[[View], View]:
+    """Declare a view.
+
+    :param takes: the dataclass of its JSON body.
+    :param query: the dataclass of its query parameters.
+    :param codes: every number that a success may have, by whatever unknowns.
+    :param client_id_alone: the client id without a signature can be enough.
+    :param code_field: the envelope's name for that number.
+    """
+
+    def declare(view: View) -> View:
+        summary, _, description = (view.__doc__ or "").strip().partition("\n")
+        data = next(iter(get_args(get_type_hints(view)["return"])), None)
+        declared = Operation(
+            summary,
+            description.strip(),
+            guard,
+            takes,
+            query,
+            data,
+            codes,
+            code_field,
+            media_type,
+            deprecated,
+            client_id_alone,
+        )
+        setattr(view, _MARK, declared)
+        return view
+
+    return declare
+
+
+def operation_of(app: Flask, endpoint: str | None) -> Operation | None:
+    """What a view declared; None for views that are no operation of the service."""
+    view = app.view_functions.get(endpoint or "")
+    declared = getattr(view, _MARK, None)
+    return declared if isinstance(declared, Operation) else None
+
+
+def read_body(shape: type[Shape]) -> Shape:
+    """The current request's body. :raises FieldError: it is not what was declared."""
+    _check_declared(shape, "takes")
+    return read_shape(shape, read_object())
+
+
+def read_query(shape: type[Shape]) -> Shape:
+    """The current request's query parameters. :raises FieldError: they are not what was declared."""
+    _check_declared(shape, "query")
+    sent = {}
+    for field in declared_fields(shape):
+        given = request.args.getlist(field.name)
+        if len(given) > 1:
+            raise FieldError(f"{field.name} must be given once.")
+        if given:
+            sent[field.name] = field.kind.parse(field.name, given[0])
+    return read_shape(shape, sent)
+
+
+def _check_declared(shape: type, where: str) -> None:
+    declared = operation_of(current_app, request.endpoint)
+    if getattr(declared, where, None) is not shape:
+        raise TypeError(f"{request.endpoint} reads {shape.__name__}, which its operation() does not declare")

@@ -1,0 +1,123 @@
+"""The pagination envelope of every list: `limit`, `page` and `sort` in, eleven fields out.
+
+A list declares its query as a subclass of `PageQuery`, says what it sorts by, and pages its statement:
+
+    ORDERING = Ordering(Recipient.created_at, Recipient.updated_at, Recipient.number)
+    data = page_of(session, select(Recipient).where(...), ORDERING, read_query(RecipientQuery), represent)
+
+Rows that were made in the same instant follow each other in the order of their making (the ordering's third column,
+unique), so that no row is shown twice or left out between pages. An index over the filtered columns, the time and that
+third column answers a page without reading the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Generic, TypeVar
+
+from sqlalchemy import Select, func
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from flask_paycheckout.sandbox.wire.field_types import Choice, Whole
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.schemas import Record
+from flask_paycheckout.sandbox.world.context import unknown
+
+DEFAULT_LIMIT = 10
+SORTS = ("createdAt", "-createdAt", "updatedAt", "-updatedAt")
+# Nobody turns a page further than that, and the offset stays a number that every database takes.
+_MOST = 10**9 - 1
+
+Row = TypeVar("Row")
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class PageQuery:
+    """What a caller asks of a list: how many items, which page, in which order."""
+
+    limit: Annotated[int, Whole(1, _MOST)] = DEFAULT_LIMIT
+    page: Annotated[int, Whole(1, _MOST)] = 1
+    sort: Annotated[str, Choice(SORTS)] = "createdAt"
+
+
+class Page(Record, Generic[Item], frozen=True):
+    """The pagination envelope that lists carry in `data`."""
+
+    docs: list[Item]
+    total_docs: int
+    offset: int
+    limit: int
+    total_pages: int
+    page: int
+    paging_counter: int
+    has_prev_page: bool
+    has_next_page: bool
+    prev_page: int | None
+    next_page: int | None
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """The columns a list is sorted by; `tie` is unique and grows with every row that is made."""
+
+    created_at: InstrumentedAttribute[datetime]
+    updated_at: InstrumentedAttribute[datetime]
+    tie: InstrumentedAttribute[int]
+
+    def apply(self, statement: Select[Row], sort: str) -> Select[Row]:
+        time = self.updated_at if sort.endswith("updatedAt") else self.created_at
+        if sort.startswith("-"):
+            return statement.order_by(time.desc(), self.tie.desc())
+        return statement.order_by(time, self.tie)
+
+
+def page_of(
+    session: Session,
+    statement: Select[Row],
+    ordering: Ordering,
+    query: PageQuery,
+    represent: Callable[[Row], Item],
+) -> Page[Item]:
+    """One page of what a statement selects, in its envelope; a page behind the last one is empty."""
+    limit = allowed_limit(query.limit)
+    offset = (query.page - 1) * limit
+    count = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
+    total = session.execute(count).scalar_one()
+    docs: list[Item] = []
+    if offset < total:
+        rows = session.scalars(ordering.apply(statement, query.sort).limit(limit).offset(offset))
+        docs = [represent(row) for row in rows]
+    return envelope(docs, total, limit, query.page)
+
+
+def allowed_limit(asked: int) -> int:
+    """The page size that the service grants. :raises FieldError: it refuses so large a one."""
+    most = int(unknown("limit_maximum"))
+    if asked > most and unknown("limit_above_maximum") == "refused":
+        raise FieldError(f"limit must be at most {most}.")
+    return min(asked, most)
+
+
+def envelope(docs: list[Item], total: int, limit: int, page: int) -> Page[Item]:
+    """The eleven fields around one page of items."""
+    pages = -(-total // limit) or int(unknown("pages_of_nothing"))
+    # Behind the last page, the previous one is the last that exists.
+    previous = min(page - 1, pages) or None
+    following = page + 1 if page < pages else None
+    offset = (page - 1) * limit
+    return Page(
+        docs=docs,
+        total_docs=total,
+        offset=offset,
+        limit=limit,
+        total_pages=pages,
+        page=page,
+        paging_counter=offset + 1,
+        has_prev_page=previous is not None,
+        has_next_page=following is not None,
+        prev_page=previous,
+        next_page=following,
+    )

@@ -1,0 +1,148 @@
+"""What was asked of the service and what it answered, for the developer beside it. Secrets are masked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from flask import Response, g, request
+from sqlalchemy import String, Text, delete, insert, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from flask_paycheckout.sandbox.wire.envelope import iso
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import Table, sessionless_transaction
+
+#: How many requests are kept.
+KEPT = 1000
+_SWEEP_EVERY = 100
+_MOST_TEXT = 4000
+_MASK = "***"
+_TOO_DEEP = "(nested too deeply to look for secrets)"
+_SECRET_NAMES = frozenset(
+    (
+        *("password", "otp", "otp_code", "accessToken", "verificationToken", "clientSecret"),
+        *("nationalID", "accountNumber", "ibanNumber"),
+    )
+)
+_SECRET_FIELD = re.compile(
+    # Nobody has a reason to write the letters of a name as escapes, but to be missed here.
+    rf'("(?:{"|".join(sorted(_SECRET_NAMES))}|[^"\\]*\\u00[2-7][^"]*)"\s*:\s*)'
+    # What should be a string may come as anything, and is the secret all the same.
+    r'(?:"(?:[^"\\]|\\.)*"?|\[[^]]*]?|\{[^}]*}?|[^\s,}\]]+)'
+)
+
+
+class LoggedRequest(Table):
+    __tablename__ = "logged_request"
+
+    number: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime]
+    """When it arrived, so that a call comes before what it caused."""
+    method: Mapped[str] = mapped_column(String(20))
+    target: Mapped[str] = mapped_column(Text)
+    client_id: Mapped[str | None] = mapped_column(Text)
+    request_body: Mapped[str] = mapped_column(Text)
+    status: Mapped[int | None]
+    """None when no answer was given."""
+    answer_body: Mapped[str] = mapped_column(Text)
+    fault: Mapped[str | None] = mapped_column(String(20))
+    signed_string: Mapped[str | None] = mapped_column(Text)
+    """What the sandbox signed, when it did not accept the caller's signature."""
+
+
+_KEEP = insert(LoggedRequest.__table__).returning(LoggedRequest.number)  # type: ignore[arg-type]  # it is a table
+
+
+def log_request(response: Response | None) -> None:
+    """Keep the current request with its answer."""
+    entry = {
+        # A request for another host was turned away before anything else was noted of it.
+        "at": g.get("arrived_at") or world().clock.now(),
+        "method": _text(request.method.encode())[:20],
+        "target": _text(request.full_path.removesuffix("?").encode()),
+        "client_id": _text(request.headers.get("X-Client-ID", "").encode()) or None,
+        "request_body": masked(_text(g.get("body", b""))),
+        "status": None if response is None else response.status_code,
+        "answer_body": "" if response is None else _answer_text(response),
+        "fault": g.get("fault_kind"),
+        "signed_string": _signed(g.get("rejected_string")),
+    }
+    # Past the mapping: every call is written down, and its object would be of no use.
+    with sessionless_transaction() as connection:
+        number = connection.execute(_KEEP, entry).scalar_one()
+        if number % _SWEEP_EVERY == 0:
+            connection.execute(delete(LoggedRequest).where(LoggedRequest.number <= number - KEPT))
+
+
+def _answer_text(response: Response) -> str:
+    if response.mimetype == "application/pdf":
+        return f"({response.mimetype}, {len(response.get_data())} bytes)"
+    return masked(_text(response.get_data()))
+
+
+def _signed(text: str | None) -> str | None:
+    # The target and the timestamp in it are as long as the caller likes.
+    return None if text is None else _text(text.encode())
+
+
+def masked(text: str) -> str:
+    """The text without the values of fields that hold secrets; otherwise as it was written, where that is possible."""
+    shown = _SECRET_FIELD.sub(rf'\1"{_MASK}"', text)
+    try:
+        read = json.loads(text)
+        hidden = set(_secrets_in(read))
+        # A name with escapes, or a value with brackets in brackets, is none that the pattern finds.
+        return json.dumps(_blanked(read)) if any(secret in shown for secret in hidden) else shown
+    except ValueError:
+        return shown
+    except RecursionError:
+        return _TOO_DEEP
+
+
+def _secrets_in(value: Any, secret: bool = False) -> Iterator[str]:
+    """Every text and number that stands below a name of a secret."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _secrets_in(inner, secret or name in _SECRET_NAMES)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _secrets_in(inner, secret)
+    elif secret and value not in ("", None):
+        yield str(value)
+
+
+def _blanked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _MASK if name in _SECRET_NAMES else _blanked(inner) for name, inner in value.items()}
+    return [_blanked(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _text(content: bytes) -> str:
+    # PostgreSQL stores no NUL characters.
+    return content[:_MOST_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def logged_requests(session: Session, limit: int = KEPT) -> list[LoggedRequest]:
+    """Newest first."""
+    rows = session.execute(select(LoggedRequest).order_by(LoggedRequest.number.desc()).limit(limit))
+    return list(rows.scalars())
+
+
+def describe(entry: LoggedRequest) -> dict[str, Any]:
+    """An entry as the control interface shows it."""
+    return {
+        "id": entry.number,
+        "at": iso(entry.at),
+        "method": entry.method,
+        "target": entry.target,
+        "clientId": entry.client_id,
+        "requestBody": entry.request_body,
+        "status": entry.status,
+        "answerBody": entry.answer_body,
+        "fault": entry.fault,
+        "signedString": entry.signed_string,
+    }

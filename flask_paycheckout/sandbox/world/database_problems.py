@@ -1,0 +1,80 @@
+"""Why a sandbox's database cannot be used, as one line that ends with the remedy.
+
+The address is never repeated, because it holds a password; the driver's own words name host, user and database.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from flask_paycheckout.sandbox.world.database import read_url
+
+_FORMS = (
+    "Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with %40 for @ and %2F for / in a password."
+)
+_BACKENDS = ("sqlite", "postgresql", "postgres")
+_HIDDEN = "***"
+
+# Part of what PostgreSQL, its driver, or SQLite says, and what to do about it; the first that is found counts.
+_REMEDIES = (
+    ("password authentication failed", "Correct the user or the password in the address."),
+    ("no password supplied", "Put the password into the address: postgresql://USER:PASSWORD@HOST:PORT/DATABASE."),
+    ('role "', "Make that user with createuser, or name another one in the address."),
+    ("failed to resolve", "Correct the host in the address."),
+    # In psycopg 3.2.1, these are the words of the system.
+    ("name or service not known", "Correct the host in the address."),
+    ("connection refused", "Start the server, or correct host and port in the address."),
+    ("no such file", "Start the server, or correct the host in the address."),
+    ("timeout", "Start the server, or correct host and port in the address."),
+    ("permission denied", "Let the user make tables there, or take a database that belongs to it."),
+    ("column ", "The tables are those of another version; take an empty database."),
+    ("no such column", "The tables are those of another version; take an empty database."),
+    ('database "', "Make that database with createdb, or name another one in the address."),
+    ("unable to open database file", "Make its directory first, and let this user write to it."),
+    ("file is not a database", "Name another file, or none yet."),
+)
+_USUAL_REMEDY = "Check the server, and every part of the address."
+
+
+class DatabaseUnusable(Exception):
+    """What is said about it fits in one line and holds no secret."""
+
+
+def trouble(database: str, error: SQLAlchemyError | ImportError) -> DatabaseUnusable:
+    """What went wrong with the database of this address."""
+    fault = _fault_of(database)
+    if fault is not None:
+        return DatabaseUnusable(f"{fault} {_FORMS}")
+    if isinstance(error, ImportError):
+        missing = error.name or "psycopg"
+        return DatabaseUnusable(
+            f"the database's driver, the package {missing!r}, cannot be imported."
+            " Install flask-paycheckout[postgres], and begin the address with postgresql://."
+        )
+    words = _without_password(_words(error), read_url(database))
+    return DatabaseUnusable(f"the database cannot be used: {words.rstrip('.')}. {_remedy(words)}")
+
+
+def _fault_of(database: str) -> str | None:
+    try:
+        backend = read_url(database).get_backend_name()
+    except ArgumentError:
+        # The words of a failed parser may hold a part of the password.
+        return "the address of the database cannot be read."
+    return None if backend in _BACKENDS else f"a sandbox cannot live in a database of the kind {backend!r}."
+
+
+def _words(error: SQLAlchemyError) -> str:
+    # What follows the first line is advice for somebody else.
+    told = str(error.orig if isinstance(error, DBAPIError) else error)
+    return told.strip().partition("\n")[0]
+
+
+def _without_password(words: str, url: URL) -> str:
+    return words.replace(str(url.password), _HIDDEN) if url.password else words
+
+
+def _remedy(words: str) -> str:
+    found = (remedy for part, remedy in _REMEDIES if part in words.casefold())
+    return next(found, _USUAL_REMEDY)

@@ -1,0 +1,47 @@
+"""Identifiers: 24 hexadecimal digits, opaque to whoever reads them.
+
+Without a seed they are random. With one, the n-th id of a world is always the same; the count is kept in the
+database, so that a restart goes on instead of repeating itself.
+"""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import blake2b
+
+from sqlalchemy import update
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.settings import WorldSettings
+
+_BYTES = 12
+
+
+def new_id(session: Session) -> str:
+    """A new identifier, within the transaction that stores what it names."""
+    return new_ids(session, 1)[0]
+
+
+def new_ids(session: Session, count: int) -> list[str]:
+    """Several at once, the same that as many calls for one would give."""
+    if not world().counts_ids:
+        return _random(count)
+    given = session.execute(
+        update(WorldSettings)
+        .where(WorldSettings.seed.is_not(None))
+        .values(ids_given=WorldSettings.ids_given + count)
+        .returning(WorldSettings.seed, WorldSettings.ids_given)
+    ).first()
+    if given is None:
+        return _random(count)
+    return [derived(f"{given.seed}:{number}") for number in range(given.ids_given - count + 1, given.ids_given + 1)]
+
+
+def _random(count: int) -> list[str]:
+    return [secrets.token_hex(_BYTES) for _ in range(count)]
+
+
+def derived(text: str, size: int = _BYTES) -> str:
+    """Hexadecimal digits that look random and follow from `text` alone."""
+    return blake2b(text.encode(), digest_size=size).hexdigest()

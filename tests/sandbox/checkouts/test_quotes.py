@@ -1,0 +1,101 @@
+"""The fee formulas: exact, rounded where the docstring says so, and agreeing with each other."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from flask_paycheckout.sandbox.checkouts.quotes import Quote, Terms, quote_paying, quote_receiving
+from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible, unit_of
+
+CURRENCIES = ("USD", "JPY", "KWD", "usdc-polygon", "eth-ethereum")
+
+
+@st.composite
+def terms(draw: st.DrawFn) -> Terms:
+    paid = draw(st.sampled_from(CURRENCIES))
+    received = draw(st.sampled_from((paid, *CURRENCIES)))
+    flat = draw(st.integers(0, 500)) * unit_of(paid)
+    percent = Decimal(draw(st.integers(0, 999))) / 100
+    rate = Decimal(1) if paid == received else Decimal(draw(st.integers(1, 10**8))) / 10**5
+    return Terms(paid, received, flat, percent, rate)
+
+
+@settings(deadline=None)
+@given(terms=terms(), units=st.integers(1, 10**15))
+def test_what_is_paid_is_what_is_left_and_the_fee(terms: Terms, units: int) -> None:
+    paid = units * unit_of(terms.input_currency)
+    quote = quote_paying(terms, paid)
+    fee = Fraction(terms.flat_fee) + Fraction(paid) * Fraction(terms.percent_fee) / 100
+    assert quote.input_amount == paid
+    if fee <= paid:
+        assert fee <= Fraction(quote.fee_amount) < fee + Fraction(unit_of(terms.input_currency))
+    left = (Fraction(paid) - Fraction(quote.fee_amount)) * Fraction(terms.rate)
+    assert 0 <= left - Fraction(quote.output_amount) < Fraction(unit_of(terms.output_currency))
+    if terms.input_currency == terms.output_currency:
+        assert quote.input_amount == quote.output_amount + quote.fee_amount
+
+
+@settings(deadline=None)
+@given(terms=terms(), units=st.integers(1, 10**15))
+def test_paying_what_receiving_costs_gives_what_was_asked_and_no_cheaper_payment_does(terms: Terms, units: int) -> None:
+    asked = units * unit_of(terms.output_currency)
+    quote = quote_receiving(terms, asked)
+    assert quote.output_amount == asked
+    paying = quote_paying(terms, quote.input_amount)
+    assert paying.fee_amount == quote.fee_amount
+    assert paying.output_amount >= asked
+    cheaper = Context(prec=60).subtract(quote.input_amount, unit_of(terms.input_currency))
+    if cheaper > 0:
+        assert quote_paying(terms, cheaper).output_amount < asked
+
+
+@pytest.mark.parametrize(
+    ("terms", "paid", "expected"),
+    [
+        pytest.param(
+            Terms("USD", "USD", Decimal("0.50"), Decimal("0.8")),
+            "12.50",
+            Quote(Decimal("12.50"), Decimal("0.60"), Decimal("11.90")),
+            id="whole-cents",
+        ),
+        pytest.param(
+            Terms("JPY", "JPY", Decimal(0), Decimal("1.98")),
+            "333",
+            Quote(Decimal(333), Decimal(7), Decimal(326)),
+            id="a-fraction-of-a-yen-is-rounded-up",
+        ),
+        pytest.param(
+            Terms("USD", "USD", Decimal(15), Decimal(0)),
+            "10",
+            Quote(Decimal(10), Decimal(10), Decimal(0)),
+            id="a-fee-above-the-payment-takes-all-of-it",
+        ),
+        pytest.param(
+            Terms("USD", "JPY", Decimal(0), Decimal(0), Decimal("149.999")),
+            "1",
+            Quote(Decimal(1), Decimal(0), Decimal(149)),
+            id="what-is-received-is-rounded-down",
+        ),
+    ],
+)
+def test_known_quotes(terms: Terms, paid: str, expected: Quote) -> None:
+    assert quote_paying(terms, Decimal(paid)) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "decimals"),
+    [("USD", 2), ("JPY", 0), ("KWD", 3), ("usdc-polygon", 6), ("eth-ethereum", 18), ("usd", None), ("XAU", None)],
+)
+def test_currencies_divide_as_the_standard_says(code: str, decimals: int | None) -> None:
+    assert decimals_of(code) == decimals
+
+
+def test_divisibility_is_judged_exactly() -> None:
+    long = Decimal("123456789012345678901234567890.01")
+    assert is_divisible(long, 2)
+    assert not is_divisible(long, 1)

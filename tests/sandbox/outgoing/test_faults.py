@@ -1,0 +1,175 @@
+"""The fault plan: every kind, matched by route and by path, used up as ordered."""
+
+from __future__ import annotations
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox import ConnectionDropped, create_sandbox
+from flask_paycheckout.sandbox.outgoing.faults import matches
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+
+CREATE = "POST /v1/checkout"
+READ = "GET /v1/deposit/{id}"
+
+
+def test_error_answers_in_the_envelope_before_anything_is_done(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault(CREATE, "error", statusCode=503, message="Try later", retryAfter=7)
+    refused = merchant.asks_checkout(inputCurrency="USD", inputAmount=5)
+    assert refused.body == {"statusCode": 503, "error": "Service Unavailable", "message": "Try later"}
+    assert refused.headers["Retry-After"] == "7"
+    assert merchant.asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
+
+
+def test_a_fault_strikes_as_often_as_ordered(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault(READ, "error", times=3)
+    assert [merchant.reads_deposit("x").code for _ in range(5)] == [500, 500, 500, 404, 404]
+
+
+def test_a_fault_can_be_meant_for_one_path(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault("GET /v1/deposit/abc", "error")
+    assert merchant.reads_deposit("other").code == 404
+    assert merchant.reads_deposit("abc").code == 500
+
+
+def test_the_oldest_fault_strikes_first(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault(READ, "error", statusCode=501)
+    tester.orders_fault(READ, "error", statusCode=502)
+    assert [merchant.reads_deposit("x").code for _ in range(2)] == [501, 502]
+
+
+def test_delay_waits_and_then_does_the_work() -> None:
+    waited: list[float] = []
+    app = create_sandbox(control_token=CONTROL_TOKEN, sleep=waited.append)
+    Tester(app).orders_fault(CREATE, "delay", seconds=2.5)
+    assert Merchant(app).makes_checkout()
+    assert waited == [2.5]
+
+
+def test_drop_does_nothing_and_gives_no_answer(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault(CREATE, "drop")
+    with pytest.raises(ConnectionDropped):
+        merchant.makes_checkout()
+    assert [(entry["status"], entry["fault"]) for entry in tester.requests()] == [(None, "drop")]
+    assert merchant.makes_checkout()
+
+
+def test_lose_response_does_the_work_and_gives_no_answer(merchant: Merchant, tester: Tester) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+    tester.orders_fault("PATCH /v1/deposit/{id}", "lose_response")
+    with pytest.raises(ConnectionDropped):
+        merchant.forces_status(checkout)
+    assert merchant.reads_deposit(checkout).data["status"] == "completed"
+
+
+def test_a_dropped_connection_is_an_os_error() -> None:
+    assert issubclass(ConnectionDropped, OSError)
+
+
+def test_garbage_is_not_the_envelope(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault(READ, "garbage", statusCode=502)
+    response = merchant.calls_raw("GET", "/v1/deposit/x")
+    assert response.status_code == 502
+    assert response.mimetype == "text/html"
+    assert not response.is_json
+
+
+def answers_to_reads(app: Flask, many: int) -> list[int]:
+    merchant = Merchant(app)
+    return [merchant.reads_deposit("x").code for _ in range(many)]
+
+
+def test_a_fault_with_a_share_strikes_that_share_and_leaves_the_rest_to_the_next(
+    sandbox: Flask, tester: Tester
+) -> None:
+    tester.orders_fault(READ, "error", statusCode=501, times=1000, share=0.25)
+    tester.orders_fault(READ, "error", statusCode=502, times=1000, share=0.5)
+    seen = answers_to_reads(sandbox, 400)
+    # Four standard deviations either way.
+    assert 65 < seen.count(501) < 135
+    assert 110 < seen.count(502) < 190
+    assert seen.count(404) == 400 - seen.count(501) - seen.count(502)
+    shown = tester.does("GET", "faults")
+    assert [(float(fault["share"]), fault["times"]) for fault in shown] == [
+        (0.25, 1000 - seen.count(501)),
+        (0.5, 1000 - seen.count(502)),
+    ]
+
+
+def test_one_seed_draws_the_same_shares_again() -> None:
+    def world(seed: int | None) -> list[int]:
+        app = create_sandbox(control_token=CONTROL_TOKEN, seed=seed)
+        Tester(app).orders_fault(READ, "error", times=100, share=0.5)
+        return answers_to_reads(app, 60)
+
+    assert world(1) == world(1)
+    assert world(1) != world(2)
+    assert world(None) != world(None)
+
+
+def test_a_share_is_used_up_by_strikes_not_by_questions(sandbox: Flask, tester: Tester) -> None:
+    tester.orders_fault(READ, "error", times=3, share=0.2)
+    assert answers_to_reads(sandbox, 100).count(500) == 3
+
+
+def test_webhooks_can_be_dropped_by_a_share(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault("webhook", "drop", times=1000, share=0.5)
+    for _ in range(60):
+        tester.pays(merchant.makes_checkout())
+    dropped = [webhook["state"] for webhook in tester.webhooks()].count("dropped")
+    assert 14 < dropped < 46
+
+
+def test_the_hosted_page_can_fail_too(sandbox: Flask, tester: Tester) -> None:
+    tester.orders_fault("GET /checkout/{id}", "garbage")
+    assert b"not the envelope" in sandbox.test_client().get("/checkout/x").data
+
+
+def test_faults_can_be_seen_and_forgotten(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault(READ, "error", times=9)
+    (fault,) = tester.does("GET", "faults")
+    assert (fault["operation"], fault["kind"], fault["times"]) == (READ, "error", 9)
+    assert tester.does("DELETE", "faults") == []
+    assert merchant.reads_deposit("x").code == 404
+
+
+@pytest.mark.parametrize(
+    ("order", "field"),
+    [
+        pytest.param({"operation": "GET /v1/nothing", "kind": "error"}, "operation", id="no-such-operation"),
+        pytest.param({"operation": "DELETE /v1/checkout", "kind": "error"}, "operation", id="no-such-method"),
+        pytest.param({"kind": "error"}, "operation", id="no-operation"),
+        pytest.param({"operation": CREATE, "kind": "explode"}, "kind", id="no-such-kind"),
+        pytest.param({"operation": CREATE, "kind": "duplicate"}, "kind", id="a-webhooks-kind"),
+        pytest.param({"operation": "webhook", "kind": "garbage"}, "kind", id="an-operations-kind"),
+        pytest.param({"operation": CREATE, "kind": "error", "times": 0}, "times", id="zero-times"),
+        pytest.param({"operation": CREATE, "kind": "error", "times": 1.5}, "times", id="half-a-time"),
+        pytest.param({"operation": CREATE, "kind": "error", "statusCode": 99}, "statusCode", id="no-status"),
+        pytest.param({"operation": CREATE, "kind": "error", "share": 0}, "share", id="no-share"),
+        pytest.param({"operation": CREATE, "kind": "error", "share": 1.01}, "share", id="more-than-all"),
+        pytest.param({"operation": CREATE, "kind": "error", "share": "half"}, "share", id="no-number"),
+        pytest.param({"operation": CREATE, "kind": "delay"}, "seconds", id="delay-without-seconds"),
+        pytest.param({"operation": CREATE, "kind": "delay", "seconds": 61}, "seconds", id="delay-too-long"),
+    ],
+)
+def test_a_fault_that_could_never_strike_is_refused(tester: Tester, order: dict[str, object], field: str) -> None:
+    refused = tester.asks("POST", "faults", order)
+    assert refused.http_status == 400
+    assert refused.body["error"]["field"] == field
+    assert set(refused.body["error"]) == {"field", "fault", "remedy"}
+
+
+@pytest.mark.parametrize(
+    ("operation", "method", "path", "strikes"),
+    [
+        (READ, "GET", "/v1/deposit/5", True),
+        (READ, "PATCH", "/v1/deposit/5", False),
+        (READ, "GET", "/v1/deposit", False),
+        (READ, "GET", "/v1/deposit/5/6", False),
+        (CREATE, "POST", "/v1/checkout", True),
+        (CREATE, "POST", "/v1/checkouts", False),
+    ],
+)
+def test_operations_match_whole_paths(operation: str, method: str, path: str, strikes: bool) -> None:
+    assert matches(operation, method, path) is strikes

@@ -1,0 +1,132 @@
+"""The real sender: one POST to this machine, bounded in time, following nothing."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
+
+import pytest
+
+from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, make_sender
+
+Behaviour = Callable[[socket.socket], None]
+
+
+@contextmanager
+def listening(behaves: Behaviour) -> Iterator[int]:
+    """One connection on a free port is handled by `behaves`."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            line, _ = server.accept()
+            with line:
+                behaves(line)
+
+        thread = Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
+
+
+def send(port: int, budget: float = 5) -> int:
+    sender = make_sender(loopback_only=True, budget=budget)
+    return sender(f"http://127.0.0.1:{port}/hook?a=1", {"Content-Type": "application/json"}, b'{"orderId":"5"}')
+
+
+def test_it_posts_the_body_and_gives_the_status() -> None:
+    seen = bytearray()
+
+    def answers(line: socket.socket) -> None:
+        while not seen.endswith(b'{"orderId":"5"}'):
+            seen.extend(line.recv(4096))
+        line.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with listening(answers) as port:
+        assert send(port) == 204
+    assert seen.startswith(b"POST /hook?a=1 HTTP/1.1\r\n")
+
+
+def test_redirects_are_not_followed() -> None:
+    def redirects(line: socket.socket) -> None:
+        line.recv(4096)
+        line.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
+
+    with listening(redirects) as port:
+        assert send(port) == 302
+
+
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+
+    def answers(line: socket.socket) -> None:
+        line.recv(4096)
+        line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    with listening(answers) as port:
+        assert send(port) == 200
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"SSH-2.0-OpenSSH\r\n", id="not-http"),
+        pytest.param(b"HTTP/1.1 2", id="half"),
+    ],
+)
+def test_no_answer_is_an_os_error(answer: bytes) -> None:
+    def hangs_up(line: socket.socket) -> None:
+        line.recv(4096)
+        line.sendall(answer)
+
+    with listening(hangs_up) as port, pytest.raises(OSError, match=r".*"):
+        send(port)
+
+
+def test_a_dripping_answer_ends_with_the_time_budget() -> None:
+    def drips(line: socket.socket) -> None:
+        line.settimeout(0.05)
+        try:
+            line.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            while True:
+                line.sendall(b"x")
+                try:
+                    if line.recv(4096) == b"":
+                        return
+                except TimeoutError:
+                    continue
+        except OSError:
+            return
+
+    with listening(drips) as port, pytest.raises(OSError, match=r".*"):
+        send(port, budget=0.3)
+
+
+def test_nobody_there_is_an_os_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(ConnectionRefusedError):
+        send(port)
+
+
+@pytest.mark.parametrize("url", ["http://192.0.2.1/", "http://10.0.0.1:80/", "http://0.0.0.0/"])
+def test_other_machines_are_refused_again_when_sending(url: str) -> None:
+    with pytest.raises(ConnectionRefusedError):
+        make_sender(loopback_only=True)(url, {}, b"")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/", "http://localhost:5000/a?b", "https://[::1]:1/", "http://a.localhost/"]
+)
+def test_this_machine_is_allowed(url: str) -> None:
+    check_endpoint(url, loopback_only=True)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:99999/", "http://a b/", "http://u@127.0.0.1/", "file:///etc/passwd", "//x"]
+)
+def test_what_is_no_plain_http_address_is_refused(url: str) -> None:
+    with pytest.raises(EndpointError):
+        check_endpoint(url, loopback_only=False)

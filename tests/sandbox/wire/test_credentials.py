@@ -1,0 +1,105 @@
+"""Which scheme guards which operation: the interface's Authentication section, held against what is declared."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
+from flask_paycheckout.sandbox.wire.operations import Guard, operation_of
+from tests.sandbox.actors import Merchant, machine_seconds, signature
+from tests.sandbox.conftest import MakeSandbox
+
+OPEN, SIGNED, TOKEN = Guard.NONE, Guard.SIGNATURE, Guard.ACCESS_TOKEN
+
+SHOWN = {
+    "POST /v1/auth/register": OPEN,
+    "POST /v1/auth/login": OPEN,
+    "POST /v1/auth/verify-login": OPEN,
+    "GET /v1/disbursement/fiat": SIGNED,
+    "GET /v1/disbursement/fiat/{}": SIGNED,
+    "GET /v1/disbursement/fiat/{}/report": SIGNED,
+    "GET /v1/disbursement/crypto/estimate": SIGNED,
+    "POST /v1/disbursement/fiat": TOKEN,
+    "POST /v2/disbursement/fiat": TOKEN,
+    "POST /v1/disbursement/crypto": TOKEN,
+    "GET /v1/disbursement/fiat/payment-method": TOKEN,
+    "PATCH /v1/disbursement/{}": TOKEN,
+    "POST /v1/checkout": SIGNED,
+    "GET /v1/deposit/{}": SIGNED,
+    "PATCH /v1/deposit/{}": SIGNED,
+    "GET /v1/recipient": SIGNED,
+    "GET /v1/recipient/{}": SIGNED,
+    "POST /v1/recipient": SIGNED,
+    "PATCH /v1/recipient/{}": SIGNED,
+    "DELETE /v1/recipient/{}": SIGNED,
+    "DELETE /v1/recipient": SIGNED,
+    "GET /v2/payment/quote": SIGNED,
+    "GET /v2/payments": SIGNED,
+    "GET /v2/payment": SIGNED,
+    "GET /v2/payment/detail/{}": SIGNED,
+    "POST /v2/payment": SIGNED,
+    "GET /v1/reference/currencies": OPEN,
+    "GET /v1/reference/cryptos": OPEN,
+    "GET /v1/reference/banks": OPEN,
+    "GET /v1/reference/payment-methods": OPEN,
+}
+
+
+def served(app: Flask) -> dict[str, Guard]:
+    """Every operation of the service with the guard that it declares."""
+    found = {}
+    for rule in app.url_map.iter_rules():
+        if rule.rule.startswith(("/v1/", "/v2/")):
+            declared = operation_of(app, rule.endpoint)
+            assert declared is not None, f"{rule.rule} declares nothing"
+            for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+                found[f"{method} {re.sub('<[^>]*>', '{}', rule.rule)}"] = declared.guard
+    return found
+
+
+OPERATIONS = served(create_sandbox())
+
+
+# A quote without limits takes the client's id alone; that exception is tested where it is made.
+@pytest.mark.parametrize("operation", sorted(OPERATIONS.keys() - {"GET /v2/payment/quote"}))
+def test_each_operation_declares_the_scheme_that_the_interface_shows(operation: str) -> None:
+    assert OPERATIONS[operation] is SHOWN[operation]
+
+
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
+def test_only_open_operations_answer_without_credentials(sandbox: Flask, operation: str) -> None:
+    assert (send(sandbox, operation) == 401) is (SHOWN[operation] is not OPEN)
+
+
+@pytest.mark.parametrize("operation", sorted(name for name in OPERATIONS if SHOWN[name] is not OPEN))
+def test_each_guarded_operation_takes_its_own_scheme_and_not_the_other(sandbox: Flask, operation: str) -> None:
+    taken = {guard: send(sandbox, operation, guard) != 401 for guard in (SIGNED, TOKEN)}
+    assert taken == {guard: guard is SHOWN[operation] for guard in (SIGNED, TOKEN)}
+
+
+@pytest.mark.parametrize("operation", sorted(name for name in OPERATIONS if SHOWN[name] is not OPEN))
+def test_unknown_access_scheme_either(make_sandbox: MakeSandbox, operation: str) -> None:
+    app = make_sandbox(access_scheme="either")
+    assert send(app, operation) == 401
+    assert send(app, operation, SIGNED) != 401
+    assert send(app, operation, TOKEN) != 401
+
+
+def send(app: Flask, operation: str, guard: Guard = OPEN) -> int:
+    """The HTTP status of a call with an empty object as its body."""
+    method, _, path = operation.partition(" ")
+    target, body, now = path.replace("{}", "nothing"), b"" if method == "GET" else b"{}", machine_seconds()
+    headers = {
+        OPEN: {},
+        TOKEN: {"Authorization": f"Bearer {ACCESS_TOKEN}"},
+        SIGNED: {
+            "X-Client-ID": Merchant(app).client_id,
+            "X-Timestamp": now,
+            "X-Signature": signature(method, target, now, body),
+        },
+    }[guard]
+    return app.test_client().open(target, method=method, data=body, headers=headers).status_code

@@ -1,0 +1,140 @@
+"""Schemathesis calls every operation with what the document allows and with what it does not.
+
+Whatever is sent, no answer may be a server error or one that the document does not have. So that requests get past the
+first check, some of their fields are replaced by what exists in the sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Annotated, Any, cast
+
+import pytest
+import schemathesis
+from flask import Flask
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.failures import FailureGroup
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.wire.envelope import Answer, success
+from flask_paycheckout.sandbox.wire.field_types import Amount
+from flask_paycheckout.sandbox.wire.openapi import operations
+from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_query
+from flask_paycheckout.sandbox.wire.schemas import Record
+from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.disbursements.payers import ACCESS_TOKEN, RECIPIENTS, WALLET, Payer
+from tests.sandbox.documented import Departures
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+LABELS = sorted(f"{method} {path}" for path, method, _, _ in operations(create_sandbox()))
+EXAMPLES = 12
+
+
+def attack(app: Flask, label: str, known: dict[str, Any]) -> None:
+    """Send one operation what Schemathesis thinks of; raises what it finds."""
+    schema = schemathesis.openapi.from_dict(Tester(app).does("GET", "openapi.json"))
+    schema.app = app
+    found = schema.find_operation_by_label(label)
+    assert found is not None, label
+    for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+        if mode is GenerationMode.POSITIVE or found.body or found.query:
+            _send_all(found.as_strategy(mode), known)
+
+
+def _send_all(cases: st.SearchStrategy[Case[Any]], known: dict[str, Any]) -> None:
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=cases, replaced=st.sets(st.sampled_from(sorted(known))))
+    def send(case: Case[Any], replaced: set[str]) -> None:
+        for fields in (case.body, case.query, case.path_parameters):
+            if isinstance(fields, dict):
+                fields.update({name: known[name] for name in replaced & fields.keys()})
+        case.call_and_validate(headers={"Authorization": f"Bearer {ACCESS_TOKEN}"}, checks=CHECKS)
+
+    send()
+
+
+@pytest.fixture
+def target(make_sandbox: MakeSandbox) -> Flask:
+    """A sandbox that asks for no signatures; Schemathesis could not make them."""
+    return make_sandbox(signature="off")
+
+
+@pytest.fixture
+def known(target: Flask) -> dict[str, Any]:
+    """Values, by field name, that mean something in that sandbox."""
+    merchant = Merchant(target)
+    deposit = merchant.makes_checkout()
+    Tester(target).picks(deposit)
+    return {
+        "depositId": deposit,
+        "disbursementId": Payer(target).pays_one(),
+        "recipientId": RECIPIENTS["USD"],
+        "receiverId": RECIPIENTS["USD"],
+        "walletAddress": WALLET,
+        "inputCurrency": "usdc-polygon",
+        "outputCurrency": "USD",
+        "token": "usdc-polygon",
+        "currency": "USD",
+        "amount": 25,
+        "inputAmount": 25,
+        "status": "completed",
+        "email": "somebody@example.com",
+        "senderEmail": "somebody@example.com",
+    }
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_no_server_error_and_no_answer_off_the_document(target: Flask, known: dict[str, Any], label: str) -> None:
+    attack(target, label, known)
+
+
+@dataclass(frozen=True)
+class PlantedQuery:
+    amount: Annotated[Decimal, Amount()]
+
+
+class Planted(Record, frozen=True):
+    amount: Decimal
+
+
+def crash() -> Answer[Planted]:
+    """Fails for what it allows, and only for that."""
+    return success(Planted(read_query(PlantedQuery).amount / Decimal(0)))
+
+
+def depart() -> Answer[Planted]:
+    """Answers text where it declares a number."""
+    return success(cast("Planted", {"amount": "12.5"}))
+
+
+@pytest.mark.parametrize(
+    ("view", "fault"),
+    [
+        pytest.param(crash, ArithmeticError, id="server-error"),
+        pytest.param(depart, FailureGroup, id="off-the-document"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    target: Flask, departures: Departures, view: Callable[[], Any], fault: type[Exception]
+) -> None:
+    target.add_url_rule("/v1/planted", view_func=operation(guard=Guard.NONE, query=PlantedQuery)(view))
+    with pytest.raises(fault):
+        attack(target, "GET /v1/planted", {"amount": 25})
+    departures.seen.clear()

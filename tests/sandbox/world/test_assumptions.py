@@ -1,0 +1,84 @@
+"""The table of switches, and those that change every answer."""
+
+from __future__ import annotations
+
+import pydoc
+import re
+from types import ModuleType
+
+import pytest
+
+import flask_paycheckout.sandbox
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS, UnknownError, choose
+from tests.sandbox.actors import Merchant, Receiver, Tester
+from tests.sandbox.conftest import MakeSandbox
+
+EVERY_VALUE = [(unknown.name, value) for unknown in UNKNOWNS for value in unknown.values]
+
+
+def test_names_are_unique_and_values_differ() -> None:
+    assert len({unknown.name for unknown in UNKNOWNS}) == len(UNKNOWNS)
+    for unknown in UNKNOWNS:
+        assert len(set(unknown.values)) == len(unknown.values) >= 2
+        assert unknown.meaning.endswith(".")
+
+
+def documented(module: ModuleType) -> list[str]:
+    """What `python -m pydoc` prints of a module, without margins."""
+    return [line.strip() for line in pydoc.plain(pydoc.render_doc(module)).splitlines()]
+
+
+def test_the_documentation_shows_every_switch_with_its_values_and_meaning() -> None:
+    shown = documented(flask_paycheckout.sandbox)
+    for unknown in UNKNOWNS:
+        assert f"{unknown.name} = {' | '.join((unknown.default, *unknown.alternatives))}" in shown
+        assert unknown.meaning in shown
+    rows = [line for line in shown if re.fullmatch(r"\w+ = \w+( \| \w+)+", line)]
+    assert len(rows) == len(UNKNOWNS)
+
+
+def test_what_is_not_chosen_keeps_its_default() -> None:
+    chosen = choose({"signature": "off"})
+    assert chosen == {unknown.name: unknown.default for unknown in UNKNOWNS} | {"signature": "off"}
+
+
+def test_a_name_that_does_not_exist_is_refused_with_the_names() -> None:
+    with pytest.raises(UnknownError, match=r"no unknown named 'signatur'.*signature"):
+        create_sandbox(unknowns={"signatur": "off"})
+
+
+def test_a_value_that_does_not_exist_is_refused_with_the_values() -> None:
+    with pytest.raises(UnknownError, match=r"no value 'maybe'.*on, off"):
+        create_sandbox(unknowns={"signature": "maybe"})
+
+
+@pytest.mark.parametrize(("name", "value"), EVERY_VALUE)
+def test_a_payment_goes_through_under_every_value(
+    make_sandbox: MakeSandbox, receiver: Receiver, name: str, value: str
+) -> None:
+    app = make_sandbox(**{name: value})
+    merchant, tester = Merchant(app), Tester(app)
+    checkout = merchant.asks_checkout(inputCurrency="USD", inputAmount=12.5).data["id"]
+    assert merchant.reads_deposit(checkout).code == 404
+    tester.picks(checkout)
+    tester.pays(checkout)
+    assert merchant.reads_deposit(checkout).data["status"] == "completed"
+    assert receiver.order_ids == [checkout]
+
+
+def test_http_status_always_200_leaves_the_code_to_the_body(make_sandbox: MakeSandbox) -> None:
+    merchant = Merchant(make_sandbox(http_status="always_200"))
+    refused = merchant.reads_deposit("none")
+    assert (refused.http_status, refused.code) == (200, 404)
+    assert merchant.calls("GET", "/v1/nothing").http_status == 200
+
+
+def test_unspecified_messages_empty_keeps_those_that_are_given(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(unspecified_messages="empty")
+    merchant = Merchant(app)
+    assert merchant.asks_checkout(inputCurrency="USD").message == ""
+    assert merchant.forces_status("none").message == ""
+    assert merchant.reads_deposit("none").message == "Deposit not found"
+    Tester(app).does("POST", "account", {"checkoutEnabled": False})
+    assert merchant.asks_checkout(inputCurrency="USD").message == "Checkout is not enabled"

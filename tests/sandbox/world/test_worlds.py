@@ -1,0 +1,235 @@
+"""Worlds: side by side, on a file, shared by processes, and under many hands at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+from flask import Flask
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
+from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.outgoing.webhooks import HELD_FOR
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import advance_clock
+from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+
+THREADS = 8
+EXPIRING = {"deposit_after_expiry": "expired"}
+
+
+def world_on(database: str, receiver: Receiver | None = None, seed: int | None = 3) -> Flask:
+    return create_sandbox(
+        database=database,
+        control_token=CONTROL_TOKEN,
+        webhook_url=ENDPOINT,
+        send_webhook=receiver or Receiver(),
+        seed=seed,
+    )
+
+
+@pytest.fixture(params=["memory", "file", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of an empty database of each kind."""
+    if request.param == "memory":
+        yield "sqlite://"
+    elif request.param == "file":
+        yield f"sqlite:///{tmp_path / 'world.db'}"
+    else:
+        yield request.getfixturevalue("postgres_database")
+
+
+def test_two_sandboxes_know_nothing_of_each_other() -> None:
+    one, other = world_on("sqlite://"), world_on("sqlite://")
+    checkout = Merchant(one).makes_checkout()
+    Tester(one).pays(checkout)
+    Tester(one).advances(hours=1)
+    assert Merchant(other).reads_deposit(checkout).code == 404
+    assert Tester(other).webhooks() == []
+    assert Tester(other).does("GET", "clock")["offsetSeconds"] == 0
+
+
+def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
+    def ids(seed: int | None) -> list[str]:
+        app = world_on("sqlite://", seed=seed)
+        merchant, tester = Merchant(app), Tester(app)
+        made = [merchant.makes_checkout() for _ in range(3)]
+        tester.pays(made[0])
+        return [*made, tester.webhooks()[0]["id"], tester.picks(made[1], "us_usdc_polygon")["paymentCrypto"]["address"]]
+
+    assert ids(1) == ids(1)
+    assert ids(1) != ids(2)
+    assert ids(None) != ids(None)
+
+
+def test_a_payment_goes_through_on_every_database(database: str) -> None:
+    receiver = Receiver()
+    app = world_on(database, receiver)
+    merchant, tester = Merchant(app), Tester(app)
+    receiver.answers = [500]
+    checkout = merchant.makes_checkout()
+    tester.pays(checkout)
+    tester.advances(minutes=2)
+    assert merchant.reads_deposit(checkout).data["status"] == "completed"
+    assert receiver.order_ids == [checkout, checkout]
+    assert [attempt["answer"] for attempt in tester.webhooks()[0]["attempts"]] == [{"status": 500}, {"status": 200}]
+    tester.does("POST", "reset")
+    assert merchant.reads_deposit(checkout).code == 404
+
+
+def test_an_id_with_a_nul_is_just_not_found_on_every_database(database: str) -> None:
+    assert Merchant(world_on(database)).reads_deposit("a%00b").code == 404
+
+
+def test_a_file_outlives_its_process(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'world.db'}"
+    first = world_on(url)
+    paid, unpaid = Merchant(first).makes_checkout(), Merchant(first).makes_checkout()
+    Tester(first).pays(paid)
+    Tester(first).advances(hours=2)
+    again = world_on(url)
+    assert (sandbox_clock(again)() - datetime.now(UTC)).total_seconds() > 7000
+    assert Merchant(again).reads_deposit(paid).data["status"] == "completed"
+    assert Merchant(again).reads_deposit(unpaid).code == 404
+    assert Tester(again).does("GET", "clock")["offsetSeconds"] == 7200
+    assert Merchant(again).makes_checkout() not in {paid, unpaid}
+
+
+def test_a_new_webhook_address_replaces_the_stored_one_for_good(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'world.db'}"
+    world_on(url)
+    other = "http://127.0.0.1:8/other"
+    again = Tester(create_sandbox(database=url, control_token=CONTROL_TOKEN, webhook_url=other))
+    assert again.does("GET", "webhook-endpoint") == {"url": other}
+    again.does("POST", "reset")
+    assert again.does("GET", "webhook-endpoint") == {"url": other}
+
+
+def test_a_relative_file_lies_where_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    world_on("sqlite:///here.db")
+    assert (tmp_path / "here.db").exists()
+
+
+def test_processes_on_one_database_share_one_world(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'world.db'}"
+    one, other = world_on(url), world_on(url)
+    Tester(one).advances(minutes=20)
+    Tester(one).orders_fault("POST /v1/checkout", "error")
+    assert Merchant(other).asks_checkout(inputCurrency="USD", inputAmount=5).code == 500
+    assert (sandbox_clock(other)() - sandbox_clock(one)()).total_seconds() < 5
+    assert Tester(other).pays(Merchant(one).makes_checkout())["status"] == "completed"
+
+
+def test_what_falls_due_goes_by_the_clock_that_another_process_set_back(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'world.db'}"
+    one, other = (create_sandbox(database=url, control_token=CONTROL_TOKEN, unknowns=EXPIRING) for _ in range(2))
+    Tester(one).advances(hours=50)
+    Tester(other).does("GET", "clock")
+    Tester(one).does("POST", "reset")
+    checkout = Merchant(one).makes_checkout()
+    Tester(one).picks(checkout)
+    with other.app_context():
+        run_due()
+    assert Merchant(one).reads_deposit(checkout).data["status"] == "pending"
+
+
+def test_a_reset_while_a_webhook_is_on_its_way_breaks_nothing(database: str) -> None:
+    receiver = Receiver()
+    app = world_on(database, receiver)
+    checkout = Merchant(app).makes_checkout()
+    receiver.reacts = lambda payload: Tester(app).does("POST", "reset")
+    Tester(app).pays(checkout)
+    assert receiver.order_ids == [checkout]
+    assert Tester(app).webhooks() == []
+
+
+def at_once(*jobs: object) -> None:
+    """All of them in threads that start together."""
+    barrier = Barrier(len(jobs))
+
+    def run(job: object) -> None:
+        assert callable(job)
+        barrier.wait()
+        job()
+
+    threads = [Thread(target=run, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_many_payments_at_once_complete_it_once(database: str) -> None:
+    receiver = Receiver()
+    app = world_on(database, receiver)
+    checkout = Merchant(app).makes_checkout()
+    Tester(app).picks(checkout)
+    statuses: list[int] = []
+
+    def pays() -> None:
+        statuses.append(Tester(app).asks("POST", f"checkouts/{checkout}/pay").http_status)
+
+    at_once(*[pays] * THREADS)
+    assert sorted(statuses) == [200] + [409] * (THREADS - 1)
+    assert receiver.order_ids == [checkout]
+    activities = Merchant(app).reads_deposit(checkout).data["activityHistory"]
+    assert [entry["status"] for entry in activities] == ["pending", "completed"]
+
+
+def test_many_picks_at_once_make_one_deposit(database: str) -> None:
+    app = world_on(database)
+    checkout = Merchant(app).makes_checkout()
+    statuses: list[int] = []
+
+    def picks(method: str) -> None:
+        body = {"paymentMethod": method}
+        statuses.append(Tester(app).asks("POST", f"checkouts/{checkout}/pick", body).http_status)
+
+    at_once(*[lambda: picks("us_qr"), lambda: picks("us_bank_transfer")] * (THREADS // 2))
+    assert sorted(statuses) == [200] * (THREADS // 2) + [409] * (THREADS // 2)
+
+
+def test_a_fault_ordered_once_strikes_once_whoever_comes(database: str) -> None:
+    app = world_on(database)
+    Tester(app).orders_fault("POST /v1/checkout", "error")
+    codes: list[int] = []
+    at_once(*[lambda: codes.append(Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5).code)] * THREADS)
+    assert sorted(codes) == [200] * (THREADS - 1) + [500]
+
+
+def test_a_database_that_cannot_be_opened_is_an_error_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(SQLAlchemyError):
+        world_on(f"sqlite:///{tmp_path}/no/such/folder/world.db")
+
+
+def test_two_senders_of_webhooks_that_were_held_back_do_not_wait_for_each_other(postgres_database: str) -> None:
+    receiver, meeting = Receiver(), Barrier(2, timeout=60)
+
+    def meet(payload: object) -> None:
+        meeting.wait()
+
+    receiver.reacts = meet
+    apps = [world_on(postgres_database, receiver) for _ in range(2)]
+    rounds = 10
+    for _ in range(rounds):
+        Tester(apps[0]).orders_fault("webhook", "reorder", times=2)
+        for app in apps:
+            Tester(app).pays(Merchant(app).makes_checkout())
+        with apps[0].app_context(), transaction() as session:
+            advance_clock(session, world(apps[0]).clock, HELD_FOR)
+        # Both are on their way at the same time, and are recorded in the same moment.
+        at_once(*(partial(run_everything_due, app) for app in apps))
+    assert len(set(receiver.order_ids)) == len(receiver.order_ids) == 2 * rounds
+    assert {webhook["state"] for webhook in Tester(apps[0]).webhooks()} == {"delivered"}
+
+
+def run_everything_due(app: Flask) -> None:
+    with app.app_context():
+        run_due()
