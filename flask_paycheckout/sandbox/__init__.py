@@ -33,11 +33,11 @@ from __future__ import annotations
 
 from flask_paycheckout.sandbox.app import create_sandbox
 from flask_paycheckout.sandbox.wire.connection import ConnectionDropped
-from flask_paycheckout.sandbox.world.assumptions import unknowns_as_text
+from flask_paycheckout.sandbox.world.assumptions import assumptions_as_text
 from flask_paycheckout.sandbox.world.context import sandbox_clock
 
 # Written from the one table, for `pydoc` and `help()`; without docstrings (python -OO) there is nothing to add to.
 if __doc__ is not None:
-    __doc__ += unknowns_as_text("    ") + "\n"
+    __doc__ += assumptions_as_text("    ") + "\n"
 
 __all__ = ["ConnectionDropped", "create_sandbox", "sandbox_clock"]

@@ -15,11 +15,11 @@ from flask_paycheckout.sandbox.crypto_disbursements.endpoints import crypto_disb
 from flask_paycheckout.sandbox.deposits.endpoints import deposits
 from flask_paycheckout.sandbox.disbursements.endpoints import disbursements
 from flask_paycheckout.sandbox.fiat_disbursements.endpoints import fiat_disbursements
-from flask_paycheckout.sandbox.hooks import surround
+from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.levers.control import control, refuse
 from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
-from flask_paycheckout.sandbox.levers.start_state import Beginning, prepare
+from flask_paycheckout.sandbox.levers.start_state import StartOptions, prepare_world
 from flask_paycheckout.sandbox.outgoing.mail_sender import make_mail_sender
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
 from flask_paycheckout.sandbox.payments.endpoints import payments
@@ -27,7 +27,7 @@ from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import references
 from flask_paycheckout.sandbox.references.pictures import pictures
 from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
-from flask_paycheckout.sandbox.wire.callers import Forbidden, allowed_hosts
+from flask_paycheckout.sandbox.wire.callers import CallRefused, allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.assumptions import choose
 from flask_paycheckout.sandbox.world.clock import Clock
@@ -90,15 +90,15 @@ def create_sandbox(
         loopback_webhooks_only=loopback_only,
         send_mail=None if smtp is None else make_mail_sender(smtp),
     )
-    return _assemble(world, database, Beginning(None if seed is None else str(seed), webhook_url))
+    return _assemble(world, database, StartOptions(None if seed is None else str(seed), webhook_url))
 
 
-def _assemble(world: World, database: str, beginning: Beginning) -> Flask:
+def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
     app = SandboxApp(__name__)
     app.extensions[EXTENSION_KEY] = world
     configure_database(app, database)
-    surround(app)
-    app.register_error_handler(Forbidden, refuse)
+    install_hooks(app)
+    app.register_error_handler(CallRefused, refuse)
     blueprints = (
         auth,
         recipients,
@@ -120,8 +120,8 @@ def _assemble(world: World, database: str, beginning: Beginning) -> Flask:
     with app.app_context():
         tune_engine(db.engine)
         try:
-            with transaction(alone=True) as session:
-                prepare(session, world, beginning, is_new=not world.shared_database)
+            with transaction(exclusive=True) as session:
+                prepare_world(session, world, beginning, is_new=not world.shared_database)
         finally:
             if world.shared_database:
                 # A server that loads the application before it forks would share this connection with its workers.

@@ -19,9 +19,9 @@ from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN, CLIENT_ID, 
 from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
-from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS, UnknownError, unknowns_as_text
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, trouble
+from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
 
 #: Seconds between two looks at what has fallen due by the mere passing of time.
 TICK = 1.0
@@ -47,11 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve a sandbox until Ctrl-C, or only print what was asked for."""
     options = _parser().parse_args(argv)
     if options.list_unknowns:
-        print(unknowns_as_json() if options.json else unknowns_as_text())  # noqa: T201 - this is the output
+        print(assumptions_as_json() if options.json else assumptions_as_text())  # noqa: T201 - this is the output
         return 0
     try:
         return _serve(options)
-    except (UnknownError, EndpointError, SmtpAddressError, DatabaseUnusable, OSError) as wrong:
+    except (AssumptionError, EndpointError, SmtpAddressError, DatabaseUnusable, OSError) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
 
@@ -82,8 +82,8 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def unknowns_as_json() -> str:
-    return json.dumps([asdict(unknown) for unknown in UNKNOWNS], indent=2)
+def assumptions_as_json() -> str:
+    return json.dumps([asdict(unknown) for unknown in ASSUMPTIONS], indent=2)
 
 
 def _serve(options: argparse.Namespace) -> int:
@@ -106,7 +106,7 @@ def _open(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
     try:
         return _build(options, server)
     except (SQLAlchemyError, ImportError) as wrong:
-        raise trouble(options.database, wrong) from None
+        raise explain_failure(options.database, wrong) from None
 
 
 def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:

@@ -14,11 +14,11 @@ from werkzeug.exceptions import BadRequest, HTTPException, NotFound
 from flask_paycheckout.sandbox.levers.control import refuse_http
 from flask_paycheckout.sandbox.levers.customer import pays
 from flask_paycheckout.sandbox.levers.pages import refusal_page
-from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MOST_SECONDS_OF_DELAY, Fault, take_fault
+from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
 from flask_paycheckout.sandbox.wire.callers import check_host
 from flask_paycheckout.sandbox.wire.connection import drop_connection
-from flask_paycheckout.sandbox.wire.cross_origin import check_page, is_foreign, keep_apart
-from flask_paycheckout.sandbox.wire.envelope import Refusal, failure, refusal_of, unworded
+from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, isolate
+from flask_paycheckout.sandbox.wire.envelope import Refusal, failure, refusal_from, unspecified_refusal
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.request_log import log_request
 from flask_paycheckout.sandbox.world.context import world
@@ -26,19 +26,19 @@ from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import read_clock
 
 #: Larger bodies are refused before they are read.
-MOST_BODY_BYTES = 1024 * 1024
+MAX_BODY_BYTES = 1024 * 1024
 _VERSIONS = ("/v1/", "/v2/")
 _CONTROL = "/_sandbox/"
 _OUTSIDE = (_CONTROL, "/static/", "/inspector/")
 
 
-def surround(app: Flask) -> None:
+def install_hooks(app: Flask) -> None:
     """Install all of it on an application."""
-    app.config["MAX_CONTENT_LENGTH"] = MOST_BODY_BYTES
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.before_request(_begin)
     app.after_request(_end)
     app.register_error_handler(Refusal, failure)
-    app.register_error_handler(FieldError, lambda wrong: failure(unworded(400, str(wrong))))
+    app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(400, str(wrong))))
     app.register_error_handler(HTTPException, _in_our_words)
 
 
@@ -50,7 +50,7 @@ def _begin() -> ResponseReturnValue | None:
     check_host()
     if not request.path.startswith(_CONTROL):
         # Control calls prove more than that: no page of another origin can send their token.
-        check_page()
+        check_site()
     # No name holds a NUL, and PostgreSQL cannot even look for it.
     if "\0" in request.path:
         raise NotFound
@@ -89,7 +89,7 @@ def _strike(fault: Fault) -> ResponseReturnValue | None:
             g.retry_after = fault.retry_after
             raise Refusal(fault.status_code or 500, fault.message or "A fault that was ordered.")
         case "delay":
-            world().sleep(min(float(fault.seconds or 0), MOST_SECONDS_OF_DELAY))
+            world().sleep(min(float(fault.seconds or 0), MAX_SECONDS_OF_DELAY))
         case "drop":
             log_request(None)
             drop_connection("dropped before anything was done, as ordered")
@@ -99,9 +99,9 @@ def _strike(fault: Fault) -> ResponseReturnValue | None:
 
 
 def _end(response: Response) -> Response:
-    keep_apart(response)
+    isolate(response)
     # A page of another origin must not fill the log either.
-    if not _is_observed() or is_foreign():
+    if not _is_observed() or is_cross_site():
         return response
     paid = g.pop("paid_before_response", None)
     if paid is not None:
@@ -120,5 +120,5 @@ def _in_our_words(error: HTTPException) -> ResponseReturnValue:
     if request.path.startswith(_CONTROL):
         return refuse_http(error)
     if request.path.startswith(_VERSIONS):
-        return failure(refusal_of(error))
+        return failure(refusal_from(error))
     return refusal_page(error.code or 500, error.name, error.description or "")

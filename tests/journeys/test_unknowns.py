@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.journeys.conftest import Shop, Shopper
 
@@ -25,10 +25,10 @@ TURNED_ALONE = {
 def _settings() -> Iterator[tuple[str, dict[str, str]]]:
     """Each way to start a sandbox, with a name."""
     yield "defaults", {}
-    for unknown in UNKNOWNS:
+    for unknown in ASSUMPTIONS:
         if unknown.name in TURNED_ALONE:
             yield from ((f"{unknown.name}={value}", {unknown.name: value}) for value in unknown.alternatives)
-    others = [unknown for unknown in UNKNOWNS if unknown.name not in TURNED_ALONE]
+    others = [unknown for unknown in ASSUMPTIONS if unknown.name not in TURNED_ALONE]
     for turn in range(max(len(unknown.alternatives) for unknown in others)):
         chosen = {unknown.name: unknown.alternatives[turn] for unknown in others if turn < len(unknown.alternatives)}
         yield f"others, {turn + 1}", chosen
@@ -39,8 +39,8 @@ SETTINGS = dict(_settings())
 
 def test_every_value_of_every_switch_is_walked() -> None:
     walked = {(name, value) for chosen in SETTINGS.values() for name, value in chosen.items()}
-    assert walked == {(unknown.name, value) for unknown in UNKNOWNS for value in unknown.alternatives}
-    assert {unknown.name for unknown in UNKNOWNS} > TURNED_ALONE
+    assert walked == {(unknown.name, value) for unknown in ASSUMPTIONS for value in unknown.alternatives}
+    assert {unknown.name for unknown in ASSUMPTIONS} > TURNED_ALONE
 
 
 @pytest.fixture(params=SETTINGS.values(), ids=list(SETTINGS))

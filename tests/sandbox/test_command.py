@@ -11,7 +11,7 @@ from flask import Flask
 
 from flask_paycheckout.sandbox.command import address_of, main, run_ticker
 from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
-from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
 
@@ -20,7 +20,7 @@ def test_list_unknowns_prints_the_table(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["--list-unknowns"]) == 0
     printed = capsys.readouterr().out
     lines = [line.strip() for line in printed.splitlines()]
-    for unknown, values, meaning in zip(UNKNOWNS, lines[::2], lines[1::2], strict=True):
+    for unknown, values, meaning in zip(ASSUMPTIONS, lines[::2], lines[1::2], strict=True):
         assert values == f"{unknown.name} = {' | '.join((unknown.default, *unknown.alternatives))}"
         assert meaning == unknown.meaning
 
@@ -28,7 +28,7 @@ def test_list_unknowns_prints_the_table(capsys: pytest.CaptureFixture[str]) -> N
 def test_list_unknowns_is_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list-unknowns", "--json"]) == 0
     table = json.loads(capsys.readouterr().out)
-    assert [row["name"] for row in table] == [unknown.name for unknown in UNKNOWNS]
+    assert [row["name"] for row in table] == [unknown.name for unknown in ASSUMPTIONS]
     assert set(table[0]) == {"name", "default", "alternatives", "meaning"}
 
 

@@ -23,13 +23,13 @@ from flask import current_app, g, request
 from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.access_tokens import bearer
+from flask_paycheckout.sandbox.auth.access_tokens import account_of_token
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.wire.envelope import Refusal, unworded
-from flask_paycheckout.sandbox.wire.operations import Guard, operation_of
-from flask_paycheckout.sandbox.world.context import unknown, world
-from flask_paycheckout.sandbox.world.database import read_only
+from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
+from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.database import select_untracked
 
 # Compared against when a client id is unknown, so that it costs the same time as a known one.
 _NO_SECRET = "no such client"  # noqa: S105
@@ -68,12 +68,12 @@ def _path_bytes(path: str) -> bytes:
 def check_access(session: Session) -> Account:
     """The account that may call the current operation, by the scheme that this operation declares."""
     declared = operation_of(current_app, request.endpoint)
-    if declared is None or declared.guard is Guard.NONE:
+    if declared is None or declared.credentials is Credentials.NONE:
         raise TypeError(f"{request.endpoint} declares no guard, so there is nobody to ask for")
-    guard = declared.guard
-    if unknown("access_scheme") == "either":
-        guard = Guard.ACCESS_TOKEN if "Authorization" in request.headers else Guard.SIGNATURE
-    return check_signature(session) if guard is Guard.SIGNATURE else check_access_token(session)
+    credentials = declared.credentials
+    if assumption("access_scheme") == "either":
+        credentials = Credentials.ACCESS_TOKEN if "Authorization" in request.headers else Credentials.SIGNATURE
+    return check_signature(session) if credentials is Credentials.SIGNATURE else check_access_token(session)
 
 
 def check_client_id(session: Session) -> Account:
@@ -87,18 +87,18 @@ def check_client_id(session: Session) -> Account:
 
 def check_access_token(session: Session) -> Account:
     """The account of the user whose access token came with the current request."""
-    account = bearer(session)
+    account = account_of_token(session)
     if account is None:
         fault = "The Authorization header holds no valid access token. Log in for a new one."
-        raise unworded(int(unknown("access_token_error")), fault)
+        raise unspecified_refusal(int(assumption("access_token_error")), fault)
     return account
 
 
 def check_signature(session: Session) -> Account:
     """The account whose client signed the current request."""
     client_id = request.headers.get("X-Client-ID", "")
-    account = next(iter(read_only(session, Account, _OF_CLIENT, client_id=client_id)), None)
-    if unknown("signature") == "off":
+    account = next(iter(select_untracked(session, Account, _OF_CLIENT, client_id=client_id)), None)
+    if assumption("signature") == "off":
         return account or session.get_one(Account, USER_ID)
     signed = _is_signed_with(account.client_secret if account else _NO_SECRET)
     if account is None or not signed or not _is_timely():
@@ -115,7 +115,7 @@ def _is_signed_with(secret: str) -> bool:
 
 
 def _is_timely() -> bool:
-    window = unknown("timestamp_window")
+    window = assumption("timestamp_window")
     sent = request.headers.get("X-Timestamp", "")
     if not (sent.isascii() and sent.isdigit() and len(sent) <= _TIMESTAMP_DIGITS):
         return False
@@ -124,4 +124,6 @@ def _is_timely() -> bool:
 
 def _refused() -> Refusal:
     """One answer for every reason: which part was wrong is in the request log, for the developer only."""
-    return unworded(int(unknown("signature_error")), "The signature, its timestamp or the client id is not valid.")
+    return unspecified_refusal(
+        int(assumption("signature_error")), "The signature, its timestamp or the client id is not valid."
+    )

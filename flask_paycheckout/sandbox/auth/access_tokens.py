@@ -10,17 +10,17 @@ from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.context import assumption, world
 
 _SCHEME = "bearer "
 
 
-def issue(session: Session, user_id: str, *, expires: bool) -> str:
+def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
     """A new token; one that does not expire can never be invalidated either."""
     now = world().clock.now()
     session.execute(delete(AccessToken).where(AccessToken.expires_at <= now))
     token = secrets.token_urlsafe(32)
-    lifetime = timedelta(minutes=int(unknown("access_token_minutes")))
+    lifetime = timedelta(minutes=int(assumption("access_token_minutes")))
     session.add(
         AccessToken(
             token_digest=digest_of(token),
@@ -32,7 +32,7 @@ def issue(session: Session, user_id: str, *, expires: bool) -> str:
     return token
 
 
-def bearer(session: Session) -> Account | None:
+def account_of_token(session: Session) -> Account | None:
     """The account of the current request's access token; None without a valid one."""
     token = _presented(request.headers.get("Authorization", ""))
     now = world().clock.now()
@@ -48,5 +48,5 @@ def _presented(header: str) -> str:
     """The token in the header's value, in the forms that the unknown `authorization_format` allows."""
     has_scheme = header[: len(_SCHEME)].lower() == _SCHEME
     if has_scheme:
-        return "" if unknown("authorization_format") == "raw" else header[len(_SCHEME) :].strip()
-    return "" if unknown("authorization_format") == "bearer" else header.strip()
+        return "" if assumption("authorization_format") == "raw" else header[len(_SCHEME) :].strip()
+    return "" if assumption("authorization_format") == "bearer" else header.strip()

@@ -13,13 +13,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from werkzeug.security import check_password_hash, generate_password_hash
 
-from flask_paycheckout.sandbox.auth.schemas import Credentials, NewUser
+from flask_paycheckout.sandbox.auth.schemas import NewLogin, NewUser
 from flask_paycheckout.sandbox.auth.start_state import PASSWORD_HASH
 from flask_paycheckout.sandbox.auth.tables import Account, User
-from flask_paycheckout.sandbox.auth.verifications import begin
+from flask_paycheckout.sandbox.auth.verifications import begin_login
 from flask_paycheckout.sandbox.wire.email_addresses import key_of
-from flask_paycheckout.sandbox.wire.envelope import unworded
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.ids import new_id
 
@@ -44,9 +44,11 @@ def register(new: NewUser) -> str:
     password_hash = generate_password_hash(new.password)
     try:
         with transaction() as session:
-            return begin(session, _add_user(session, new, password_hash))
+            return begin_login(session, _add_user(session, new, password_hash))
     except IntegrityError:
-        raise unworded(int(unknown("email_taken_error")), "This e-mail address is registered already.") from None
+        raise unspecified_refusal(
+            int(assumption("email_taken_error")), "This e-mail address is registered already."
+        ) from None
 
 
 def _add_user(session: Session, new: NewUser, password_hash: str) -> User:
@@ -73,15 +75,17 @@ def _add_user(session: Session, new: NewUser, password_hash: str) -> User:
     return user
 
 
-def log_in(sent: Credentials) -> str:
+def log_in(sent: NewLogin) -> str:
     """The verification token of a login with the right password."""
     with transaction() as session:
         user = session.scalars(select(User).where(User.email_key == key_of(sent.email))).one_or_none()
     is_right = check_password_hash(PASSWORD_HASH if user is None else user.password_hash, sent.password)
     if user is None or not is_right:
-        raise unworded(int(unknown("wrong_password_error")), "The e-mail address or the password is wrong.")
+        raise unspecified_refusal(
+            int(assumption("wrong_password_error")), "The e-mail address or the password is wrong."
+        )
     with transaction() as session:
-        return begin(session, user)
+        return begin_login(session, user)
 
 
 def account_of(session: Session, user_id: str) -> Account:

@@ -9,10 +9,10 @@ import msgspec
 
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
-from flask_paycheckout.sandbox.wire.field_types import Flag, Prose, Schema, SchemaOf, Text
+from flask_paycheckout.sandbox.wire.field_types import Boolean, FreeText, Schema, SchemaOf, Text
 from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import Moment, Record
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import derived
 
 
@@ -20,10 +20,10 @@ from flask_paycheckout.sandbox.world.ids import derived
 class TwoLetters(Text):
     """A code of two letters."""
 
-    most: int = 2
+    maximum: int = 2
 
     def read(self, name: str, value: object) -> str:
-        if not isinstance(value, str) or len(value) != self.most or not (value.isascii() and value.isalpha()):
+        if not isinstance(value, str) or len(value) != self.maximum or not (value.isascii() and value.isalpha()):
             raise FieldError(f"{name} must be a code of two letters, such as US.")
         return value
 
@@ -37,14 +37,14 @@ class NewUser:
 
     email: Annotated[str, EmailAddress()]
     password: Annotated[str, Text()]
-    full_name: Annotated[str, Prose()]
+    full_name: Annotated[str, FreeText()]
     national_id: Annotated[str | None, Text()] = field(default=None, metadata={"name": "nationalID"})
-    country: Annotated[str | None, Prose()] = None
+    country: Annotated[str | None, FreeText()] = None
     country_code: Annotated[str | None, TwoLetters()] = None
 
 
 @dataclass(frozen=True)
-class Credentials:
+class NewLogin:
     """What a login sends."""
 
     email: Annotated[str, EmailAddress()]
@@ -57,7 +57,7 @@ class Confirmation:
 
     verification_token: Annotated[str, Text()]
     otp: Annotated[str, Text(20)]
-    is_disable_expire: Annotated[bool, Flag()] = False
+    is_disable_expire: Annotated[bool, Boolean()] = False
 
 
 class Organization(Record, frozen=True):
@@ -81,13 +81,13 @@ class UserRecord(Record, frozen=True):
     role: str
     is_active: bool = msgspec.field(name="is_active")
     iskyc: bool = msgspec.field(name="iskyc")
-    created_at: Moment
-    updated_at: Moment
+    created_at: Timestamp
+    updated_at: Timestamp
     legal_full_name: str
     partner_id: str
     credentials: UserCredentials
-    invitation_date: Moment | None = msgspec.field(name="invitation_date", default=None)
-    invitation_expiration_date: Moment | None = msgspec.field(name="invitation_expiration_date", default=None)
+    invitation_date: Timestamp | None = msgspec.field(name="invitation_date", default=None)
+    invitation_expiration_date: Timestamp | None = msgspec.field(name="invitation_expiration_date", default=None)
     country: str | None = None
     country_code: str | None = None
     kyc_url: str | None = msgspec.field(name="kyc_url", default=None)
@@ -111,7 +111,7 @@ def represent(user: User, account: Account) -> UserRecord:
         email=user.email,
         policy=user.policy,
         organization_id=Organization(user.organization_id, user.organization_name),
-        role=unknown("user_role"),
+        role=assumption("user_role"),
         is_active=user.is_active,
         iskyc=user.is_verified,
         created_at=user.created_at,
@@ -126,6 +126,6 @@ def represent(user: User, account: Account) -> UserRecord:
 
 
 def _credentials(account: Account) -> UserCredentials:
-    if unknown("user_credentials") == "empty":
+    if assumption("user_credentials") == "empty":
         return UserCredentials()
     return UserCredentials(account.client_id, account.client_secret)

@@ -11,26 +11,26 @@ from sqlalchemy import delete, update
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import User, Verification, digest_of
-from flask_paycheckout.sandbox.outgoing.mails import post
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.outgoing.mails import store_mail
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
 
 
-class Refused(Enum):
+class LoginFailure(Enum):
     """Why a login was not confirmed."""
 
     TOKEN = "verificationToken"  # noqa: S105
     OTP = "otp"
 
 
-def begin(session: Session, user: User) -> str:
+def begin_login(session: Session, user: User) -> str:
     """Start a login: mail the one-time password, and give the token that goes with it."""
     now = world().clock.now()
-    if unknown("earlier_verification_tokens") == "revoked":
+    if assumption("earlier_verification_tokens") == "revoked":
         session.execute(delete(Verification).where(Verification.user_id == user.id))
     session.execute(delete(Verification).where(Verification.expires_at <= now))
     token, otp = secrets.token_urlsafe(32), _new_otp()
-    minutes = int(unknown("otp_minutes"))
+    minutes = int(assumption("otp_minutes"))
     session.add(
         Verification(
             token_digest=digest_of(token),
@@ -42,11 +42,11 @@ def begin(session: Session, user: User) -> str:
         )
     )
     text = f"Your one-time password is {otp}. It can be used once, within {minutes} minutes.\n"
-    post(session, user.email, "Your one-time password", text, otp)
+    store_mail(session, user.email, "Your one-time password", text, otp)
     return token
 
 
-def confirm(session: Session, token: str, otp: str) -> User | Refused:
+def confirm_login(session: Session, token: str, otp: str) -> User | LoginFailure:
     """The user whose login this completes. A refusal counts as an attempt, so its transaction has to be committed."""
     now = world().clock.now()
     usable = (
@@ -56,17 +56,17 @@ def confirm(session: Session, token: str, otp: str) -> User | Refused:
     )
     attempted = session.execute(
         update(Verification)
-        .where(*usable, Verification.attempts < int(unknown("otp_attempts")))
+        .where(*usable, Verification.attempts < int(assumption("otp_attempts")))
         .values(attempts=Verification.attempts + 1)
         .returning(Verification.user_id, Verification.otp_digest)
         .execution_options(synchronize_session=False)
     ).first()
     if attempted is None:
-        return Refused.TOKEN
+        return LoginFailure.TOKEN
     if not hmac.compare_digest(attempted.otp_digest, _otp_digest(token, otp)):
-        return Refused.OTP
+        return LoginFailure.OTP
     if not rows_changed(session, update(Verification).where(*usable).values(used_at=now)):
-        return Refused.TOKEN
+        return LoginFailure.TOKEN
     rows_changed(
         session,
         update(User)
@@ -77,7 +77,7 @@ def confirm(session: Session, token: str, otp: str) -> User | Refused:
 
 
 def _new_otp() -> str:
-    digits = int(unknown("otp_digits"))
+    digits = int(assumption("otp_digits"))
     return f"{secrets.randbelow(10**digits):0{digits}d}"
 
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 from flask import Blueprint, g
 
 from flask_paycheckout.sandbox.auth.access import check_access
-from flask_paycheckout.sandbox.checkouts.rules import check_asked, page_url, store_checkout
+from flask_paycheckout.sandbox.checkouts.rules import page_url, requested_amounts, store_checkout
 from flask_paycheckout.sandbox.checkouts.schemas import CheckoutLink, NewCheckout
 from flask_paycheckout.sandbox.outgoing.faults import take_webhook_fault
-from flask_paycheckout.sandbox.wire.envelope import Answer, Refusal, success
-from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 
 checkouts = Blueprint("checkouts", __name__)
 
 
 @checkouts.post("/v1/checkout")
-@operation(guard=Guard.SIGNATURE, takes=NewCheckout, codes=(200, 201))
-def create_checkout() -> Answer[CheckoutLink]:
+@operation(credentials=Credentials.SIGNATURE, body=NewCheckout, codes=(200, 201))
+def create_checkout() -> Envelope[CheckoutLink]:
     """Make a hosted page for one payment."""
     with transaction() as session:
         account = check_access(session)
         if not account.checkout_enabled:
             raise Refusal(400, "Checkout is not enabled")
-        checkout = store_checkout(session, account.user_id, check_asked(read_body(NewCheckout)))
+        checkout = store_checkout(session, account.user_id, requested_amounts(read_body(NewCheckout)))
         if take_webhook_fault(session, "before_response") is not None:
             # `hooks` plays this customer, who is faster than the response.
             g.paid_before_response = checkout.id
     return success(
         CheckoutLink(checkout.id, page_url(checkout.id)),
         "Checkout created successfully",
-        int(unknown("checkout_status_code")),
+        int(assumption("checkout_status_code")),
     )

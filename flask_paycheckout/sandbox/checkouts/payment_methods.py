@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.quotes import Quote, Terms, quote_paying, quote_receiving
 from flask_paycheckout.sandbox.checkouts.tables import Conversion, PaymentMethod
-from flask_paycheckout.sandbox.world.database import read_only
+from flask_paycheckout.sandbox.world.database import select_untracked
 
 _ENABLED = (
     select(PaymentMethod.__table__)
@@ -26,7 +26,7 @@ def all_methods(session: Session) -> list[PaymentMethod]:
 
 def enabled_methods(session: Session, currency: str) -> list[PaymentMethod]:
     """The enabled methods that take a currency, in the page's order."""
-    return read_only(session, PaymentMethod, _ENABLED, currency=currency)
+    return select_untracked(session, PaymentMethod, _ENABLED, currency=currency)
 
 
 def find_rate(session: Session, input_currency: str, output_currency: str) -> Decimal | None:

@@ -20,14 +20,14 @@ from flask_paycheckout.sandbox.checkouts.schemas import NewCheckout
 from flask_paycheckout.sandbox.checkouts.tables import PAGE_VALIDITY, Checkout, PaymentMethod
 from flask_paycheckout.sandbox.money.arithmetic import rounded
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
-from flask_paycheckout.sandbox.wire.envelope import unworded
-from flask_paycheckout.sandbox.world.context import unknown, world
-from flask_paycheckout.sandbox.world.database import store
+from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
+from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.database import insert_row
 from flask_paycheckout.sandbox.world.ids import new_id
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedAmounts:
     """What it asks for: both currencies, and the amount with its currency's decimals."""
 
     input_currency: str
@@ -36,12 +36,12 @@ class Asked:
     output_amount: Decimal | None
 
 
-def check_asked(sent: NewCheckout) -> Asked:
+def requested_amounts(sent: NewCheckout) -> RequestedAmounts:
     """The request's fields, checked against each other and against their currencies."""
     if (sent.input_amount is None) == (sent.output_amount is None):
-        raise unworded(400, "Send exactly one of inputAmount and outputAmount.")
+        raise unspecified_refusal(400, "Send exactly one of inputAmount and outputAmount.")
     output_currency = sent.output_currency or sent.input_currency
-    return Asked(
+    return RequestedAmounts(
         sent.input_currency,
         output_currency,
         _in_currency("input", sent.input_currency, sent.input_amount),
@@ -53,19 +53,21 @@ def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | 
     """The amount with its currency's decimals. One that has more is refused, because nothing is rounded silently."""
     decimals = decimals_of(currency)
     if decimals is None:
-        raise unworded(400, f"{side}Currency is no valid currency or token code.")
+        raise unspecified_refusal(400, f"{side}Currency is no valid currency or token code.")
     if amount is None:
         return None
     if not is_divisible(amount, decimals):
-        raise unworded(400, f"{side}Amount has more than the {decimals} decimals of {currency}.")
+        raise unspecified_refusal(400, f"{side}Amount has more than the {decimals} decimals of {currency}.")
     return rounded(amount, currency)
 
 
-def store_checkout(session: Session, user_id: str, asked: Asked) -> Checkout:
+def store_checkout(session: Session, user_id: str, asked: RequestedAmounts) -> Checkout:
     """The checkout, if some enabled method can take its amount."""
     rate = find_rate(session, asked.input_currency, asked.output_currency)
     if rate is None:
-        raise unworded(int(unknown("conversion_refused")), "Conversion is not enabled for this pair of currencies.")
+        raise unspecified_refusal(
+            int(assumption("conversion_refused")), "Conversion is not enabled for this pair of currencies."
+        )
     now = world().clock.now()
     checkout = Checkout(
         id=new_id(session),
@@ -80,8 +82,8 @@ def store_checkout(session: Session, user_id: str, asked: Asked) -> Checkout:
     )
     methods = enabled_methods(session, checkout.input_currency)
     if not any(is_within_limits(method, quote_of(checkout, method)) for method in methods):
-        raise unworded(400, "The amount is outside the limits of every enabled payment method.")
-    store(session, checkout)
+        raise unspecified_refusal(400, "The amount is outside the limits of every enabled payment method.")
+    insert_row(session, checkout)
     return checkout
 
 

@@ -12,27 +12,27 @@ from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
     NewCryptoDisbursements,
     WantedEstimate,
 )
-from flask_paycheckout.sandbox.wire.envelope import Answer, success
-from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body, read_query
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.wire.envelope import Envelope, success
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 
 crypto_disbursements = Blueprint("crypto_disbursements", __name__)
 
 
 @crypto_disbursements.post("/v1/disbursement/crypto")
-@operation(takes=NewCryptoDisbursements, guard=Guard.ACCESS_TOKEN, codes=(200, 201))
-def create_crypto_disbursements() -> Answer[CryptoBatch]:
+@operation(body=NewCryptoDisbursements, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201))
+def create_crypto_disbursements() -> Envelope[CryptoBatch]:
     """Send a token to wallets, all of them or none."""
     with transaction() as session:
         account = check_access(session)
         batch = disburse(session, account.user_id, read_body(NewCryptoDisbursements))
-    return success(batch, "Disbursement created successfully", int(unknown("disbursement_status_code")))
+    return success(batch, "Disbursement created successfully", int(assumption("disbursement_status_code")))
 
 
 @crypto_disbursements.get("/v1/disbursement/crypto/estimate")
-@operation(query=WantedEstimate, guard=Guard.SIGNATURE)
-def estimate_crypto_fee() -> Answer[FeeEstimate]:
+@operation(query=WantedEstimate, credentials=Credentials.SIGNATURE)
+def estimate_crypto_fee() -> Envelope[FeeEstimate]:
     """What sending an amount of a token to one wallet would cost."""
     with transaction() as session:
         check_access(session)

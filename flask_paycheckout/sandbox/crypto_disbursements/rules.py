@@ -15,13 +15,13 @@ from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
     represent_crypto,
 )
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
-from flask_paycheckout.sandbox.disbursements.batches import Order, check_size, store_batch
+from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, store_batch
 from flask_paycheckout.sandbox.disbursements.fees import fee_of, in_units, total
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, Disbursement
 from flask_paycheckout.sandbox.money.tokens import Token, find_token
 from flask_paycheckout.sandbox.wire.envelope import Refusal
 from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.context import assumption
 
 _FIELD = "receivers"
 
@@ -47,12 +47,12 @@ def disburse(session: Session, user_id: str, wanted: NewCryptoDisbursements) -> 
     )
 
 
-def _order(token: Token, field: str, receiver: Receiver) -> Order:
+def _order(token: Token, field: str, receiver: Receiver) -> BatchItem:
     fault = fault_of(receiver.receiver_wallet_address, token.blockchain_type)
     if fault is not None:
         raise FieldError(f"{field}.receiverWalletAddress {fault}.")
     amount = in_units(f"{field}.amount", receiver.amount, token.id)
-    return Order(token.id, amount, fees_of(token), receiver.reference, receiver.note)
+    return BatchItem(token.id, amount, fees_of(token), receiver.reference, receiver.note)
 
 
 def _transfer(token: Token, disbursement: Disbursement, receiver: Receiver) -> WalletTransfer:
@@ -71,7 +71,7 @@ def estimate(wanted: WantedEstimate) -> FeeEstimate:
     token = find_token(wanted.token)
     if token is None:
         raise FieldError("token is no token id; GET /v1/reference/cryptos lists them.")
-    if unknown("estimate_amount") == "integer" and wanted.amount != wanted.amount.to_integral_value():
+    if assumption("estimate_amount") == "integer" and wanted.amount != wanted.amount.to_integral_value():
         raise FieldError("amount must be a whole number of tokens.")
     amount = in_units("amount", wanted.amount, token.id)
     return FeeEstimate(token.id, amount, fee_of(fees_of(token), amount, token.id))

@@ -10,19 +10,19 @@ from typing import Annotated
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.crypto_disbursements.tables import MOST_ADDRESS, WalletTransfer
-from flask_paycheckout.sandbox.disbursements.batches import MOST_ITEMS, group_of
+from flask_paycheckout.sandbox.crypto_disbursements.tables import MAX_ADDRESS, WalletTransfer
+from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, group_of
 from flask_paycheckout.sandbox.disbursements.history import histories_of
 from flask_paycheckout.sandbox.disbursements.schemas import Activity, represent_history, represents
 from flask_paycheckout.sandbox.disbursements.tables import (
     CRYPTO,
-    MOST_NOTE,
-    MOST_REFERENCE,
+    MAX_NOTE,
+    MAX_REFERENCE,
     Disbursement,
     DisbursementActivity,
 )
 from flask_paycheckout.sandbox.money.tokens import find_token
-from flask_paycheckout.sandbox.wire.field_types import Amount, Parts, Prose, Text
+from flask_paycheckout.sandbox.wire.field_types import Amount, FreeText, NestedList, Text
 from flask_paycheckout.sandbox.wire.schemas import Record
 
 
@@ -31,9 +31,9 @@ class Receiver:
     """A wallet and what it is sent, in the request's token."""
 
     amount: Annotated[Decimal, Amount()]
-    receiver_wallet_address: Annotated[str, Text(MOST_ADDRESS)]
-    reference: Annotated[str | None, Text(MOST_REFERENCE)] = None
-    note: Annotated[str | None, Prose(MOST_NOTE)] = None
+    receiver_wallet_address: Annotated[str, Text(MAX_ADDRESS)]
+    reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
+    note: Annotated[str | None, FreeText(MAX_NOTE)] = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class NewCryptoDisbursements:
     """The body of `POST /v1/disbursement/crypto`."""
 
     token: Annotated[str, Text()]
-    receivers: Annotated[list[Receiver], Parts(Receiver, MOST_ITEMS)]
+    receivers: Annotated[list[Receiver], NestedList(Receiver, MAX_ITEMS)]
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.world.database import Table
 
 #: The longest address that a chain has, and some room.
-MOST_ADDRESS = 100
+MAX_ADDRESS = 100
 
 
 class WalletTransfer(Table):
     __tablename__ = "wallet_transfer"
 
     disbursement_id: Mapped[str] = mapped_column(ForeignKey(Disbursement.id), primary_key=True)
-    sender_address: Mapped[str] = mapped_column(String(MOST_ADDRESS))
-    receiver_address: Mapped[str] = mapped_column(String(MOST_ADDRESS))
+    sender_address: Mapped[str] = mapped_column(String(MAX_ADDRESS))
+    receiver_address: Mapped[str] = mapped_column(String(MAX_ADDRESS))
     fee_flat: Mapped[Decimal]
     fee_network: Mapped[Decimal]
     """As charged at the time; the percentage is the disbursement's."""

@@ -16,16 +16,16 @@ from flask_paycheckout.sandbox.deposits.transitions import (
     may_be_forced_to,
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
-from flask_paycheckout.sandbox.wire.envelope import Answer, Refusal, success, unworded
-from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.world.database import transaction
 
 deposits = Blueprint("deposits", __name__)
 
 
 @deposits.get("/v1/deposit/<deposit_id>")
-@operation(guard=Guard.SIGNATURE)
-def read_deposit(deposit_id: str) -> Answer[DepositRecord]:
+@operation(credentials=Credentials.SIGNATURE)
+def read_deposit(deposit_id: str) -> Envelope[DepositRecord]:
     """Read a deposit by its id or its reference.
 
     It does not exist before the customer picked a method.
@@ -40,14 +40,14 @@ def read_deposit(deposit_id: str) -> Answer[DepositRecord]:
 
 
 @deposits.patch("/v1/deposit/<deposit_id>")
-@operation(guard=Guard.SIGNATURE, takes=StatusUpdate)
-def update_deposit(deposit_id: str) -> Answer[DepositRecord]:
+@operation(credentials=Credentials.SIGNATURE, body=StatusUpdate)
+def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
     """Force a status, which only a sandbox allows."""
     with transaction() as session:
         account = check_access(session)
         status = read_body(StatusUpdate).status
         if not may_be_forced_to(status):
-            raise unworded(400, "status is none that the service knows.")
+            raise unspecified_refusal(400, "status is none that the service knows.")
         record = represent(session, _forced(session, account.user_id, deposit_id, status))
     deliver_due()
     return success(record, "Deposit updated successfully")
@@ -57,7 +57,7 @@ def _forced(session: Session, user_id: str, deposit_id: str, status: str) -> Dep
     try:
         deposit = force_status(session, user_id, deposit_id, status)
     except NotPossible as refused:
-        raise unworded(400, f"{refused}.") from None
+        raise unspecified_refusal(400, f"{refused}.") from None
     if deposit is None:
-        raise unworded(400, "Deposit not found")
+        raise unspecified_refusal(400, "Deposit not found")
     return deposit

@@ -11,16 +11,16 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.deposits.instructions import network_of
-from flask_paycheckout.sandbox.deposits.tables import MOST_STATUS, Deposit, DepositActivity
+from flask_paycheckout.sandbox.deposits.tables import MAX_STATUS, Deposit, DepositActivity
 from flask_paycheckout.sandbox.wire.field_types import Text
-from flask_paycheckout.sandbox.wire.schemas import Moment, Record
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 
 
 @dataclass(frozen=True)
 class StatusUpdate:
     """What a sandbox update sends."""
 
-    status: Annotated[str, Text(MOST_STATUS)]
+    status: Annotated[str, Text(MAX_STATUS)]
 
 
 #: The interface names the field but none of its values.
@@ -31,7 +31,7 @@ class DepositActivityRecord(Record, frozen=True):
     activity: str
     description: str
     status: str
-    updated_at: Moment
+    updated_at: Timestamp
 
 
 class DepositFee(Record, frozen=True):
@@ -75,9 +75,9 @@ class DepositRecord(Record, frozen=True):
     status: str
     activity_history: list[DepositActivityRecord]
     exchange_info: ExchangeInfo
-    created_at: Moment
-    updated_at: Moment
-    expired_at: Moment
+    created_at: Timestamp
+    updated_at: Timestamp
+    expired_at: Timestamp
     payment_fiat: PaymentFiat | None = None
     payment_crypto: PaymentCrypto | None = None
 

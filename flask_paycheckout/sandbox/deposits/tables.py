@@ -14,7 +14,7 @@ from flask_paycheckout.sandbox.world.database import Table
 PENDING = "pending"
 COMPLETED = "completed"
 #: Longer status strings are refused.
-MOST_STATUS = 40
+MAX_STATUS = 40
 
 
 class Deposit(Table):
@@ -39,7 +39,7 @@ class Deposit(Table):
     token: Mapped[str | None] = mapped_column(String(40))
     token_amount: Mapped[Decimal | None]
     address: Mapped[str | None] = mapped_column(String(120))
-    status: Mapped[str] = mapped_column(String(MOST_STATUS))
+    status: Mapped[str] = mapped_column(String(MAX_STATUS))
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
     expired_at: Mapped[datetime]
@@ -55,5 +55,5 @@ class DepositActivity(Table):
     deposit_id: Mapped[str] = mapped_column(ForeignKey(Deposit.id), index=True)
     activity: Mapped[str] = mapped_column(String(80))
     description: Mapped[str] = mapped_column(String(200))
-    status: Mapped[str] = mapped_column(String(MOST_STATUS))
+    status: Mapped[str] = mapped_column(String(MAX_STATUS))
     updated_at: Mapped[datetime]

@@ -19,8 +19,8 @@ from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposi
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue
 from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.wire.schemas import written
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.wire.schemas import to_wire
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
@@ -112,7 +112,7 @@ def _make_deposit(
 
 
 def _expiry(checkout: Checkout, now: datetime) -> datetime:
-    lifetime = unknown("deposit_lifetime")
+    lifetime = assumption("deposit_lifetime")
     return checkout.expires_at if lifetime == "checkout_end" else now + _LIFETIMES[lifetime]
 
 
@@ -154,9 +154,9 @@ def _paid(session: Session, deposit: Deposit, amount: Decimal | None) -> Quote:
 
 def _is_payable(now: datetime) -> ColumnElement[bool]:
     in_time = and_(Deposit.status == PENDING, Deposit.expired_at > now)
-    if unknown("late_payment") == "refused":
+    if assumption("late_payment") == "refused":
         return in_time
-    late = and_(Deposit.expired_at <= now, Deposit.status.in_((PENDING, unknown("deposit_after_expiry"))))
+    late = and_(Deposit.expired_at <= now, Deposit.status.in_((PENDING, assumption("deposit_after_expiry"))))
     return or_(in_time, late)
 
 
@@ -177,18 +177,18 @@ def force_status(session: Session, user_id: str, deposit_id: str, status: str) -
 
 
 def may_be_forced_to(status: str) -> bool:
-    return unknown("forced_status") == "any" or status in _KNOWN_STATUSES
+    return assumption("forced_status") == "any" or status in _KNOWN_STATUSES
 
 
 def _is_forcible() -> ColumnElement[bool]:
-    if unknown("forced_update_of_completed") == "accepted":
+    if assumption("forced_update_of_completed") == "accepted":
         return Deposit.id.is_not(None)
     return Deposit.status != COMPLETED
 
 
 def expire_due(session: Session) -> None:
     """Pending deposits past their time become what the unknown says."""
-    status, now = unknown("deposit_after_expiry"), world().clock.now()
+    status, now = assumption("deposit_after_expiry"), world().clock.now()
     if status == PENDING:
         return
     expired = session.execute(
@@ -215,7 +215,7 @@ def _tell(session: Session, deposit: Deposit) -> Deposit:
     session.flush()
     session.refresh(deposit)
     payload = {"orderId": deposit.id}
-    if unknown("webhook_payload") == "full":
-        payload |= {"event": "deposit"} | written(represent(session, deposit))
+    if assumption("webhook_payload") == "full":
+        payload |= {"event": "deposit"} | to_wire(represent(session, deposit))
     enqueue(session, deposit.id, payload)
     return deposit

@@ -15,15 +15,15 @@ from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of
 from flask_paycheckout.sandbox.disbursements.history import begin_history
 from flask_paycheckout.sandbox.disbursements.tables import PENDING, Disbursement
 from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import new_id, new_ids
 
 #: The largest number of items that any value of the unknown `batch_maximum` allows.
-MOST_ITEMS = 1000
+MAX_ITEMS = 1000
 
 
 @dataclass(frozen=True)
-class Order:
+class BatchItem:
     """One item of a request, checked; amounts are whole units of the currency."""
 
     currency: str
@@ -34,13 +34,13 @@ class Order:
 
 
 def check_size(field: str, items: Sequence[object]) -> None:
-    most = int(unknown("batch_maximum"))
-    if len(items) > most:
-        raise FieldError(f"{field} must hold at most {most} items; send the rest in further requests.")
+    maximum = int(assumption("batch_maximum"))
+    if len(items) > maximum:
+        raise FieldError(f"{field} must hold at most {maximum} items; send the rest in further requests.")
 
 
 def store_batch(
-    session: Session, kind: str, user_id: str, field: str, orders: Sequence[Order], *, grouped: bool
+    session: Session, kind: str, user_id: str, field: str, orders: Sequence[BatchItem], *, grouped: bool
 ) -> list[Disbursement]:
     """The disbursements of a request, in its order; `field` is the name of its list, for what is said about items."""
     _wait_for_other_batches(session, user_id)
@@ -67,7 +67,7 @@ def _wait_for_other_batches(session: Session, user_id: str) -> None:
     session.execute(select(Account.user_id).where(Account.user_id == user_id).with_for_update(key_share=True))
 
 
-def _check_references(session: Session, user_id: str, field: str, orders: Sequence[Order]) -> None:
+def _check_references(session: Session, user_id: str, field: str, orders: Sequence[BatchItem]) -> None:
     places: dict[str, int] = {}
     for place, order in enumerate(orders):
         if order.reference is not None and places.setdefault(order.reference, place) != place:
@@ -91,7 +91,7 @@ def _used_before(session: Session, user_id: str, references: Iterable[str]) -> l
 
 
 def _made(
-    session: Session, kind: str, user_id: str, orders: Sequence[Order], group_id: str | None
+    session: Session, kind: str, user_id: str, orders: Sequence[BatchItem], group_id: str | None
 ) -> Iterator[Disbursement]:
     now = world().clock.now()
     for order, disbursement_id in zip(orders, new_ids(session, len(orders)), strict=True):

@@ -8,8 +8,8 @@ from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.disbursements.schemas import DisbursementUpdate
 from flask_paycheckout.sandbox.disbursements.transitions import NotPossible, force_status, may_be_forced_to
 from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
-from flask_paycheckout.sandbox.wire.envelope import Answer, Refusal, done, unworded
-from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body
+from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, empty_success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.database import transaction
 
@@ -17,8 +17,8 @@ disbursements = Blueprint("disbursements", __name__)
 
 
 @disbursements.patch("/v1/disbursement/<disbursement_id>")
-@operation(takes=DisbursementUpdate, guard=Guard.ACCESS_TOKEN)
-def update_disbursement(disbursement_id: str) -> Answer[None]:
+@operation(body=DisbursementUpdate, credentials=Credentials.ACCESS_TOKEN)
+def update_disbursement(disbursement_id: str) -> Envelope[None]:
     """Force a status, which only a sandbox allows."""
     with transaction() as session:
         account = check_access(session)
@@ -28,8 +28,8 @@ def update_disbursement(disbursement_id: str) -> Answer[None]:
         try:
             found = force_status(session, account.user_id, disbursement_id, status)
         except NotPossible as refused:
-            raise unworded(400, f"{refused}.") from None
+            raise unspecified_refusal(400, f"{refused}.") from None
         if not found:
             raise Refusal(400, "Disbursement not found")
     deliver_due()
-    return done("Disbursement updated successfully")
+    return empty_success("Disbursement updated successfully")

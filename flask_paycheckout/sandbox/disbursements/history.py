@@ -42,7 +42,7 @@ def begin_history(made: Iterable[Disbursement]) -> list[DisbursementActivity]:
     ]
 
 
-def note_move(session: Session, disbursement_id: str, kind: str, status: str, now: datetime) -> None:
+def record_transition(session: Session, disbursement_id: str, kind: str, status: str, now: datetime) -> None:
     description = _DESCRIPTIONS.get(status, f"The status became {status}.")
     session.add(_entry(disbursement_id, _LATER[kind], description, status, now))
 

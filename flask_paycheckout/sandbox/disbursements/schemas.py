@@ -8,9 +8,9 @@ from typing import Annotated, TypeVar
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.tables import MOST_STATUS, Disbursement, DisbursementActivity
+from flask_paycheckout.sandbox.disbursements.tables import MAX_STATUS, Disbursement, DisbursementActivity
 from flask_paycheckout.sandbox.wire.field_types import Text
-from flask_paycheckout.sandbox.wire.schemas import Moment, Record
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 
 Represent = TypeVar("Represent", bound=Callable[[Session, Sequence[Disbursement]], Sequence[Record]])
 
@@ -23,7 +23,7 @@ class Activity(Record, frozen=True):
     activity: str
     status: str
     description: str
-    updated_at: Moment
+    updated_at: Timestamp
 
 
 def represent_history(entries: Iterable[DisbursementActivity]) -> list[Activity]:
@@ -34,7 +34,7 @@ def represent_history(entries: Iterable[DisbursementActivity]) -> list[Activity]
 class DisbursementUpdate:
     """The body of the sandbox's update."""
 
-    status: Annotated[str, Text(MOST_STATUS)]
+    status: Annotated[str, Text(MAX_STATUS)]
 
 
 def represents(kind: str) -> Callable[[Represent], Represent]:

@@ -19,10 +19,10 @@ COMPLETED = "completed"
 FAILED = "failed"
 STATUSES = (PENDING, FAILED, COMPLETED)
 #: Longer status strings are refused.
-MOST_STATUS = 40
+MAX_STATUS = 40
 #: Longer references are refused.
-MOST_REFERENCE = 200
-MOST_NOTE = 500
+MAX_REFERENCE = 200
+MAX_NOTE = 500
 
 
 def _listing(*filtered: str) -> list[Index]:
@@ -49,9 +49,9 @@ class Disbursement(Table):
     amount: Mapped[Decimal]
     fee_amount: Mapped[Decimal]
     fee_percentage: Mapped[Decimal]
-    reference: Mapped[str | None] = mapped_column(String(MOST_REFERENCE))
-    note: Mapped[str | None] = mapped_column(String(MOST_NOTE))
-    status: Mapped[str] = mapped_column(String(MOST_STATUS))
+    reference: Mapped[str | None] = mapped_column(String(MAX_REFERENCE))
+    note: Mapped[str | None] = mapped_column(String(MAX_NOTE))
+    status: Mapped[str] = mapped_column(String(MAX_STATUS))
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
@@ -73,5 +73,5 @@ class DisbursementActivity(Table):
     disbursement_id: Mapped[str] = mapped_column(ForeignKey(Disbursement.id), index=True)
     activity: Mapped[str] = mapped_column(String(80))
     description: Mapped[str] = mapped_column(String(200))
-    status: Mapped[str] = mapped_column(String(MOST_STATUS))
+    status: Mapped[str] = mapped_column(String(MAX_STATUS))
     updated_at: Mapped[datetime]

@@ -8,18 +8,18 @@ from typing import Any
 from sqlalchemy import ColumnElement, select, true, update
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.history import note_move
+from flask_paycheckout.sandbox.disbursements.history import record_transition
 from flask_paycheckout.sandbox.disbursements.schemas import represent
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, PENDING, STATUSES, Disbursement
 from flask_paycheckout.sandbox.outgoing.webhooks import enqueue
-from flask_paycheckout.sandbox.wire.schemas import written
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.wire.schemas import to_wire
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed, transaction
 
 #: How long one is pending before it moves by itself, where the unknown `disbursement_progress` lets it.
 TRANSFER_TIME = timedelta(minutes=10)
 # What one transaction moves at most; many more may be due, and others want the database too.
-_MOST_AT_ONCE = 500
+_MAX_AT_ONCE = 500
 
 _ALLOWED = {"known": STATUSES, "completed": (COMPLETED,)}
 
@@ -35,7 +35,7 @@ def find_disbursement(session: Session, user_id: str, disbursement_id: str) -> D
 
 
 def may_be_forced_to(status: str) -> bool:
-    rule = unknown("forced_disbursement_status")
+    rule = assumption("forced_disbursement_status")
     return rule == "any" or status in _ALLOWED[rule]
 
 
@@ -54,32 +54,32 @@ def force_status(session: Session, user_id: str, disbursement_id: str, status: s
     )
     if not changed:
         raise NotPossible(f"The disbursement is {made.status} already")
-    note_move(session, made.id, made.kind, status, now)
+    record_transition(session, made.id, made.kind, status, now)
     _tell(session, made)
     return True
 
 
 def _is_forcible() -> ColumnElement[bool]:
-    return true() if unknown("forced_update_of_settled") == "accepted" else Disbursement.status == PENDING
+    return true() if assumption("forced_update_of_settled") == "accepted" else Disbursement.status == PENDING
 
 
 def settle_due(session: Session) -> int:
     """Disbursements that were pending long enough become what the unknown says; how many did, a few hundred at most."""
-    status, now = unknown("disbursement_progress"), world().clock.now()
+    status, now = assumption("disbursement_progress"), world().clock.now()
     if status == "forced":
         return 0
     moved = _move_due(session, status, now)
     for made in moved:
-        note_move(session, made.id, made.kind, status, now)
-        if unknown("disbursement_progress_webhook") == "sent":
+        record_transition(session, made.id, made.kind, status, now)
+        if assumption("disbursement_progress_webhook") == "sent":
             _tell(session, made)
     return len(moved)
 
 
 def settle_all_due() -> None:
     """The same for all of them, in transactions of that size. Not within a transaction."""
-    moved = _MOST_AT_ONCE
-    while moved == _MOST_AT_ONCE:
+    moved = _MAX_AT_ONCE
+    while moved == _MAX_AT_ONCE:
         with transaction() as session:
             moved = settle_due(session)
 
@@ -89,7 +89,7 @@ def _move_due(session: Session, status: str, now: datetime) -> list[Disbursement
         select(Disbursement.number)
         .where(Disbursement.status == PENDING, Disbursement.created_at <= now - TRANSFER_TIME)
         .order_by(Disbursement.created_at, Disbursement.number)
-        .limit(_MOST_AT_ONCE)
+        .limit(_MAX_AT_ONCE)
     )
     moved = session.scalars(
         update(Disbursement)
@@ -107,6 +107,6 @@ def _tell(session: Session, made: Disbursement) -> None:
     session.flush()
     session.refresh(made)
     payload: dict[str, Any] = {"disbursementId": made.id, "status": made.status}
-    if unknown("disbursement_webhook") == "full":
-        payload = {"event": "disbursement"} | written(represent(session, made))
+    if assumption("disbursement_webhook") == "full":
+        payload = {"event": "disbursement"} | to_wire(represent(session, made))
     enqueue(session, made.id, payload)

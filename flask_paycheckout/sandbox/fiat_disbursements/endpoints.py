@@ -20,10 +20,10 @@ from flask_paycheckout.sandbox.fiat_disbursements.schemas import (
     NewFiatDisbursementsV2,
     represent_method,
 )
-from flask_paycheckout.sandbox.wire.envelope import Answer, success, unworded
-from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 
 fiat_disbursements = Blueprint("fiat_disbursements", __name__)
@@ -32,8 +32,8 @@ _CREATED = "Disbursement created successfully"
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat/payment-method")
-@operation(query=FiatMethodQuery, guard=Guard.ACCESS_TOKEN)
-def list_fiat_methods() -> Answer[list[FiatPaymentMethod]]:
+@operation(query=FiatMethodQuery, credentials=Credentials.ACCESS_TOKEN)
+def list_fiat_methods() -> Envelope[list[FiatPaymentMethod]]:
     """The banks that can be paid, with limits and fees."""
     with transaction() as session:
         check_access(session)
@@ -44,28 +44,28 @@ def list_fiat_methods() -> Answer[list[FiatPaymentMethod]]:
 
 
 @fiat_disbursements.post("/v1/disbursement/fiat")
-@operation(takes=NewFiatDisbursementsV1, guard=Guard.ACCESS_TOKEN, codes=(200, 201), deprecated=True)
-def create_fiat_v1() -> Answer[FiatBatchV1]:
+@operation(body=NewFiatDisbursementsV1, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201), deprecated=True)
+def create_fiat_v1() -> Envelope[FiatBatchV1]:
     """Pay saved recipients, all of them or none (deprecated: the second version replaces it)."""
     with transaction() as session:
         account = check_access(session)
         batch = disburse_v1(session, account.user_id, read_body(NewFiatDisbursementsV1))
-    return success(batch, _CREATED, int(unknown("disbursement_status_code")))
+    return success(batch, _CREATED, int(assumption("disbursement_status_code")))
 
 
 @fiat_disbursements.post("/v2/disbursement/fiat")
-@operation(takes=NewFiatDisbursementsV2, guard=Guard.ACCESS_TOKEN, codes=(200, 201))
-def create_fiat_v2() -> Answer[FiatBatchV2]:
+@operation(body=NewFiatDisbursementsV2, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201))
+def create_fiat_v2() -> Envelope[FiatBatchV2]:
     """Pay saved or given recipients in one currency, all of them or none."""
     with transaction() as session:
         account = check_access(session)
         batch = disburse_v2(session, account.user_id, read_body(NewFiatDisbursementsV2))
-    return success(batch, _CREATED, int(unknown("disbursement_status_code")))
+    return success(batch, _CREATED, int(assumption("disbursement_status_code")))
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat")
-@operation(query=FiatListQuery, guard=Guard.SIGNATURE)
-def list_fiat_disbursements() -> Answer[Page[FiatDisbursement] | list[FiatDisbursement]]:
+@operation(query=FiatListQuery, credentials=Credentials.SIGNATURE)
+def list_fiat_disbursements() -> Envelope[Page[FiatDisbursement] | list[FiatDisbursement]]:
     """The account's fiat disbursements."""
     with transaction() as session:
         account = check_access(session)
@@ -77,13 +77,13 @@ def list_fiat_disbursements() -> Answer[Page[FiatDisbursement] | list[FiatDisbur
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat/<disbursement_id>")
-@operation(guard=Guard.SIGNATURE)
-def read_fiat_disbursement(disbursement_id: str) -> Answer[FiatDisbursement]:
+@operation(credentials=Credentials.SIGNATURE)
+def read_fiat_disbursement(disbursement_id: str) -> Envelope[FiatDisbursement]:
     """One fiat disbursement with its history."""
     with transaction() as session:
         account = check_access(session)
         settle_due(session)
         found = find_fiat(session, account.user_id, disbursement_id)
     if found is None:
-        raise unworded(404, "Disbursement not found")
+        raise unspecified_refusal(404, "Disbursement not found")
     return success(found)

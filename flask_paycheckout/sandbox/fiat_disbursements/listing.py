@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
 from flask_paycheckout.sandbox.fiat_disbursements.schemas import FiatDisbursement, FiatListQuery, represent_fiat
 from flask_paycheckout.sandbox.wire.paging import Ordering, Page, page_of
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.context import assumption
 
 ORDERING = Ordering(Disbursement.created_at, Disbursement.updated_at, Disbursement.number)
 
@@ -21,7 +21,7 @@ def list_fiat(session: Session, user_id: str, query: FiatListQuery) -> Page[Fiat
     page: Page[Any] = page_of(session, _wanted(user_id, query), ORDERING, query, lambda row: row)
     # Represented together: one by one, each row would ask for its recipient and its history.
     docs = represent_fiat(session, page.docs)
-    return docs if unknown("fiat_list") == "array" else msgspec.structs.replace(page, docs=docs)
+    return docs if assumption("fiat_list") == "array" else msgspec.structs.replace(page, docs=docs)
 
 
 def _wanted(user_id: str, query: FiatListQuery) -> Select[Disbursement]:

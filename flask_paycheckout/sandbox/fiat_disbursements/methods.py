@@ -22,9 +22,9 @@ class FiatMethod:
     fees: FeeTerms
 
 
-def _method(currency: str, code: str, name: str, least: str, most: str, flat: str, percentage: str) -> FiatMethod:
+def _method(currency: str, code: str, name: str, minimum: str, maximum: str, flat: str, percentage: str) -> FiatMethod:
     terms = FeeTerms(Decimal(flat), Decimal(percentage))
-    return FiatMethod(currency, code, name, Decimal(least), Decimal(most), terms)
+    return FiatMethod(currency, code, name, Decimal(minimum), Decimal(maximum), terms)
 
 
 METHODS = (

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.batches import Order, check_size, store_batch
+from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, store_batch
 from flask_paycheckout.sandbox.disbursements.fees import in_units, total
 from flask_paycheckout.sandbox.disbursements.history import histories_of
 from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
@@ -43,10 +43,10 @@ Payment = TypeVar("Payment")
 
 
 @dataclass(frozen=True)
-class Item:
+class FiatItem:
     """A checked item: what is paid, and to whom."""
 
-    order: Order
+    order: BatchItem
     payee: Payee
 
 
@@ -62,7 +62,7 @@ def disburse_v1(session: Session, user_id: str, wanted: NewFiatDisbursementsV1) 
         except NoMethod:
             # Labelled like this by the interface: the number of one error with the name of another.
             raise Refusal(400, "Payment method not found", "Not Found") from None
-        items.append(Item(_order(field, payment, method), payee))
+        items.append(FiatItem(_order(field, payment, method), payee))
     made = _store(session, user_id, items, grouped=False)
     transfers = transfers_of(session, made)
     return FiatBatchV1(
@@ -85,7 +85,7 @@ def disburse_v2(session: Session, user_id: str, wanted: NewFiatDisbursementsV2) 
             payee, method = _payee_v2(saved, field, payment, wanted.currency)
         except NoMethod as wrong:
             raise FieldError(str(wrong)) from None
-        items.append(Item(_order(field, payment, method), payee))
+        items.append(FiatItem(_order(field, payment, method), payee))
     made = _store(session, user_id, items, grouped=True)
     transfers, histories = transfers_of(session, made), histories_of(session, made)
     return FiatBatchV2(
@@ -109,17 +109,17 @@ def _payee_v2(saved: SavedRecipients, field: str, payment: FiatPaymentV2, curren
     return saved_payee(saved, f"{field}.recipientId", str(payment.recipient_id), currency)
 
 
-def _order(field: str, payment: FiatPaymentV1 | FiatPaymentV2, method: FiatMethod) -> Order:
+def _order(field: str, payment: FiatPaymentV1 | FiatPaymentV2, method: FiatMethod) -> BatchItem:
     amount = in_units(f"{field}.amount", payment.amount, method.currency)
     if not method.min_amount <= amount <= method.max_amount:
         raise FieldError(
             f"{field}.amount must be from {method.min_amount:f} to {method.max_amount:f} {method.currency}"
             f" at {method.bank_name}."
         )
-    return Order(method.currency, amount, method.fees, payment.reference, payment.note)
+    return BatchItem(method.currency, amount, method.fees, payment.reference, payment.note)
 
 
-def _store(session: Session, user_id: str, items: Sequence[Item], *, grouped: bool) -> list[Disbursement]:
+def _store(session: Session, user_id: str, items: Sequence[FiatItem], *, grouped: bool) -> list[Disbursement]:
     orders = [item.order for item in items]
     made = store_batch(session, FIAT, user_id, ITEMS, orders, grouped=grouped)
     session.add_all(

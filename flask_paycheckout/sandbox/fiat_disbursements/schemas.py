@@ -10,22 +10,22 @@ from typing import Annotated
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.batches import MOST_ITEMS, group_of
+from flask_paycheckout.sandbox.disbursements.batches import MAX_ITEMS, group_of
 from flask_paycheckout.sandbox.disbursements.history import histories_of
 from flask_paycheckout.sandbox.disbursements.schemas import Activity, represent_history, represents
 from flask_paycheckout.sandbox.disbursements.tables import (
     FIAT,
-    MOST_NOTE,
-    MOST_REFERENCE,
+    MAX_NOTE,
+    MAX_REFERENCE,
     STATUSES,
     Disbursement,
     DisbursementActivity,
 )
 from flask_paycheckout.sandbox.fiat_disbursements.methods import FiatMethod
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
-from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Part, Parts, Prose, Text
+from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, FreeText, Nested, NestedList, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
-from flask_paycheckout.sandbox.wire.schemas import Moment, Record
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 
 #: The name of the list of items in both bodies.
 ITEMS = "disburseData"
@@ -38,23 +38,23 @@ class FiatPaymentV1:
     currency: Annotated[str, Text()]
     recipient_id: Annotated[str, Text()]
     amount: Annotated[Decimal, Amount()]
-    reference: Annotated[str | None, Text(MOST_REFERENCE)] = None
-    note: Annotated[str | None, Prose(MOST_NOTE)] = None
+    reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
+    note: Annotated[str | None, FreeText(MAX_NOTE)] = None
 
 
 @dataclass(frozen=True)
 class NewFiatDisbursementsV1:
     """The body of `POST /v1/disbursement/fiat`."""
 
-    disburse_data: Annotated[list[FiatPaymentV1], Parts(FiatPaymentV1, MOST_ITEMS)]
+    disburse_data: Annotated[list[FiatPaymentV1], NestedList(FiatPaymentV1, MAX_ITEMS)]
 
 
 @dataclass(frozen=True)
 class GivenBank:
     """The bank account of a recipient that is given with the request."""
 
-    bank_name: Annotated[str, Prose()]
-    account_name: Annotated[str, Prose()]
+    bank_name: Annotated[str, FreeText()]
+    account_name: Annotated[str, FreeText()]
     account_number: Annotated[str, Text()]
     bank_code: Annotated[str, Text()]
 
@@ -63,9 +63,9 @@ class GivenBank:
 class GivenRecipient:
     """A recipient that is given with the request and not saved."""
 
-    bank: Annotated[GivenBank, Part(GivenBank)]
+    bank: Annotated[GivenBank, Nested(GivenBank)]
     email: Annotated[str | None, Text()] = None
-    name: Annotated[str | None, Prose()] = None
+    name: Annotated[str | None, FreeText()] = None
 
 
 @dataclass(frozen=True)
@@ -74,9 +74,9 @@ class FiatPaymentV2:
 
     amount: Annotated[Decimal, Amount()]
     recipient_id: Annotated[str | None, Text()] = None
-    recipient: Annotated[GivenRecipient | None, Part(GivenRecipient)] = None
-    reference: Annotated[str | None, Text(MOST_REFERENCE)] = None
-    note: Annotated[str | None, Prose(MOST_NOTE)] = None
+    recipient: Annotated[GivenRecipient | None, Nested(GivenRecipient)] = None
+    reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
+    note: Annotated[str | None, FreeText(MAX_NOTE)] = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class NewFiatDisbursementsV2:
     """The body of `POST /v2/disbursement/fiat`."""
 
     currency: Annotated[str, Text()]
-    disburse_data: Annotated[list[FiatPaymentV2], Parts(FiatPaymentV2, MOST_ITEMS)]
+    disburse_data: Annotated[list[FiatPaymentV2], NestedList(FiatPaymentV2, MAX_ITEMS)]
 
 
 @dataclass(frozen=True)
@@ -147,8 +147,8 @@ class FiatDisbursement(Record, frozen=True):
     status: str
     created_by: str
     activity_history: list[Activity]
-    created_at: Moment
-    updated_at: Moment
+    created_at: Timestamp
+    updated_at: Timestamp
     group_id: str | None = None
     reference: str | None = None
     note: str | None = None

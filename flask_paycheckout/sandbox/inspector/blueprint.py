@@ -33,9 +33,9 @@ _NOTICES = {
     "forgotten": "All faults are forgotten.",
     "reset": "Everything is back to the start state.",
 }
-_MOST_TEXT = 200
+_MAX_TEXT = 200
 # What fits into an integer column of every database.
-_MOST_NUMBER = 2**31 - 1
+_MAX_NUMBER = 2**31 - 1
 
 
 @inspector.before_request
@@ -68,17 +68,17 @@ def show_missing(what: str) -> Response:
     return show("missing", 404, what=what)
 
 
-def lead_back(endpoint: str, done: str, order: str | None = None) -> AnyResponse:
+def redirect_to(endpoint: str, done: str, order: str | None = None) -> AnyResponse:
     """To a page of the inspector, which says what was done."""
     return redirect(url_for(f"inspector.{endpoint}", done=done, order=order), 303)
 
 
-def asked_text(name: str) -> str:
+def query_text(name: str) -> str:
     """A text of the query; PostgreSQL cannot even look for a NUL."""
-    return request.args.get(name, "").replace("\0", "").strip()[:_MOST_TEXT]
+    return request.args.get(name, "").replace("\0", "").strip()[:_MAX_TEXT]
 
 
-def asked_number(name: str) -> int | None:
+def query_number(name: str) -> int | None:
     """A row's number or place in the query; None unless it is one."""
     number = request.args.get(name, type=int)
-    return number if number is not None and 0 < number <= _MOST_NUMBER else None
+    return number if number is not None and 0 < number <= _MAX_NUMBER else None

@@ -10,7 +10,7 @@ from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
 from flask_paycheckout.sandbox.inspector.timelines import (
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     STATE,
     Entry,
     calls,
@@ -32,7 +32,7 @@ def show_checkout(checkout_id: str) -> Response:
         timeline = [] if checkout is None else _timeline(session, checkout, deposit)
     if checkout is None:
         return show_missing("checkout")
-    return show("checkout", checkout=checkout, deposit=deposit, timeline=timeline, most=MOST_ENTRIES)
+    return show("checkout", checkout=checkout, deposit=deposit, timeline=timeline, most=MAX_ENTRIES)
 
 
 def _timeline(session: Session, checkout: Checkout, deposit: Deposit | None) -> list[Entry]:

@@ -12,7 +12,7 @@ from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
 from flask_paycheckout.sandbox.inspector.timelines import (
-    MOST_ENTRIES,
+    MAX_ENTRIES,
     Entry,
     calls,
     disbursement_states,
@@ -33,7 +33,7 @@ def show_disbursement(disbursement_id: str) -> Response:
         timeline = [] if made is None else _timeline(session, made)
     if made is None:
         return show_missing("disbursement")
-    return show("disbursement", made=made, bank=bank, wallet=wallet, timeline=timeline, most=MOST_ENTRIES)
+    return show("disbursement", made=made, bank=bank, wallet=wallet, timeline=timeline, most=MAX_ENTRIES)
 
 
 def _timeline(session: Session, made: Disbursement) -> list[Entry]:

@@ -11,20 +11,20 @@ from typing import Any
 from flask import Response, request
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.inspector.blueprint import inspector, lead_back, show
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, redirect_to, show
 from flask_paycheckout.sandbox.levers.due import run_due
-from flask_paycheckout.sandbox.levers.fault_parsing import operations, read_order
+from flask_paycheckout.sandbox.levers.fault_parsing import operations, read_fault
 from flask_paycheckout.sandbox.outgoing.faults import (
     OPERATION_KINDS,
     WEBHOOK,
     WEBHOOK_KINDS,
-    arm,
-    armed,
+    active_faults,
+    add_fault,
+    clear_faults,
     describe,
-    disarm_all,
 )
 from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.world.clock import MOST_SECONDS
+from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
@@ -34,7 +34,7 @@ STEPS = {60: "1 minute", 960: "16 minutes", 3600: "1 hour", 90000: "25 hours"}
 #: The units that a number of one's own can have, in seconds.
 UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "seconds": 1}
 #: How many faults are listed.
-MOST_FAULTS = 50
+MAX_FAULTS = 50
 
 _TEXTS = ("operation", "kind", "message")
 _NUMBERS = ("times", "statusCode", "seconds", "retryAfter")
@@ -49,8 +49,8 @@ def show_levers() -> Response:
 def _page(status: int = 200, problem: str = "", form: str = "") -> Response:
     """The page; after a refusal with the problem beside the form it came from, and what was typed still in it."""
     with transaction() as session:
-        faults = armed(session)
-        listed = [describe(fault) for fault in faults[:MOST_FAULTS]]
+        faults = active_faults(session)
+        listed = [describe(fault) for fault in faults[:MAX_FAULTS]]
     return show(
         "levers",
         status,
@@ -70,30 +70,30 @@ def advance() -> AnyResponse:
     """Move the virtual clock on by `amount` of `unit`, and run what falls due."""
     seconds = _seconds(request.form.get("amount", ""), request.form.get("unit", ""))
     if seconds is None:
-        problem = f"Give a number, of at most {MOST_SECONDS // 86400} days; the clock cannot go back."
+        problem = f"Give a number, of at most {MAX_SECONDS // 86400} days; the clock cannot go back."
         return _page(400, problem, "clock")
     with transaction() as session:
         advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
     run_due()
-    return lead_back("show_levers", "advanced")
+    return redirect_to("show_levers", "advanced")
 
 
 def _seconds(amount: str, unit: str) -> Decimal | None:
     if unit not in UNITS or not _NUMBER.fullmatch(amount.strip()):
         return None
     seconds = Decimal(amount.strip()) * UNITS[unit]
-    return seconds if seconds <= MOST_SECONDS else None
+    return seconds if seconds <= MAX_SECONDS else None
 
 
 @inspector.post("/inspector/faults")
 def order_fault() -> AnyResponse:
     try:
-        fault = read_order(_order(request.form))
+        fault = read_fault(_order(request.form))
     except FieldError as wrong:
         return _page(400, str(wrong), "fault")
     with transaction() as session:
-        arm(session, fault)
-    return lead_back("show_levers", "ordered")
+        add_fault(session, fault)
+    return redirect_to("show_levers", "ordered")
 
 
 def _order(form: Mapping[str, str]) -> dict[str, Any]:
@@ -107,5 +107,5 @@ def _order(form: Mapping[str, str]) -> dict[str, Any]:
 @inspector.post("/inspector/faults/forget")
 def forget_faults() -> AnyResponse:
     with transaction() as session:
-        disarm_all(session)
-    return lead_back("show_levers", "forgotten")
+        clear_faults(session)
+    return redirect_to("show_levers", "forgotten")

@@ -15,37 +15,37 @@ from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
-from flask_paycheckout.sandbox.inspector.blueprint import asked_number, inspector, show
-from flask_paycheckout.sandbox.inspector.unknowns import changed_unknowns
-from flask_paycheckout.sandbox.outgoing.faults import armed
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_number, show
+from flask_paycheckout.sandbox.inspector.unknowns import changed_assumptions
+from flask_paycheckout.sandbox.outgoing.faults import active_faults
 from flask_paycheckout.sandbox.payments.tables import Payment
 from flask_paycheckout.sandbox.payments.transitions import move_due
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import webhook_url
 
 #: How many of each are on one page.
-MOST_ROWS = 25
+MAX_ROWS = 25
 
 
 @inspector.get("/")
 def show_overview() -> Response:
     """Everything at one look, newest first; `?checkouts=25`, `?disbursements=25` and `?payments=25` show older ones."""
-    skipped = {name: asked_number(name) or 0 for name in _NEWEST}
+    skipped = {name: query_number(name) or 0 for name in _NEWEST}
     with transaction() as session:
         # The states shown are those that the service would answer with now.
         for move in (expire_due, settle_due, move_due):
             move(session)
         rows = {name: newest(session, skipped[name]) for name, newest in _NEWEST.items()}
-        faults, endpoint = len(armed(session)), webhook_url(session)
+        faults, endpoint = len(active_faults(session)), webhook_url(session)
     return show(
         "overview",
-        rows={name: found[:MOST_ROWS] for name, found in rows.items()},
-        more={name: len(found) > MOST_ROWS for name, found in rows.items()},
+        rows={name: found[:MAX_ROWS] for name, found in rows.items()},
+        more={name: len(found) > MAX_ROWS for name, found in rows.items()},
         skipped=skipped,
-        step=MOST_ROWS,
+        step=MAX_ROWS,
         faults=faults,
         webhook_url=endpoint,
-        unknowns=changed_unknowns(),
+        unknowns=changed_assumptions(),
     )
 
 
@@ -57,7 +57,7 @@ def newest_checkouts(session: Session, skipped: int) -> list[Row[tuple[Checkout,
             .outerjoin(Deposit, Deposit.id == Checkout.id)
             .order_by(Checkout.created_at.desc(), Checkout.id)
             .offset(skipped)
-            .limit(MOST_ROWS + 1)
+            .limit(MAX_ROWS + 1)
         )
     )
 
@@ -73,14 +73,14 @@ def newest_disbursements(
             .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
             .order_by(Disbursement.number.desc())
             .offset(skipped)
-            .limit(MOST_ROWS + 1)
+            .limit(MAX_ROWS + 1)
         )
     )
 
 
 def newest_payments(session: Session, skipped: int) -> list[Payment]:
     """The same of payments."""
-    return list(session.scalars(select(Payment).order_by(Payment.number.desc()).offset(skipped).limit(MOST_ROWS + 1)))
+    return list(session.scalars(select(Payment).order_by(Payment.number.desc()).offset(skipped).limit(MAX_ROWS + 1)))
 
 
 _NEWEST: dict[str, Callable[[Session, int], Sequence[object]]] = {

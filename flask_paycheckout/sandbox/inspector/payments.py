@@ -6,7 +6,7 @@ from flask import Response
 from sqlalchemy import select
 
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
-from flask_paycheckout.sandbox.inspector.timelines import MOST_ENTRIES, calls, in_order, mentions, payment_states
+from flask_paycheckout.sandbox.inspector.timelines import MAX_ENTRIES, calls, in_order, mentions, payment_states
 from flask_paycheckout.sandbox.payments.tables import Payment
 from flask_paycheckout.sandbox.payments.transitions import move_due
 from flask_paycheckout.sandbox.world.database import transaction
@@ -20,4 +20,4 @@ def show_payment(payment_id: str) -> Response:
         timeline = [] if made is None else in_order(calls(session, mentions(made.id)), payment_states(session, made.id))
     if made is None:
         return show_missing("payment")
-    return show("payment", made=made, timeline=timeline, most=MOST_ENTRIES)
+    return show("payment", made=made, timeline=timeline, most=MAX_ENTRIES)

@@ -9,13 +9,13 @@ from flask import Response
 from sqlalchemy import ColumnElement, Row, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.inspector.blueprint import asked_number, asked_text, inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_number, query_text, show, show_missing
 from flask_paycheckout.sandbox.inspector.signatures import explain
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.world.database import transaction
 
 #: How many requests are on one page.
-MOST_ROWS = 50
+MAX_ROWS = 50
 
 _LOG = LoggedRequest
 _LISTED = (_LOG.number, _LOG.at, _LOG.method, _LOG.target, _LOG.client_id, _LOG.status, _LOG.fault)
@@ -26,7 +26,7 @@ NO_ANSWER = "none"
 @inspector.get("/inspector/requests")
 def show_requests() -> Response:
     """Newest first; `?status=` is a number, `4xx` or `none`, `?path=` a part of the address, `?before=` a number."""
-    status, path, before = asked_text("status").lower(), asked_text("path"), asked_number("before")
+    status, path, before = query_text("status").lower(), query_text("path"), query_number("before")
     is_wrong = bool(status) and status != NO_ANSWER and not _STATUS.fullmatch(status)
     conditions = [] if is_wrong else list(_conditions(status, path, before))
     with transaction() as session:
@@ -34,8 +34,8 @@ def show_requests() -> Response:
     return show(
         "requests",
         400 if is_wrong else 200,
-        found=found[:MOST_ROWS],
-        has_older=len(found) > MOST_ROWS,
+        found=found[:MAX_ROWS],
+        has_older=len(found) > MAX_ROWS,
         wanted={"status": status, "path": path},
         is_wrong=is_wrong,
     )
@@ -44,7 +44,7 @@ def show_requests() -> Response:
 def newest_requests(session: Session, conditions: list[ColumnElement[bool]]) -> list[Row[Any]]:
     """Without the bodies, which have a page of their own; one more than a page holds tells of older ones."""
     wanted = select(*_LISTED, _LOG.signed_string.is_not(None).label("rejected")).where(*conditions)
-    return list(session.execute(wanted.order_by(_LOG.number.desc()).limit(MOST_ROWS + 1)))
+    return list(session.execute(wanted.order_by(_LOG.number.desc()).limit(MAX_ROWS + 1)))
 
 
 def _conditions(status: str, path: str, before: int | None) -> list[ColumnElement[bool]]:

@@ -6,7 +6,7 @@ from flask import Response
 from sqlalchemy import select
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.inspector.blueprint import inspector, lead_back, show
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, redirect_to, show
 from flask_paycheckout.sandbox.levers.start_state import reset_world
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
@@ -23,6 +23,6 @@ def ask_to_reset() -> Response:
 
 @inspector.post("/inspector/reset")
 def reset() -> AnyResponse:
-    with transaction(alone=True) as session:
+    with transaction(exclusive=True) as session:
         reset_world(session, world())
-    return lead_back("show_overview", "reset")
+    return redirect_to("show_overview", "reset")

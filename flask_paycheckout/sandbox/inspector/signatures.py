@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.context import assumption, world
 
 _LINES = 4
 _NOTHING = sha256(b"").hexdigest()
@@ -49,7 +49,7 @@ def explain(session: Session, entry: LoggedRequest) -> Rejection | None:
         target=target,
         timestamp=timestamp,
         seconds_off=_seconds_off(entry, timestamp),
-        window=unknown("timestamp_window"),
+        window=assumption("timestamp_window"),
         body_was_empty=digest == _NOTHING,
     )
 

@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.payments.tables import PaymentActivity
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 
 #: How many entries of each source a timeline shows.
-MOST_ENTRIES = 100
+MAX_ENTRIES = 100
 
 CALL = "Call"
 READ = "Read"
@@ -62,7 +62,7 @@ def calls(session: Session, about: ColumnElement[bool]) -> list[Entry]:
     """The logged requests of a kind, as entries."""
     log = LoggedRequest
     columns = (log.number, log.at, log.method, log.target, log.status, log.fault)
-    rows = session.execute(select(*columns).where(about).order_by(log.number.desc()).limit(MOST_ENTRIES))
+    rows = session.execute(select(*columns).where(about).order_by(log.number.desc()).limit(MAX_ENTRIES))
     return [
         Entry(
             row.at,
@@ -85,19 +85,19 @@ def states(activities: Iterable[DepositActivity | DisbursementActivity | Payment
 def deposit_states(session: Session, deposit_id: str) -> list[Entry]:
     table = DepositActivity
     wanted = select(table).where(table.deposit_id == deposit_id).order_by(table.number.desc())
-    return states(reversed(session.scalars(wanted.limit(MOST_ENTRIES)).all()))
+    return states(reversed(session.scalars(wanted.limit(MAX_ENTRIES)).all()))
 
 
 def disbursement_states(session: Session, disbursement_id: str) -> list[Entry]:
     table = DisbursementActivity
     wanted = select(table).where(table.disbursement_id == disbursement_id).order_by(table.number.desc())
-    return states(reversed(session.scalars(wanted.limit(MOST_ENTRIES)).all()))
+    return states(reversed(session.scalars(wanted.limit(MAX_ENTRIES)).all()))
 
 
 def payment_states(session: Session, payment_id: str) -> list[Entry]:
     table = PaymentActivity
     wanted = select(table).where(table.payment_id == payment_id).order_by(table.number.desc())
-    return states(reversed(session.scalars(wanted.limit(MOST_ENTRIES)).all()))
+    return states(reversed(session.scalars(wanted.limit(MAX_ENTRIES)).all()))
 
 
 def webhook_attempts(session: Session, order_id: str) -> list[Entry]:
@@ -106,7 +106,7 @@ def webhook_attempts(session: Session, order_id: str) -> list[Entry]:
         .join(Webhook, Webhook.id == WebhookAttempt.webhook_id)
         .where(Webhook.order_id == order_id)
         .order_by(WebhookAttempt.number.desc())
-        .limit(MOST_ENTRIES)
+        .limit(MAX_ENTRIES)
     )
     return [_attempt(attempt, state) for attempt, state in reversed(rows.all())] + _unsent(session, order_id)
 
@@ -119,5 +119,5 @@ def _attempt(attempt: WebhookAttempt, state: str) -> Entry:
 def _unsent(session: Session, order_id: str) -> list[Entry]:
     """Webhooks without any attempt: held back, dropped by a fault, or with nowhere to go."""
     wanted = select(Webhook).where(Webhook.order_id == order_id, Webhook.attempts == 0)
-    rows = session.scalars(wanted.order_by(Webhook.created_at.desc()).limit(MOST_ENTRIES))
+    rows = session.scalars(wanted.order_by(Webhook.created_at.desc()).limit(MAX_ENTRIES))
     return [Entry(row.created_at, WEBHOOK, "Not sent", row.state.replace("_", " ")) for row in rows]

@@ -5,18 +5,20 @@ from __future__ import annotations
 from flask import Response
 
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, show
-from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS, Unknown
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, Assumption
+from flask_paycheckout.sandbox.world.context import assumption
 
 
 @inspector.get("/inspector/unknowns")
 def show_unknowns() -> Response:
     """Those that were changed stand first."""
-    rows = sorted(((switch, unknown(switch.name)) for switch in UNKNOWNS), key=lambda row: row[1] == row[0].default)
+    rows = sorted(
+        ((switch, assumption(switch.name)) for switch in ASSUMPTIONS), key=lambda row: row[1] == row[0].default
+    )
     return show("unknowns", rows=rows)
 
 
-def changed_unknowns() -> list[tuple[Unknown, str]]:
+def changed_assumptions() -> list[tuple[Assumption, str]]:
     """The switches that this world was started with another value of than the default."""
-    values = ((switch, unknown(switch.name)) for switch in UNKNOWNS)
+    values = ((switch, assumption(switch.name)) for switch in ASSUMPTIONS)
     return [(switch, value) for switch, value in values if value != switch.default]

@@ -9,10 +9,10 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.tables import Conversion, PaymentMethod
-from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_flag, read_text
+from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_boolean, read_text
 from flask_paycheckout.sandbox.world.database import Table, rows_changed
 
-_MOST_ITEMS = 200
+_MAX_ITEMS = 200
 
 
 def read_switches(session: Session) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def read_switches(session: Session) -> dict[str, Any]:
 
 def set_switches(session: Session, body: dict[str, Any]) -> None:
     """Switch what is named and leave the rest; within one transaction, so all of it or nothing."""
-    enabled = optional_flag(body, "checkoutEnabled")
+    enabled = optional_boolean(body, "checkoutEnabled")
     if enabled is not None:
         rows_changed(session, update(Account).values(checkout_enabled=enabled))
     for item in _items(body, "paymentMethods"):
@@ -45,7 +45,7 @@ def set_switches(session: Session, body: dict[str, Any]) -> None:
 def _switch(
     session: Session, table: type[Table], item: dict[str, Any], name: str, *conditions: ColumnElement[bool]
 ) -> None:
-    enabled = optional_flag(item, "enabled")
+    enabled = optional_boolean(item, "enabled")
     if enabled is None:
         raise FieldError("enabled is required.")
     if not rows_changed(session, update(table).where(*conditions).values(enabled=enabled)):
@@ -54,8 +54,8 @@ def _switch(
 
 def _items(body: dict[str, Any], name: str) -> list[dict[str, Any]]:
     items = body.get(name) or []
-    if not isinstance(items, list) or len(items) > _MOST_ITEMS or not all(isinstance(item, dict) for item in items):
-        raise FieldError(f"{name} must be a list of at most {_MOST_ITEMS} objects.")
+    if not isinstance(items, list) or len(items) > _MAX_ITEMS or not all(isinstance(item, dict) for item in items):
+        raise FieldError(f"{name} must be a list of at most {_MAX_ITEMS} objects.")
     return items
 
 

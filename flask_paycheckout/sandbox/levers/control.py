@@ -43,14 +43,14 @@ from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuc
 from flask_paycheckout.sandbox.levers import customer
 from flask_paycheckout.sandbox.levers.account_switches import read_switches, set_switches
 from flask_paycheckout.sandbox.levers.due import run_due
-from flask_paycheckout.sandbox.levers.fault_parsing import read_order
+from flask_paycheckout.sandbox.levers.fault_parsing import read_fault
 from flask_paycheckout.sandbox.levers.start_state import reset_world
 from flask_paycheckout.sandbox.outgoing.delivery_log import describe_webhook, list_webhooks
-from flask_paycheckout.sandbox.outgoing.faults import arm, armed, describe, disarm_all
+from flask_paycheckout.sandbox.outgoing.faults import active_faults, add_fault, clear_faults, describe
 from flask_paycheckout.sandbox.outgoing.mails import list_mails
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint
 from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
-from flask_paycheckout.sandbox.wire.callers import Forbidden, check_control_token, check_loopback
+from flask_paycheckout.sandbox.wire.callers import CallRefused, check_control_token, check_loopback
 from flask_paycheckout.sandbox.wire.envelope import encode, iso
 from flask_paycheckout.sandbox.wire.openapi import document
 from flask_paycheckout.sandbox.wire.parsing import (
@@ -62,7 +62,7 @@ from flask_paycheckout.sandbox.wire.parsing import (
 )
 from flask_paycheckout.sandbox.wire.request_log import describe as describe_request
 from flask_paycheckout.sandbox.wire.request_log import logged_requests
-from flask_paycheckout.sandbox.world.clock import MOST_SECONDS
+from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock, set_webhook_url, webhook_url
@@ -79,7 +79,7 @@ def check_caller() -> None:
 @control.post("/reset")
 def reset() -> Response:
     """Back to the start state; unknowns, control token and seed stay as the sandbox was started."""
-    with transaction(alone=True) as session:
+    with transaction(exclusive=True) as session:
         reset_world(session, world())
     return _answer({"reset": True})
 
@@ -93,8 +93,8 @@ def read_time() -> Response:
 def advance() -> Response:
     """Move the virtual clock on and run what falls due."""
     seconds = optional_number(read_object(), "advanceSeconds")
-    if seconds is None or not 0 <= seconds <= MOST_SECONDS:
-        raise FieldError(f"advanceSeconds must be a number from 0 to {MOST_SECONDS}.")
+    if seconds is None or not 0 <= seconds <= MAX_SECONDS:
+        raise FieldError(f"advanceSeconds must be a number from 0 to {MAX_SECONDS}.")
     with transaction() as session:
         advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
     run_due()
@@ -151,7 +151,7 @@ def read_webhooks() -> Response:
 def send_again(webhook_id: str) -> Response:
     with transaction() as session:
         if not redeliver(session, webhook_id):
-            raise Forbidden(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
+            raise CallRefused(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
     run_due()
     with transaction() as session:
         return _answer(describe_webhook(session, webhook_id))
@@ -206,14 +206,14 @@ def switch_account() -> Response:
 @control.get("/faults")
 def read_faults() -> Response:
     with transaction() as session:
-        return _answer([describe(fault) for fault in armed(session)])
+        return _answer([describe(fault) for fault in active_faults(session)])
 
 
 @control.post("/faults")
 def order_fault() -> Response:
-    fault = read_order(read_object())
+    fault = read_fault(read_object())
     with transaction() as session:
-        arm(session, fault)
+        add_fault(session, fault)
         session.flush()
         return _answer(describe(fault))
 
@@ -221,7 +221,7 @@ def order_fault() -> Response:
 @control.delete("/faults")
 def forget_faults() -> Response:
     with transaction() as session:
-        disarm_all(session)
+        clear_faults(session)
     return _answer([])
 
 
@@ -241,7 +241,7 @@ def _answer(body: dict[str, Any] | list[dict[str, Any]], status: int = 200) -> R
     return Response(encode(body), status, content_type="application/json")
 
 
-def refuse(refusal: Forbidden) -> Response:
+def refuse(refusal: CallRefused) -> Response:
     problem = {"field": refusal.field, "fault": refusal.fault, "remedy": refusal.remedy}
     answer = _answer({"error": problem}, refusal.status)
     if refusal.asks_for is not None:
@@ -252,25 +252,27 @@ def refuse(refusal: Forbidden) -> Response:
 @control.errorhandler(FieldError)
 def refuse_field(wrong: FieldError) -> Response:
     field, _, fault = str(wrong).partition(" ")
-    return refuse(Forbidden(400, field, fault, "Correct the field and send the call again; nothing was changed."))
+    return refuse(CallRefused(400, field, fault, "Correct the field and send the call again; nothing was changed."))
 
 
 @control.errorhandler(NoSuchMethod)
 def refuse_method(wrong: NoSuchMethod) -> Response:
-    return refuse(Forbidden(400, "paymentMethod", str(wrong), "Name one of them, or leave the field out."))
+    return refuse(CallRefused(400, "paymentMethod", str(wrong), "Name one of them, or leave the field out."))
 
 
 @control.errorhandler(NoSuchCheckout)
 def refuse_unknown(_: NoSuchCheckout) -> Response:
-    return refuse(Forbidden(404, "checkout", "does not exist", "Make one with POST /v1/checkout."))
+    return refuse(CallRefused(404, "checkout", "does not exist", "Make one with POST /v1/checkout."))
 
 
 @control.errorhandler(NotPossible)
 def refuse_state(wrong: NotPossible) -> Response:
-    return refuse(Forbidden(409, "checkout", str(wrong), "Make a new checkout with POST /v1/checkout."))
+    return refuse(CallRefused(409, "checkout", str(wrong), "Make a new checkout with POST /v1/checkout."))
 
 
 def refuse_http(error: HTTPException) -> Response:
     return refuse(
-        Forbidden(error.code or 500, "request", error.description or error.name, "See the calls in the documentation.")
+        CallRefused(
+            error.code or 500, "request", error.description or error.name, "See the calls in the documentation."
+        )
     )

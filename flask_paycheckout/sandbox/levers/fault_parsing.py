@@ -8,7 +8,7 @@ from typing import Any
 from flask import current_app
 
 from flask_paycheckout.sandbox.outgoing.faults import (
-    MOST_SECONDS_OF_DELAY,
+    MAX_SECONDS_OF_DELAY,
     OPERATION_KINDS,
     WEBHOOK,
     WEBHOOK_KINDS,
@@ -17,11 +17,11 @@ from flask_paycheckout.sandbox.outgoing.faults import (
 )
 from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_number, optional_text, read_text
 
-_MOST_TIMES = 1_000_000
-_MOST_WEBHOOK_DELAY = 30 * 24 * 3600
+_MAX_TIMES = 1_000_000
+_MAX_WEBHOOK_DELAY = 30 * 24 * 3600
 
 
-def read_order(body: dict[str, Any]) -> Fault:
+def read_fault(body: dict[str, Any]) -> Fault:
     """The fault that is ordered."""
     operation = read_text(body, "operation")
     kind = read_text(body, "kind")
@@ -30,7 +30,7 @@ def read_order(body: dict[str, Any]) -> Fault:
     return Fault(
         operation=operation,
         kind=kind,
-        remaining=_whole(body, "times", 1, _MOST_TIMES) or 1,
+        remaining=_whole(body, "times", 1, _MAX_TIMES) or 1,
         status_code=_whole(body, "statusCode", 200, 599),
         message=optional_text(body, "message"),
         seconds=None if seconds is None else f"{seconds:f}",
@@ -67,9 +67,9 @@ def _seconds(body: dict[str, Any], operation: str, kind: str) -> Decimal | None:
     if kind != "delay":
         return None
     # A request is really kept waiting; a webhook waits by the virtual clock.
-    most = _MOST_WEBHOOK_DELAY if operation == WEBHOOK else MOST_SECONDS_OF_DELAY
-    if seconds is None or not 0 <= seconds <= most:
-        raise FieldError(f"seconds must be a number from 0 to {most} for a delay.")
+    maximum = _MAX_WEBHOOK_DELAY if operation == WEBHOOK else MAX_SECONDS_OF_DELAY
+    if seconds is None or not 0 <= seconds <= maximum:
+        raise FieldError(f"seconds must be a number from 0 to {maximum} for a delay.")
     return seconds
 
 
@@ -80,10 +80,10 @@ def _share(body: dict[str, Any]) -> Decimal | None:
     return share
 
 
-def _whole(body: dict[str, Any], name: str, least: int, most: int) -> int | None:
+def _whole(body: dict[str, Any], name: str, minimum: int, maximum: int) -> int | None:
     number = optional_number(body, name)
     if number is None:
         return None
-    if number != int(number) or not least <= number <= most:
-        raise FieldError(f"{name} must be a whole number from {least} to {most}.")
+    if number != int(number) or not minimum <= number <= maximum:
+        raise FieldError(f"{name} must be a whole number from {minimum} to {maximum}.")
     return int(number)

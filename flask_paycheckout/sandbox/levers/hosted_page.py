@@ -26,14 +26,14 @@ from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposi
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, NotPossible, expire_due
 from flask_paycheckout.sandbox.levers import customer
 from flask_paycheckout.sandbox.levers.pages import page
-from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, form_token, may_pull_levers
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, form_token, may_control
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
 
 hosted_page = Blueprint("hosted_page", __name__)
 
 #: What a developer can let happen, by the word that the button sends.
-ACTS = {
+ACTIONS = {
     "less": customer.pays_less,
     "more": customer.pays_more,
     "later": customer.pays_late,
@@ -79,9 +79,9 @@ class View:
             return False
         if self.deposit.expired_at > self.now:
             return self.deposit.status == PENDING
-        return unknown("late_payment") == "completes" and self.deposit.status in {
+        return assumption("late_payment") == "completes" and self.deposit.status in {
             PENDING,
-            unknown("deposit_after_expiry"),
+            assumption("deposit_after_expiry"),
         }
 
     @property
@@ -118,7 +118,7 @@ def show_checkout(checkout_id: str) -> Response:
         view = _look(session, checkout_id)
     if view is None:
         return page("not_found.html", 404)
-    token = form_token(_FORM) if may_pull_levers() else None
+    token = form_token(_FORM) if may_control() else None
     return page("checkout.html", 410 if view.stage == "expired" else 200, view=view, token=token)
 
 
@@ -151,7 +151,7 @@ def let_happen(checkout_id: str) -> AnyResponse:
     """What else customers and banks do, on the button of a developer; `act` is one of `ACTS`."""
     check_loopback()
     check_form(_FORM)
-    act = ACTS.get(request.form.get("act", "")) or abort(400)
+    act = ACTIONS.get(request.form.get("act", "")) or abort(400)
     with suppress(NoSuchCheckout, NotPossible):
         act(checkout_id)
     return _back(checkout_id)

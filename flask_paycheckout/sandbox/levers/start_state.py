@@ -17,14 +17,14 @@ from flask_paycheckout.sandbox.world.settings import WorldSettings
 
 
 @dataclass(frozen=True)
-class Beginning:
+class StartOptions:
     """What a sandbox was started with and keeps over a reset."""
 
     seed: str | None
     webhook_url: str | None
 
 
-def prepare(session: Session, world: World, beginning: Beginning, *, is_new: bool) -> None:
+def prepare_world(session: Session, world: World, beginning: StartOptions, *, is_new: bool) -> None:
     """Make the tables and the start state, unless an earlier run left a world in this database. In a transaction
     that is alone, since another process may be about to do the same.
     """
@@ -41,7 +41,7 @@ def prepare(session: Session, world: World, beginning: Beginning, *, is_new: boo
 def reset_world(session: Session, world: World) -> None:
     """Forget everything that happened since the start. In a transaction that is alone."""
     settings = session.execute(select(WorldSettings)).scalar_one()
-    beginning = Beginning(settings.seed, settings.first_webhook_url)
+    beginning = StartOptions(settings.seed, settings.first_webhook_url)
     for table in reversed(Table.metadata.sorted_tables):
         session.execute(table.delete())
     session.expunge_all()
@@ -50,7 +50,7 @@ def reset_world(session: Session, world: World) -> None:
     world.clock.offset = timedelta()
 
 
-def _begin(session: Session, beginning: Beginning) -> None:
+def _begin(session: Session, beginning: StartOptions) -> None:
     session.add(
         WorldSettings(
             id=1,

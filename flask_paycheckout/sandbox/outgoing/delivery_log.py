@@ -12,10 +12,10 @@ from flask_paycheckout.sandbox.outgoing.webhooks import HEADERS, Webhook, Webhoo
 from flask_paycheckout.sandbox.wire.envelope import iso
 
 #: How many webhooks are shown.
-MOST_SHOWN = 1000
+MAX_SHOWN = 1000
 
 
-def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int = MOST_SHOWN) -> list[dict[str, Any]]:
+def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int = MAX_SHOWN) -> list[dict[str, Any]]:
     """In the order of their making, the last thousand or fewer."""
     rows = session.execute(
         select(Webhook).where(*conditions).order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(limit)

@@ -26,7 +26,7 @@ OPERATION_KINDS = ("error", "delay", "drop", "lose_response", "garbage")
 WEBHOOK_KINDS = ("drop", "duplicate", "delay", "reorder", "before_response")
 
 #: The longest that a request is really kept waiting.
-MOST_SECONDS_OF_DELAY = 60
+MAX_SECONDS_OF_DELAY = 60
 # Bytes of a draw.
 _DRAWN = 6
 GARBAGE = "<!doctype html><title>502 Bad Gateway</title><h1>502 Bad Gateway</h1><p>This is not the envelope."
@@ -65,22 +65,22 @@ def describe(fault: Fault) -> dict[str, Any]:
     return {name: value for name, value in shown.items() if value is not None}
 
 
-def armed(session: Session) -> list[Fault]:
+def active_faults(session: Session) -> list[Fault]:
     """The faults that still strike, oldest first."""
     return list(session.execute(select(Fault).where(Fault.remaining > 0).order_by(Fault.number)).scalars())
 
 
 def _ordered(session: Session) -> list[Fault]:
-    return armed(session) if world().may_have_faults else []
+    return active_faults(session) if world().may_have_faults else []
 
 
-def arm(session: Session, fault: Fault) -> None:
+def add_fault(session: Session, fault: Fault) -> None:
     """Put a fault at the end of the plan."""
     world().trouble.was_ordered = True
     session.add(fault)
 
 
-def disarm_all(session: Session) -> None:
+def clear_faults(session: Session) -> None:
     session.execute(delete(Fault))
 
 

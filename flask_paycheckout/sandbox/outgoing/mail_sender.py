@@ -13,7 +13,7 @@ from threading import Event, Timer
 TIME_BUDGET = 5.0
 SENDER = "payments-sandbox@localhost"
 _GREETING = 220
-_MOST_PORT = 65535
+_MAX_PORT = 65535
 
 
 class SmtpAddressError(ValueError):
@@ -23,7 +23,7 @@ class SmtpAddressError(ValueError):
 def read_address(text: str) -> tuple[str, int]:
     """Host and port of `mail.example:25` or `[::1]:1025`."""
     host, _, port = text.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port[:6]) <= _MOST_PORT or " " in text:
+    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port[:6]) <= _MAX_PORT or " " in text:
         raise SmtpAddressError(f"{text!r} is no SMTP server; write it as HOST:PORT, for instance localhost:1025.")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

@@ -21,7 +21,7 @@ from flask_paycheckout.sandbox.world.database import Table, rows_changed, transa
 #: How many mails are kept.
 KEPT = 1000
 #: How often a mail is offered to the SMTP server before it is given up.
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 #: How long one attempt keeps others away; a failed mail rests until this is over.
 LEASE = timedelta(seconds=30)
 
@@ -31,7 +31,7 @@ SENT = "sent"
 FAILED = "failed"
 
 _SWEEP_EVERY = 100
-_MOST_AT_ONCE = 50
+_MAX_AT_ONCE = 50
 
 
 class Mail(Table):
@@ -52,7 +52,7 @@ class Mail(Table):
 
 
 @dataclass(frozen=True, repr=False)
-class Letter:
+class ClaimedMail:
     """A claimed mail, ready to be sent without the database. Its text is a secret: there is no repr of it."""
 
     number: int
@@ -61,7 +61,7 @@ class Letter:
     text: str
 
 
-def post(session: Session, to: str, subject: str, text: str, otp: str | None = None) -> None:
+def store_mail(session: Session, to: str, subject: str, text: str, otp: str | None = None) -> None:
     """Store a mail within the current transaction."""
     mail = Mail(
         to=to,
@@ -96,7 +96,7 @@ def deliver_mails() -> int:
     if send is None:
         return 0
     taken = 0
-    for _ in range(_MOST_AT_ONCE):
+    for _ in range(_MAX_AT_ONCE):
         letter = _claim_next()
         if letter is None:
             break
@@ -111,7 +111,7 @@ def deliver_mails() -> int:
     return taken
 
 
-def _claim_next() -> Letter | None:
+def _claim_next() -> ClaimedMail | None:
     real = world().clock.machine()
     free = or_(Mail.claimed_until.is_(None), Mail.claimed_until <= real)
     due = (Mail.state == WAITING, free)
@@ -126,12 +126,12 @@ def _claim_next() -> Letter | None:
     with transaction() as session:
         # Another process may have claimed the oldest in the same moment; what it left is found by the next round.
         claimed = session.execute(claim).first()
-    return None if claimed is None else Letter(*claimed)
+    return None if claimed is None else ClaimedMail(*claimed)
 
 
-def _give_up_in_the_end(letter: Letter, failed: OSError) -> None:
+def _give_up_in_the_end(letter: ClaimedMail, failed: OSError) -> None:
     current_app.logger.warning("A mail could not be handed to the SMTP server (%s).", type(failed).__name__)
-    _mark((Mail.number == letter.number) & (Mail.attempts >= MOST_ATTEMPTS), FAILED)
+    _mark((Mail.number == letter.number) & (Mail.attempts >= MAX_ATTEMPTS), FAILED)
 
 
 def _mark(which: ColumnElement[bool], state: str) -> None:

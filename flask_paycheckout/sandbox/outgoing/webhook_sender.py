@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 #: Seconds that one delivery may take, from connecting to the status line.
 TIME_BUDGET = 10.0
-_MOST_URL = 2000
+_MAX_URL = 2000
 
 
 class EndpointError(ValueError):
@@ -27,8 +27,8 @@ def check_endpoint(url: str, *, loopback_only: bool) -> None:
     parts = _split(url)
     if parts.scheme not in {"http", "https"} or not _is_name(parts.hostname) or not _is_plain(url):
         raise EndpointError("is no http or https address")
-    if parts.username is not None or len(url) > _MOST_URL:
-        raise EndpointError(f"holds credentials, or is longer than {_MOST_URL} characters")
+    if parts.username is not None or len(url) > _MAX_URL:
+        raise EndpointError(f"holds credentials, or is longer than {_MAX_URL} characters")
     if loopback_only and not _names_this_machine(parts.hostname or ""):
         raise EndpointError("is not on this machine")
 

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.outgoing.faults import Fault, take_webhook_fault
 from flask_paycheckout.sandbox.wire.envelope import encode
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
 from flask_paycheckout.sandbox.world.ids import new_id
 from flask_paycheckout.sandbox.world.settings import webhook_url
@@ -36,10 +36,10 @@ HEADERS = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1
 
 _LEASE = timedelta(seconds=60)
 # More than that at one go is an endless loop between the sandbox and its receiver.
-_MOST_AT_ONCE = 1000
+_MAX_AT_ONCE = 1000
 # Enough to find one that no other sender has claimed in the meantime.
-_MOST_LOOKED_AT = 50
-_MOST_ERROR_TEXT = 300
+_MAX_LOOKED_AT = 50
+_MAX_ERROR_TEXT = 300
 
 
 class Webhook(Table):
@@ -78,7 +78,7 @@ class WebhookAttempt(Table):
 
 
 @dataclass(frozen=True)
-class Parcel:
+class ClaimedWebhook:
     """A claimed webhook, ready to be sent without the database."""
 
     id: str
@@ -88,7 +88,7 @@ class Parcel:
 
 
 @dataclass(frozen=True)
-class Answer:
+class DeliveryResult:
     """What came of one attempt: an HTTP status, or why there was none."""
 
     at: datetime
@@ -135,7 +135,7 @@ def _apply(fault: Fault, webhook: Webhook) -> None:
 def deliver_due() -> int:
     """Send every webhook that is due; how many were sent. Not to be called within a transaction."""
     sent = 0
-    while sent < _MOST_AT_ONCE and (parcel := _claim_next()) is not None:
+    while sent < _MAX_AT_ONCE and (parcel := _claim_next()) is not None:
         _record(parcel, [_send(parcel) for _ in range(parcel.copies)])
         sent += 1
     return sent
@@ -154,7 +154,7 @@ def redeliver(session: Session, webhook_id: str) -> bool:
     )
 
 
-def _claim_next() -> Parcel | None:
+def _claim_next() -> ClaimedWebhook | None:
     with transaction() as session:
         url = webhook_url(session)
         now, real = world().clock.now(), world().clock.machine()
@@ -163,25 +163,25 @@ def _claim_next() -> Parcel | None:
         if url is None:
             rows_changed(session, update(Webhook).where(*due).values(state=NO_ENDPOINT))
             return None
-        oldest = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.created_at).limit(_MOST_LOOKED_AT)
+        oldest = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.created_at).limit(_MAX_LOOKED_AT)
         for webhook in session.execute(oldest).scalars():
             claim = update(Webhook).where(Webhook.id == webhook.id, *due)
             # One that is on its way waits for no other any more: two senders would wait for each other's rows.
             claim = claim.values(claimed_until=real + _LEASE, held=False)
             if rows_changed(session, claim):
-                return Parcel(webhook.id, url, webhook.payload.encode(), webhook.copies)
+                return ClaimedWebhook(webhook.id, url, webhook.payload.encode(), webhook.copies)
     return None
 
 
-def _send(parcel: Parcel) -> Answer:
+def _send(parcel: ClaimedWebhook) -> DeliveryResult:
     at = world().clock.now()
     try:
-        return Answer(at, status=world().send_webhook(parcel.url, dict(HEADERS), parcel.body))
+        return DeliveryResult(at, status=world().send_webhook(parcel.url, dict(HEADERS), parcel.body))
     except OSError as failed:
-        return Answer(at, error=f"{type(failed).__name__}: {failed}"[:_MOST_ERROR_TEXT])
+        return DeliveryResult(at, error=f"{type(failed).__name__}: {failed}"[:_MAX_ERROR_TEXT])
 
 
-def _record(parcel: Parcel, answers: list[Answer]) -> None:
+def _record(parcel: ClaimedWebhook, answers: list[DeliveryResult]) -> None:
     with transaction() as session:
         webhook = session.get(Webhook, parcel.id)
         if webhook is None:
@@ -194,7 +194,7 @@ def _record(parcel: Parcel, answers: list[Answer]) -> None:
         _release_held(session)
 
 
-def _attempt(parcel: Parcel, answer: Answer) -> WebhookAttempt:
+def _attempt(parcel: ClaimedWebhook, answer: DeliveryResult) -> WebhookAttempt:
     return WebhookAttempt(
         webhook_id=parcel.id, url=parcel.url, sent_at=answer.at, answer_status=answer.status, error=answer.error
     )
@@ -203,7 +203,7 @@ def _attempt(parcel: Parcel, answer: Answer) -> WebhookAttempt:
 def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
     if accepted:
         webhook.state = DELIVERED
-    elif unknown("webhook_retries") == "on" and webhook.attempts <= len(RETRY_DELAYS):
+    elif assumption("webhook_retries") == "on" and webhook.attempts <= len(RETRY_DELAYS):
         # Counted from when it was due, so that one long advance of the clock runs through several retries.
         webhook.due_at += timedelta(seconds=RETRY_DELAYS[webhook.attempts - 1])
     else:

@@ -23,18 +23,18 @@ from flask_paycheckout.sandbox.payments.schemas import (
 )
 from flask_paycheckout.sandbox.payments.tables import ORDERING
 from flask_paycheckout.sandbox.payments.transitions import move_due
-from flask_paycheckout.sandbox.wire.envelope import Answer, success, unworded
-from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 
 payments = Blueprint("payments", __name__)
 
 
 @payments.get("/v2/payment/quote")
-@operation(guard=Guard.SIGNATURE, client_id_alone=True, query=QuoteQuery, deprecated=True)
-def quote_payment() -> Answer[Quote]:
+@operation(credentials=Credentials.SIGNATURE, client_id_alone=True, query=QuoteQuery, deprecated=True)
+def quote_payment() -> Envelope[Quote]:
     """What would become of an amount of crypto (deprecated).
 
     With `withLimit=true` the client id alone is enough, so that a page in a browser can ask, and `status` says whether
@@ -52,28 +52,28 @@ def quote_payment() -> Answer[Quote]:
 def _quote_caller(session: Session) -> Account:
     """A caller without any signature may only be one who asks with the limit."""
     proof = {"X-Signature", "Authorization"} & set(request.headers.keys())
-    with_limit = request.args.get("withLimit") == "true" and unknown("quote_credentials") == "client_id"
-    if with_limit and not proof and unknown("signature") == "on":
+    with_limit = request.args.get("withLimit") == "true" and assumption("quote_credentials") == "client_id"
+    if with_limit and not proof and assumption("signature") == "on":
         return check_client_id(session)
     return check_access(session)
 
 
 def _looks_at_limit(query: QuoteQuery) -> bool:
-    by_default = unknown("quote_without_limit_flag") == "limited"
+    by_default = assumption("quote_without_limit_flag") == "limited"
     return by_default if query.with_limit is None else query.with_limit
 
 
 def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool:
     fits = is_within_daily_limit(session, account.user_id, made.token, made.amount)
-    if not fits and unknown("quote_above_daily_limit") == "refused":
-        raise unworded(400, "The amount is above what is left of the daily limit.")
+    if not fits and assumption("quote_above_daily_limit") == "refused":
+        raise unspecified_refusal(400, "The amount is above what is left of the daily limit.")
     return fits
 
 
 @payments.get("/v2/payments")
 @payments.get("/v2/payment")
-@operation(guard=Guard.SIGNATURE, query=PaymentQuery, deprecated=True)
-def list_payments() -> Answer[Page[PaymentRecord]]:
+@operation(credentials=Credentials.SIGNATURE, query=PaymentQuery, deprecated=True)
+def list_payments() -> Envelope[Page[PaymentRecord]]:
     """List payments, all or those that the filters let through (deprecated)."""
     with transaction() as session:
         account = check_access(session)
@@ -83,8 +83,8 @@ def list_payments() -> Answer[Page[PaymentRecord]]:
 
 
 @payments.get("/v2/payment/detail/<payment_id>")
-@operation(guard=Guard.SIGNATURE, deprecated=True)
-def read_payment(payment_id: str) -> Answer[DetailedPayment]:
+@operation(credentials=Credentials.SIGNATURE, deprecated=True)
+def read_payment(payment_id: str) -> Envelope[DetailedPayment]:
     """Read one payment with its history (deprecated)."""
     with transaction() as session:
         account = check_access(session)
@@ -93,8 +93,8 @@ def read_payment(payment_id: str) -> Answer[DetailedPayment]:
 
 
 @payments.post("/v2/payment")
-@operation(guard=Guard.SIGNATURE, takes=NewPayment, codes=(201,), deprecated=True)
-def create_payment() -> Answer[DetailedPayment]:
+@operation(credentials=Credentials.SIGNATURE, body=NewPayment, codes=(201,), deprecated=True)
+def create_payment() -> Envelope[DetailedPayment]:
     """Pay a recipient in fiat money with crypto from a wallet (deprecated)."""
     with transaction() as session:
         account = check_access(session)

@@ -22,9 +22,9 @@ from flask_paycheckout.sandbox.money.currencies import is_divisible
 from flask_paycheckout.sandbox.money.tokens import Token, find_token
 from flask_paycheckout.sandbox.payments.rates import rate_of
 from flask_paycheckout.sandbox.references.countries import CURRENCIES
-from flask_paycheckout.sandbox.wire.envelope import unworded
+from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.context import assumption
 
 EXCHANGE_PERCENTAGE = Decimal("0.5")
 PLATFORM_PERCENTAGE = Decimal("0.3")
@@ -81,12 +81,14 @@ def exchange(amount_field: str, amount: Decimal, token_id: str, currency: str) -
         raise FieldError("outputCurrency is no currency code; GET /v1/reference/currencies lists them.")
     rate = rate_of(token, currency)
     if rate is None:
-        raise unworded(int(unknown("conversion_refused")), f"{token.id} is exchanged for {_list(token)} only.")
+        raise unspecified_refusal(
+            int(assumption("conversion_refused")), f"{token.id} is exchanged for {_list(token)} only."
+        )
     if not is_divisible(amount, token.decimal):
         raise FieldError(f"{amount_field} has more than the {token.decimal} decimals of {token.id}; round it first.")
     made = Exchange(token, currency, rate, rounded(amount, token.id), *fees_of(token, amount))
     if made.received <= 0 or made.received_in_currency <= 0:
-        raise unworded(400, f"{amount_field} is so small that nothing of it would arrive; send more.")
+        raise unspecified_refusal(400, f"{amount_field} is so small that nothing of it would arrive; send more.")
     return made
 
 

@@ -20,9 +20,9 @@ from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, lower_bo
 from flask_paycheckout.sandbox.payments.transitions import begin_history
 from flask_paycheckout.sandbox.recipients.rules import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.envelope import unworded
+from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import derived, new_id
 
 #: How long after its creation a payment's expiredDate is.
@@ -37,7 +37,7 @@ def make_payment(session: Session, account: Account, sent: NewPayment) -> Paymen
         raise FieldError(f"walletAddress {fault}.")
     receiver = find_recipient(session, account.user_id, sent.receiver_id)
     if receiver is None:
-        raise unworded(400, "receiverId is no recipient; GET /v1/recipient lists them.")
+        raise unspecified_refusal(400, "receiverId is no recipient; GET /v1/recipient lists them.")
     payment = _payment(session, account, sent, made, receiver)
     session.add(payment)
     session.flush()
@@ -117,7 +117,7 @@ def get_payment(session: Session, user_id: str, payment_id: str) -> Payment:
     """The account's payment of this id, or a refusal when there is none."""
     found = session.scalars(select(Payment).where(Payment.id == payment_id, Payment.user_id == user_id)).one_or_none()
     if found is None:
-        raise unworded(int(unknown("payment_not_found")), "Payment not found")
+        raise unspecified_refusal(int(assumption("payment_not_found")), "Payment not found")
     return found
 
 
@@ -141,10 +141,10 @@ def selection(user_id: str, query: PaymentQuery) -> Select[Payment]:
 
 
 def _between(
-    key: InstrumentedAttribute[str], least: Decimal | None, most: Decimal | None
+    key: InstrumentedAttribute[str], minimum: Decimal | None, maximum: Decimal | None
 ) -> Iterator[ColumnElement[bool]]:
     # Amounts are positive: a bound below zero holds for all of them, or for none.
-    if least is not None and least > 0:
-        yield key >= lower_bound(least)
-    if most is not None:
-        yield false() if most < 0 else key <= sortable(most)
+    if minimum is not None and minimum > 0:
+        yield key >= lower_bound(minimum)
+    if maximum is not None:
+        yield false() if maximum < 0 else key <= sortable(maximum)

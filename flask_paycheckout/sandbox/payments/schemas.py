@@ -12,11 +12,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange
-from flask_paycheckout.sandbox.payments.tables import MOST_ADDRESS, MOST_TEXT, STATUSES, Payment, PaymentActivity
+from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment, PaymentActivity
 from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
-from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, Flag, Number, Prose, Text
+from flask_paycheckout.sandbox.wire.field_types import Amount, Boolean, Choice, FreeText, Number, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
-from flask_paycheckout.sandbox.wire.schemas import Moment, Record
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 
 US_NETWORKS = ("ach", "wire")
 
@@ -28,7 +28,7 @@ class QuoteQuery:
     amount: Annotated[Decimal, Amount()]
     input_currency: Annotated[str, Text()]
     output_currency: Annotated[str, Text()]
-    with_limit: Annotated[bool | None, Flag()] = None
+    with_limit: Annotated[bool | None, Boolean()] = None
 
 
 @dataclass(frozen=True)
@@ -39,32 +39,32 @@ class PaymentQuery(PageQuery):
     both without regard to case; amounts are compared as numbers, bounds included.
     """
 
-    search: Annotated[str | None, Prose()] = None
+    search: Annotated[str | None, FreeText()] = None
     status: Annotated[str | None, Choice(STATUSES)] = None
-    reason: Annotated[str | None, Prose(MOST_TEXT)] = None
+    reason: Annotated[str | None, FreeText(MAX_TEXT)] = None
     min_input_amount: Annotated[Decimal | None, Number()] = None
     max_input_amount: Annotated[Decimal | None, Number()] = None
     min_output_amount: Annotated[Decimal | None, Number()] = None
     max_output_amount: Annotated[Decimal | None, Number()] = None
     organization_id: Annotated[str | None, Text()] = None
-    organization_name: Annotated[str | None, Prose()] = None
+    organization_name: Annotated[str | None, FreeText()] = None
     blockchain: Annotated[str | None, Text()] = None
-    receiver_name: Annotated[str | None, Prose()] = None
+    receiver_name: Annotated[str | None, FreeText()] = None
 
 
 @dataclass(frozen=True)
 class NewPayment:
     """What `POST /v2/payment` sends."""
 
-    wallet_address: Annotated[str, Text(MOST_ADDRESS)]
+    wallet_address: Annotated[str, Text(MAX_ADDRESS)]
     input_amount: Annotated[Decimal, Amount()]
-    sender_name: Annotated[str, Prose()]
+    sender_name: Annotated[str, FreeText()]
     sender_email: Annotated[str, EmailAddress()]
     receiver_id: Annotated[str, Text()]
     input_currency: Annotated[str, Text()]
     output_currency: Annotated[str, Text()]
-    reason: Annotated[str | None, Prose(MOST_TEXT)] = None
-    description: Annotated[str | None, Prose(MOST_TEXT)] = None
+    reason: Annotated[str | None, FreeText(MAX_TEXT)] = None
+    description: Annotated[str | None, FreeText(MAX_TEXT)] = None
     us_network: Annotated[str | None, Choice(US_NETWORKS)] = None
 
 
@@ -122,7 +122,7 @@ class PaymentActivityRecord(Record, frozen=True):
     status: str
     description: str
     own_id: str = msgspec.field(name="_id")
-    updated_at: Moment
+    updated_at: Timestamp
 
 
 class _Payment(Record, frozen=True, kw_only=True):
@@ -147,9 +147,9 @@ class _Payment(Record, frozen=True, kw_only=True):
     organization_name: str
     blockchain: str
     pay_out_wallet: str
-    expired_date: Moment
-    created_at: Moment
-    updated_at: Moment
+    expired_date: Timestamp
+    created_at: Timestamp
+    updated_at: Timestamp
 
 
 class PaymentRecord(_Payment, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.money.arithmetic import EXACT
 from flask_paycheckout.sandbox.wire.paging import Ordering
-from flask_paycheckout.sandbox.wire.parsing import MOST_DIGITS
+from flask_paycheckout.sandbox.wire.parsing import MAX_DIGITS
 from flask_paycheckout.sandbox.world.database import Table
 
 PENDING = "pending"
@@ -21,12 +21,12 @@ FAILED = "failed"
 STATUSES = (PENDING, PROCESSED, COMPLETED, FAILED)
 
 #: The longest address that a chain has, and some room.
-MOST_ADDRESS = 100
-MOST_TEXT = 500
+MAX_ADDRESS = 100
+MAX_TEXT = 500
 
 # No token divides finer; and no currency has a billion times as many units as a token that is exchanged for it.
 _KEY_DECIMALS = 18
-_KEY_WIDTH = MOST_DIGITS + 9 + 1 + _KEY_DECIMALS
+_KEY_WIDTH = MAX_DIGITS + 9 + 1 + _KEY_DECIMALS
 
 
 class Payment(Table):
@@ -43,7 +43,7 @@ class Payment(Table):
     sender_id: Mapped[str] = mapped_column(String(24))
     sender_name: Mapped[str] = mapped_column(Text)
     sender_email: Mapped[str] = mapped_column(Text)
-    wallet_address: Mapped[str] = mapped_column(String(MOST_ADDRESS))
+    wallet_address: Mapped[str] = mapped_column(String(MAX_ADDRESS))
     receiver_id: Mapped[str] = mapped_column(String(24))
     receiver_name: Mapped[str] = mapped_column(Text)
     receiver_email: Mapped[str] = mapped_column(Text)
@@ -65,7 +65,7 @@ class Payment(Table):
     reason: Mapped[str | None] = mapped_column(Text)
     description: Mapped[str | None] = mapped_column(Text)
     blockchain: Mapped[str] = mapped_column(String(40))
-    payout_wallet: Mapped[str] = mapped_column(String(MOST_ADDRESS))
+    payout_wallet: Mapped[str] = mapped_column(String(MAX_ADDRESS))
     transaction_hash: Mapped[str | None] = mapped_column(String(66))
     status: Mapped[str] = mapped_column(String(20))
     created_at: Mapped[datetime]

@@ -13,17 +13,17 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.payments.tables import COMPLETED, FAILED, PENDING, PROCESSED, Payment, PaymentActivity
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.ids import derived, new_id
 
 # What one transaction moves at most; many more may be due, and others want the database too.
-_MOST_AT_ONCE = 200
+_MAX_AT_ONCE = 200
 _HASH_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Move:
+class Transition:
     """From one status to the next, once a payment is so old."""
 
     source: str
@@ -31,12 +31,12 @@ class Move:
     age: timedelta
 
 
-_PROCESS = Move(PENDING, PROCESSED, timedelta(minutes=5))
-_COMPLETE = Move(PROCESSED, COMPLETED, timedelta(minutes=10))
-_FAIL = Move(PROCESSED, FAILED, timedelta(minutes=10))
+_PROCESS = Transition(PENDING, PROCESSED, timedelta(minutes=5))
+_COMPLETE = Transition(PROCESSED, COMPLETED, timedelta(minutes=10))
+_FAIL = Transition(PROCESSED, FAILED, timedelta(minutes=10))
 
 #: The moves of each value of the unknown, in the order that a payment makes them.
-MOVES = {
+TRANSITIONS = {
     "completed": (_PROCESS, _COMPLETE),
     "failed": (_PROCESS, _FAIL),
     "processed": (_PROCESS,),
@@ -52,24 +52,24 @@ def begin_history(session: Session, payment: Payment) -> None:
 
 def move_all_due() -> None:
     """Everything that is due, a few hundred in each transaction. Not within a transaction."""
-    moved = _MOST_AT_ONCE
-    while moved == _MOST_AT_ONCE:
+    moved = _MAX_AT_ONCE
+    while moved == _MAX_AT_ONCE:
         with transaction() as session:
             moved = move_due(session)
 
 
 def move_due(session: Session) -> int:
     """Payments that are old enough move on; the largest number that made the same move, a few hundred at most."""
-    return max((_make(session, move) for move in MOVES[unknown("payment_progress")]), default=0)
+    return max((_make(session, move) for move in TRANSITIONS[assumption("payment_progress")]), default=0)
 
 
-def _make(session: Session, move: Move) -> int:
+def _make(session: Session, move: Transition) -> int:
     now = world().clock.now()
     due = (
         select(Payment.number)
         .where(Payment.status == move.source, Payment.created_at <= now - move.age)
         .order_by(Payment.created_at, Payment.number)
-        .limit(_MOST_AT_ONCE)
+        .limit(_MAX_AT_ONCE)
     )
     moved = session.scalars(
         update(Payment)

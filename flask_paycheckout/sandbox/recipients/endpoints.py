@@ -21,18 +21,18 @@ from flask_paycheckout.sandbox.recipients.schemas import (
     represent,
 )
 from flask_paycheckout.sandbox.recipients.tables import ORDERING
-from flask_paycheckout.sandbox.wire.envelope import Answer, success
-from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_body, read_query
+from flask_paycheckout.sandbox.wire.envelope import Envelope, success
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 
 recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")
 
 
 @recipients.get("")
-@operation(guard=Guard.SIGNATURE, query=RecipientQuery)
-def list_recipients() -> Answer[Page[RecipientRecord]]:
+@operation(credentials=Credentials.SIGNATURE, query=RecipientQuery)
+def list_recipients() -> Envelope[Page[RecipientRecord]]:
     """List recipients, by name, e-mail address, and country and currency of the bank account."""
     with transaction() as session:
         account = check_access(session)
@@ -41,25 +41,25 @@ def list_recipients() -> Answer[Page[RecipientRecord]]:
 
 
 @recipients.post("")
-@operation(guard=Guard.SIGNATURE, takes=NewRecipient, codes=(200, 201))
-def create_recipient() -> Answer[RecipientRecord]:
+@operation(credentials=Credentials.SIGNATURE, body=NewRecipient, codes=(200, 201))
+def create_recipient() -> Envelope[RecipientRecord]:
     """Create a recipient with its bank account."""
     with transaction() as session:
         recipient = add_recipient(session, check_access(session), read_body(NewRecipient))
-    return success(represent(recipient), "Recipient created successfully", int(unknown("recipient_status_code")))
+    return success(represent(recipient), "Recipient created successfully", int(assumption("recipient_status_code")))
 
 
 @recipients.get("/<id>")
-@operation(guard=Guard.SIGNATURE)
-def read_recipient(id: str) -> Answer[RecipientRecord]:  # noqa: A002 - the interface's name for it
+@operation(credentials=Credentials.SIGNATURE)
+def read_recipient(id: str) -> Envelope[RecipientRecord]:  # noqa: A002 - the interface's name for it
     """Read a recipient."""
     with transaction() as session:
         return success(represent(get_recipient(session, check_access(session).user_id, id)))
 
 
 @recipients.patch("/<id>")
-@operation(guard=Guard.SIGNATURE, takes=RecipientUpdate)
-def update_recipient(id: str) -> Answer[RecipientRecord]:  # noqa: A002
+@operation(credentials=Credentials.SIGNATURE, body=RecipientUpdate)
+def update_recipient(id: str) -> Envelope[RecipientRecord]:  # noqa: A002
     """Change a recipient's name, the only field that can be changed at present."""
     with transaction() as session:
         account = check_access(session)
@@ -68,20 +68,20 @@ def update_recipient(id: str) -> Answer[RecipientRecord]:  # noqa: A002
 
 
 @recipients.delete("/<id>")
-@operation(guard=Guard.SIGNATURE)
-def remove_recipient(id: str) -> Answer[RecipientRecord]:  # noqa: A002
+@operation(credentials=Credentials.SIGNATURE)
+def remove_recipient(id: str) -> Envelope[RecipientRecord]:  # noqa: A002
     """Delete a recipient, and answer it a last time."""
     return _removed(id)
 
 
 @recipients.delete("")
-@operation(guard=Guard.SIGNATURE, query=WhichRecipient)
-def remove_recipient_by_query() -> Answer[RecipientRecord]:
+@operation(credentials=Credentials.SIGNATURE, query=WhichRecipient)
+def remove_recipient_by_query() -> Envelope[RecipientRecord]:
     """Delete a recipient that the query names."""
     return _removed(None)
 
 
-def _removed(recipient_id: str | None) -> Answer[RecipientRecord]:
+def _removed(recipient_id: str | None) -> Envelope[RecipientRecord]:
     with transaction() as session:
         account = check_access(session)
         recipient_id = read_query(WhichRecipient).id if recipient_id is None else recipient_id

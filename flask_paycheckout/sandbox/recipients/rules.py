@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.recipients.schemas import BankUpdate, NewRecipient, RecipientQuery, RecipientUpdate
 from flask_paycheckout.sandbox.recipients.tables import Recipient
-from flask_paycheckout.sandbox.wire.envelope import unworded
+from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import declared_fields
-from flask_paycheckout.sandbox.world.context import unknown, world
+from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.ids import new_id
 
@@ -27,7 +27,7 @@ def get_recipient(session: Session, user_id: str, recipient_id: str) -> Recipien
     """The same, and a refusal when there is none."""
     recipient = find_recipient(session, user_id, recipient_id)
     if recipient is None:
-        raise unworded(int(unknown("recipient_not_found")), "Recipient not found")
+        raise unspecified_refusal(int(assumption("recipient_not_found")), "Recipient not found")
     return recipient
 
 
@@ -47,7 +47,7 @@ def selection(user_id: str, query: RecipientQuery) -> Select[Recipient]:
 
 def _matches(text: str) -> ColumnElement[bool]:
     columns = Recipient.name_key, Recipient.email_key
-    match unknown("recipient_search"):
+    match assumption("recipient_search"):
         case "exact":
             return or_(*(column == text for column in columns))
         case "prefix":
@@ -81,13 +81,13 @@ def change_recipient(session: Session, user_id: str, recipient_id: str, sent: Re
     """The name as sent, and with other fields what the unknown `recipient_changes` says; what is absent stays."""
     recipient = get_recipient(session, user_id, recipient_id)
     columns = {name: value for name, value in _columns(sent).items() if value is not None}
-    if unknown("recipient_changes") == "refused":
+    if assumption("recipient_changes") == "refused":
         _refuse_changes(recipient, columns)
-    if unknown("recipient_changes") != "applied":
+    if assumption("recipient_changes") != "applied":
         columns = {"name": sent.name}
     changes = columns | _keys(columns) | {"updated_at": world().clock.now()}
     if not rows_changed(session, update(Recipient).where(*_is(user_id, recipient_id)).values(changes)):
-        raise unworded(int(unknown("recipient_not_found")), "Recipient not found")
+        raise unspecified_refusal(int(assumption("recipient_not_found")), "Recipient not found")
     session.refresh(recipient)
     return recipient
 
@@ -95,7 +95,9 @@ def change_recipient(session: Session, user_id: str, recipient_id: str, sent: Re
 def _refuse_changes(recipient: Recipient, columns: dict[str, str]) -> None:
     changed = [name for name, value in columns.items() if name != "name" and getattr(recipient, name) != value]
     if changed:
-        raise unworded(400, f"{_wire_name(changed[0])} cannot be changed; send it as it is. Only the name can.")
+        raise unspecified_refusal(
+            400, f"{_wire_name(changed[0])} cannot be changed; send it as it is. Only the name can."
+        )
 
 
 def _wire_name(column: str) -> str:
@@ -108,7 +110,7 @@ def delete_recipient(session: Session, user_id: str, recipient_id: str) -> Recip
     """The recipient as it was last. Payouts keep what they know of it themselves."""
     recipient = get_recipient(session, user_id, recipient_id)
     if not rows_changed(session, delete(Recipient).where(*_is(user_id, recipient_id))):
-        raise unworded(int(unknown("recipient_not_found")), "Recipient not found")
+        raise unspecified_refusal(int(assumption("recipient_not_found")), "Recipient not found")
     return recipient
 
 

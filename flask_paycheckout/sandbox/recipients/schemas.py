@@ -10,11 +10,11 @@ import msgspec
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_token
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
-from flask_paycheckout.sandbox.wire.field_types import Choice, Part, Prose, Text
+from flask_paycheckout.sandbox.wire.field_types import Choice, FreeText, Nested, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_text
-from flask_paycheckout.sandbox.wire.schemas import Moment, Record
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.context import assumption
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ ACCOUNT_TYPES = ("Checking", "Savings")
 class FiatCode(Text):
     """A currency that a bank account can be held in."""
 
-    most: int = 3
+    maximum: int = 3
 
     def read(self, name: str, value: object) -> str | None:
         code = optional_text({name: value}, name)
@@ -47,8 +47,8 @@ class FiatCode(Text):
 class _BankDetails:
     """What an account may say about itself."""
 
-    account_name: Annotated[str, Prose()]
-    bank_name: Annotated[str | None, Prose()] = None
+    account_name: Annotated[str, FreeText()]
+    bank_name: Annotated[str | None, FreeText()] = None
     account_number: Annotated[str | None, Text()] = None
     payment_code: Annotated[str | None, Text()] = None
     ach_number: Annotated[str | None, Text()] = None
@@ -63,7 +63,7 @@ class NewBank(_BankDetails):
     """The account of a new recipient."""
 
     currency: Annotated[str, FiatCode()]
-    country: Annotated[str, Prose()]
+    country: Annotated[str, FreeText()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,43 +71,43 @@ class BankUpdate(_BankDetails):
     """The account of a known recipient."""
 
     currency: Annotated[str | None, FiatCode()] = None
-    country: Annotated[str | None, Prose()] = None
+    country: Annotated[str | None, FreeText()] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Details:
     """What a recipient says about itself."""
 
-    name: Annotated[str, Prose()]
+    name: Annotated[str, FreeText()]
     email: Annotated[str, EmailAddress()]
-    address: Annotated[str, Prose()]
-    city: Annotated[str, Prose()]
+    address: Annotated[str, FreeText()]
+    city: Annotated[str, FreeText()]
     post_code: Annotated[str, Text()]
     recipient_type: Annotated[str | None, Choice(RECIPIENT_TYPES)] = None
     organization_id: Annotated[str | None, Text()] = None
-    reference: Annotated[str | None, Prose()] = None
+    reference: Annotated[str | None, FreeText()] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewRecipient(_Details):
     """What `POST /v1/recipient` sends."""
 
-    bank: Annotated[NewBank, Part(NewBank)]
+    bank: Annotated[NewBank, Nested(NewBank)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecipientUpdate(_Details):
     """What `PATCH /v1/recipient/{id}` sends."""
 
-    bank: Annotated[BankUpdate, Part(BankUpdate)]
+    bank: Annotated[BankUpdate, Nested(BankUpdate)]
 
 
 @dataclass(frozen=True)
 class RecipientQuery(PageQuery):
     """Which recipients are listed; country and currency are those of the bank account."""
 
-    search: Annotated[str | None, Prose()] = None
-    country: Annotated[str | None, Prose()] = None
+    search: Annotated[str | None, FreeText()] = None
+    country: Annotated[str | None, FreeText()] = None
     currency: Annotated[str | None, Text()] = None
 
 
@@ -135,8 +135,8 @@ class RecipientRecord(Record, frozen=True):
     city: str
     address: str
     post_code: str
-    created_at: Moment
-    updated_at: Moment
+    created_at: Timestamp
+    updated_at: Timestamp
     recipient_type: str | None = None
     organization_id: str | None = None
     reference: str | None = None
@@ -174,13 +174,13 @@ def _bank(recipient: Recipient) -> RecipientBank:
         fedwire_number=recipient.fedwire_number,
         iban_number=recipient.iban_number,
         account_type=recipient.account_type,
-        ifsc=recipient.ifsc if unknown("bank_ifsc") == "shown" else None,
+        ifsc=recipient.ifsc if assumption("bank_ifsc") == "shown" else None,
     )
 
 
 def written_account_number(number: str | None) -> int | str | None:
     """The number as a JSON number where none of its characters would be lost by that: `007` stays a string."""
-    if number is None or unknown("account_number_type") == "string":
+    if number is None or assumption("account_number_type") == "string":
         return number
     is_number = number.isascii() and number.isdigit() and not number.startswith("0")
     return int(number) if is_number else number

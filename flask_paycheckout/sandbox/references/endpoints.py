@@ -20,8 +20,8 @@ from flask_paycheckout.sandbox.references.schemas import (
     represent_currency,
     represent_method,
 )
-from flask_paycheckout.sandbox.wire.envelope import Answer, success
-from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_query
+from flask_paycheckout.sandbox.wire.envelope import Envelope, success
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_query
 from flask_paycheckout.sandbox.wire.paging import Page
 from flask_paycheckout.sandbox.world.database import transaction
 
@@ -29,29 +29,29 @@ references = Blueprint("references", __name__, url_prefix="/v1/reference")
 
 
 @references.get("/currencies")
-@operation(guard=Guard.NONE, deprecated=True)
-def list_currencies() -> Answer[list[CurrencyRecord]]:
+@operation(credentials=Credentials.NONE, deprecated=True)
+def list_currencies() -> Envelope[list[CurrencyRecord]]:
     """List countries with their currencies (deprecated)."""
     return success([represent_currency(country) for country in COUNTRIES])
 
 
 @references.get("/cryptos")
-@operation(guard=Guard.NONE, query=CryptoQuery, deprecated=True)
-def list_cryptos() -> Answer[list[CryptoRecord]]:
+@operation(credentials=Credentials.NONE, query=CryptoQuery, deprecated=True)
+def list_cryptos() -> Envelope[list[CryptoRecord]]:
     """List tokens, all or those of one kind (deprecated)."""
     return success([represent_crypto(token) for token in tokens_of(read_query(CryptoQuery))])
 
 
 @references.get("/banks")
-@operation(guard=Guard.NONE, query=BankQuery, deprecated=True)
-def list_banks() -> Answer[Page[BankRecord]]:
+@operation(credentials=Credentials.NONE, query=BankQuery, deprecated=True)
+def list_banks() -> Envelope[Page[BankRecord]]:
     """List banks, all or those that can be paid (deprecated)."""
     return success(banks_of(read_query(BankQuery)))
 
 
 @references.get("/payment-methods")
-@operation(guard=Guard.NONE, query=MethodQuery, deprecated=True)
-def list_payment_methods() -> Answer[list[PaymentMethodRecord]]:
+@operation(credentials=Credentials.NONE, query=MethodQuery, deprecated=True)
+def list_payment_methods() -> Envelope[list[PaymentMethodRecord]]:
     """List the ways of paying for crypto, or of paying deposits (deprecated)."""
     if not read_query(MethodQuery).is_for_deposit:
         return success([represent_method(method) for method in ONRAMP_METHODS])

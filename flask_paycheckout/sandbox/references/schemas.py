@@ -17,9 +17,9 @@ from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR, Token
 from flask_paycheckout.sandbox.references.banks import Bank
 from flask_paycheckout.sandbox.references.countries import ACCOUNT_NUMBER, ACH_OR_WIRE, BANK_NAME, IBAN, IFSC, Country
 from flask_paycheckout.sandbox.references.onramp_methods import OnrampMethod
-from flask_paycheckout.sandbox.wire.field_types import Choice, Flag, Text
+from flask_paycheckout.sandbox.wire.field_types import Boolean, Choice, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
-from flask_paycheckout.sandbox.wire.schemas import Moment, Record
+from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.ids import derived
 
@@ -28,7 +28,7 @@ from flask_paycheckout.sandbox.world.ids import derived
 class CryptoQuery:
     """Which tokens are listed: all, unless a filter says otherwise."""
 
-    use_smart_contract: Annotated[bool | None, Flag()] = None
+    use_smart_contract: Annotated[bool | None, Boolean()] = None
     blockchain_type: Annotated[str | None, Choice((EVM, STELLAR))] = None
 
 
@@ -39,14 +39,14 @@ class BankQuery(PageQuery):
     country: Annotated[str | None, Text()] = None
     currency: Annotated[str | None, Text()] = None
     # The interface spells it so.
-    disbursment_available: Annotated[bool, Flag()] = False
+    disbursment_available: Annotated[bool, Boolean()] = False
 
 
 @dataclass(frozen=True)
 class MethodQuery:
     """Which payment methods are listed: those for buying crypto, or those for deposits."""
 
-    is_for_deposit: Annotated[bool, Flag()] = False
+    is_for_deposit: Annotated[bool, Boolean()] = False
 
 
 class CurrencyRecord(Record, frozen=True):
@@ -90,8 +90,8 @@ class BankRecord(Record, frozen=True):
     payment_code: str
     country: str
     currency: str
-    created_at: Moment
-    updated_at: Moment
+    created_at: Timestamp
+    updated_at: Timestamp
     version: int = msgspec.field(name="__v")
 
 

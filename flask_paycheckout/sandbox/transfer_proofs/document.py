@@ -22,7 +22,7 @@ _BAND_HEIGHT = 46.0
 _SIZES = (10.5, 9.0, 7.5, 6.0, 5.0, 4.0)
 _LINES_PER_POINT = 0.56
 # Of a history that was forced back and forth, the end is what counts.
-_MOST_ACTIVITIES = 6
+_MAX_ACTIVITIES = 6
 
 _INK, _BAND, _PALE, _GREY, _GREEN = (28, 36, 48), (20, 46, 84), (198, 214, 236), (104, 116, 132), (32, 128, 84)
 
@@ -70,7 +70,7 @@ def _everything(made: FiatDisbursement) -> str:
 
 
 def _sections(made: FiatDisbursement) -> list[tuple[str, Rows]]:
-    history = [(_moment(entry.updated_at), entry.activity) for entry in made.activity_history[-_MOST_ACTIVITIES:]]
+    history = [(_moment(entry.updated_at), entry.activity) for entry in made.activity_history[-_MAX_ACTIVITIES:]]
     return [("Recipient", _recipient(made)), ("Transfer", _transfer(made)), ("History", history)]
 
 

@@ -8,9 +8,9 @@ from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.listing import find_fiat
-from flask_paycheckout.sandbox.wire.envelope import Refusal, unworded
-from flask_paycheckout.sandbox.wire.operations import Guard, operation
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
 
 transfer_proofs = Blueprint("transfer_proofs", __name__)
@@ -19,7 +19,7 @@ _PDF = "application/pdf"
 
 
 @transfer_proofs.get("/v1/disbursement/fiat/<disbursement_id>/report")
-@operation(guard=Guard.SIGNATURE, media_type=_PDF)
+@operation(credentials=Credentials.SIGNATURE, media_type=_PDF)
 def read_transfer_proof(disbursement_id: str) -> Response:
     """The transfer proof of a completed fiat disbursement."""
     with transaction() as session:
@@ -29,7 +29,9 @@ def read_transfer_proof(disbursement_id: str) -> Response:
     if found is None:
         raise Refusal(404, "Disbursement not found")
     if found.status != COMPLETED:
-        raise unworded(int(unknown("report_of_unfinished")), "There is a transfer proof once the status is completed.")
+        raise unspecified_refusal(
+            int(assumption("report_of_unfinished")), "There is a transfer proof once the status is completed."
+        )
     # Imported here because the PDF library takes longer to load than the rest of the sandbox.
     from flask_paycheckout.sandbox.transfer_proofs.document import transfer_proof
 

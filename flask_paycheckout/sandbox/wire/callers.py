@@ -24,7 +24,7 @@ _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 _BELOW_LOCALHOST = re.compile(r"((?!xn--)[a-z0-9_-]{1,63}\.)+localhost")
 
 
-class Forbidden(Exception):
+class CallRefused(Exception):
     """The caller may not do this; holds what is wrong and what would help."""
 
     def __init__(self, status: int, field: str, fault: str, remedy: str, asks_for: str | None = None) -> None:
@@ -46,7 +46,7 @@ def check_host() -> None:
     name = _host_of(f"//{sent}") if _HOST.fullmatch(sent) else ""
     if name not in world().hosts and not _BELOW_LOCALHOST.fullmatch(name):
         said = (name or sent)[:100]
-        raise Forbidden(
+        raise CallRefused(
             400, "Host", f"is {said!r}, which this sandbox does not answer to", "Use localhost, or --allow-host."
         )
 
@@ -56,7 +56,7 @@ def is_local() -> bool:
     return _is_loopback(request.remote_addr or "") and not any(name in request.headers for name in _PROXIES)
 
 
-def may_pull_levers() -> bool:
+def may_control() -> bool:
     """Whether the caller is on this machine, or on another one that was allowed to, and knows the control token."""
     return is_local() or (world().allow_remote_control and _knows_password())
 
@@ -64,7 +64,7 @@ def may_pull_levers() -> bool:
 def check_loopback() -> None:
     if world().allow_remote_control or is_local():
         return
-    raise Forbidden(
+    raise CallRefused(
         403,
         "client address",
         "is not on this machine, or hidden by a proxy",
@@ -74,7 +74,7 @@ def check_loopback() -> None:
 
 def check_control_token() -> None:
     if not world().is_control_token(request.headers.get(CONTROL_HEADER, "")):
-        raise Forbidden(
+        raise CallRefused(
             401, CONTROL_HEADER, "is missing or wrong", "Send the control token that the sandbox printed at its start."
         )
 
@@ -84,7 +84,7 @@ def check_password() -> None:
     if is_local() or _knows_password():
         return
     remedy = "Give the control token as the password, with any user name."
-    raise Forbidden(401, "password", "is missing or wrong", remedy, asks_for='Basic realm="Payments sandbox"')
+    raise CallRefused(401, "password", "is missing or wrong", remedy, asks_for='Basic realm="Payments sandbox"')
 
 
 def _knows_password() -> bool:
@@ -106,7 +106,7 @@ def check_form(of: str = "inspector") -> None:
     origin = request.headers.get("Origin")
     foreign = fetched_from != "same-origin" or origin not in {None, request.host_url.rstrip("/")}
     if foreign or not hmac.compare_digest(request.form.get("token", "").encode(), form_token(of).encode()):
-        raise Forbidden(403, "form", "was not sent from the page's own", "Load the page again and try once more.")
+        raise CallRefused(403, "form", "was not sent from the page's own", "Load the page again and try once more.")
 
 
 def _host_of(url: str) -> str:

@@ -12,14 +12,14 @@ from urllib.parse import urlsplit
 
 from flask import Response, request
 
-from flask_paycheckout.sandbox.wire.callers import Forbidden
+from flask_paycheckout.sandbox.wire.callers import CallRefused
 
 _OWN = frozenset({"same-origin", "none"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _PICTURES = "/pictures/"
 
 
-def is_foreign() -> bool:
+def is_cross_site() -> bool:
     """Whether a page of another origin has its visitor's browser send this, and more than a link could."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is None:
@@ -29,14 +29,14 @@ def is_foreign() -> bool:
     return site not in _OWN and not _is_link() and not _is_picture()
 
 
-def check_page() -> None:
-    if is_foreign():
-        raise Forbidden(
+def check_site() -> None:
+    if is_cross_site():
+        raise CallRefused(
             403, "page", "is of another origin", "Send this from a program, or open the address in a tab of its own."
         )
 
 
-def keep_apart(response: Response) -> None:
+def isolate(response: Response) -> None:
     """Let no page of another origin run, frame or load an answer; pages of ours have stricter rules already."""
     headers = response.headers
     headers.setdefault("X-Content-Type-Options", "nosniff")

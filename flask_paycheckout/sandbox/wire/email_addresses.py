@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from flask_paycheckout.sandbox.wire.field_types import Schema, SchemaOf, Text
 from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_text
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.context import assumption
 
-MOST_ADDRESS = 254
+MAX_ADDRESS = 254
 # Mailboxes have wilder names than that, but none that a mail header could mistake for something else.
 _ADDRESS = re.compile(r"""[^@\s,;:<>"()\[\]\\]+@[^@\s,;:<>"()\[\]\\]+""")
 
@@ -18,11 +18,11 @@ _ADDRESS = re.compile(r"""[^@\s,;:<>"()\[\]\\]+@[^@\s,;:<>"()\[\]\\]+""")
 class EmailAddress(Text):
     """An e-mail address; whether its form is checked is the unknown `email_format`."""
 
-    most: int = MOST_ADDRESS
+    maximum: int = MAX_ADDRESS
 
     def read(self, name: str, value: object) -> str | None:
-        address = optional_text({name: value}, name, self.most)
-        if address is not None and unknown("email_format") == "checked" and not _ADDRESS.fullmatch(address):
+        address = optional_text({name: value}, name, self.maximum)
+        if address is not None and assumption("email_format") == "checked" and not _ADDRESS.fullmatch(address):
             raise FieldError(f"{name} must be an e-mail address such as name@example.com.")
         return address
 
@@ -32,4 +32,4 @@ class EmailAddress(Text):
 
 def key_of(address: str) -> str:
     """What addresses are compared by."""
-    return address if unknown("email_case") == "significant" else address.casefold()
+    return address if assumption("email_case") == "significant" else address.casefold()

@@ -21,10 +21,10 @@ from functools import cache
 from typing import Any, Protocol, TypeVar, get_type_hints
 
 from flask_paycheckout.sandbox.wire.parsing import (
-    MOST_DIGITS,
+    MAX_DIGITS,
     FieldError,
     optional_amount,
-    optional_flag,
+    optional_boolean,
     optional_number,
     optional_text,
 )
@@ -36,7 +36,7 @@ SchemaOf = Callable[[type], Schema]
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
 
 
-class Kind(Protocol):
+class FieldType(Protocol):
     """How one kind of field is read and described."""
 
     def read(self, name: str, value: Any) -> Any:
@@ -53,23 +53,23 @@ class Kind(Protocol):
 class Text:
     """A non-empty string of printable characters."""
 
-    most: int = 200
+    maximum: int = 200
 
     def read(self, name: str, value: Any) -> str | None:
-        return optional_text({name: value}, name, self.most)
+        return optional_text({name: value}, name, self.maximum)
 
     def parse(self, name: str, text: str) -> Any:
         return text
 
     def schema(self, schema_of: SchemaOf) -> Schema:
-        return {"type": "string", "minLength": 1, "maxLength": self.most, "pattern": r"\S"}
+        return {"type": "string", "minLength": 1, "maxLength": self.maximum, "pattern": r"\S"}
 
 
-class Prose(Text):
+class FreeText(Text):
     """The same as people write it, names above all: also with joiners and direction marks, which are not seen."""
 
     def read(self, name: str, value: Any) -> str | None:
-        return optional_text({name: value}, name, self.most, unseen=True)
+        return optional_text({name: value}, name, self.maximum, unseen=True)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Number:
         return Decimal(text) if _NUMBER.fullmatch(text) else text
 
     def schema(self, schema_of: SchemaOf) -> Schema:
-        edge = 10**MOST_DIGITS
+        edge = 10**MAX_DIGITS
         return {"type": "number", "exclusiveMinimum": -edge, "exclusiveMaximum": edge}
 
 
@@ -115,29 +115,29 @@ class Amount(Number):
 
 
 @dataclass(frozen=True)
-class Whole:
+class Integer:
     """A whole number between two bounds."""
 
-    least: int
-    most: int
+    minimum: int
+    maximum: int
 
     def read(self, name: str, value: Any) -> int:
-        if not isinstance(value, Decimal) or not self.least <= value <= self.most or value != int(value):
-            raise FieldError(f"{name} must be a whole number from {self.least} to {self.most}.")
+        if not isinstance(value, Decimal) or not self.minimum <= value <= self.maximum or value != int(value):
+            raise FieldError(f"{name} must be a whole number from {self.minimum} to {self.maximum}.")
         return int(value)
 
     def parse(self, name: str, text: str) -> Any:
         return Decimal(text) if text.isascii() and text.isdigit() else text
 
     def schema(self, schema_of: SchemaOf) -> Schema:
-        return {"type": "integer", "minimum": self.least, "maximum": self.most}
+        return {"type": "integer", "minimum": self.minimum, "maximum": self.maximum}
 
 
-class Flag:
+class Boolean:
     """True or false."""
 
     def read(self, name: str, value: Any) -> bool | None:
-        return optional_flag({name: value}, name)
+        return optional_boolean({name: value}, name)
 
     def parse(self, name: str, text: str) -> Any:
         return {"true": True, "false": False}.get(text, text)
@@ -147,7 +147,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Part:
+class Nested:
     """An object within the body, declared by a class of its own."""
 
     shape: type
@@ -155,7 +155,7 @@ class Part:
     def read(self, name: str, value: Any) -> Any:
         if not isinstance(value, dict):
             raise FieldError(f"{name} must be an object.")
-        return read_shape(self.shape, value, f"{name}.")
+        return load_object(self.shape, value, f"{name}.")
 
     def parse(self, name: str, text: str) -> Any:
         return text
@@ -165,49 +165,49 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Parts:
+class NestedList:
     """A list of such objects, neither empty nor longer than `most`."""
 
     shape: type
-    most: int
+    maximum: int
 
     def read(self, name: str, value: Any) -> list[Any]:
-        if not isinstance(value, list) or not 0 < len(value) <= self.most:
-            raise FieldError(f"{name} must be a list of 1 to {self.most} objects.")
-        item = Part(self.shape)
+        if not isinstance(value, list) or not 0 < len(value) <= self.maximum:
+            raise FieldError(f"{name} must be a list of 1 to {self.maximum} objects.")
+        item = Nested(self.shape)
         return [item.read(f"{name}[{number}]", held) for number, held in enumerate(value)]
 
     def parse(self, name: str, text: str) -> Any:
         return text
 
     def schema(self, schema_of: SchemaOf) -> Schema:
-        return {"type": "array", "items": schema_of(self.shape), "minItems": 1, "maxItems": self.most}
+        return {"type": "array", "items": schema_of(self.shape), "minItems": 1, "maxItems": self.maximum}
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredField:
     """One field of a declared request."""
 
     attribute: str
     name: str
-    kind: Kind
+    kind: FieldType
     is_required: bool
     default: Any
 
 
-def declared_fields(shape: type) -> tuple[Declared, ...]:
+def declared_fields(shape: type) -> tuple[DeclaredField, ...]:
     """The fields of a declared class with their kinds and names on the wire."""
     return _declared_fields(shape)
 
 
 @cache
-def _declared_fields(shape: type) -> tuple[Declared, ...]:
+def _declared_fields(shape: type) -> tuple[DeclaredField, ...]:
     hints = get_type_hints(shape, include_extras=True)
     return tuple(_declared(field, hints[field.name].__metadata__[0]) for field in fields(shape))
 
 
-def _declared(field: Field[Any], kind: Kind) -> Declared:
-    return Declared(field.name, wire_name(field), kind, field.default is MISSING, field.default)
+def _declared(field: Field[Any], kind: FieldType) -> DeclaredField:
+    return DeclaredField(field.name, wire_name(field), kind, field.default is MISSING, field.default)
 
 
 def wire_name(field: Field[Any]) -> str:
@@ -216,12 +216,12 @@ def wire_name(field: Field[Any]) -> str:
     return str(field.metadata.get("name", head + "".join(word.title() for word in tail)))
 
 
-def read_shape(shape: type[Shape], values: dict[str, Any], within: str = "") -> Shape:
+def load_object(shape: type[Shape], values: dict[str, Any], within: str = "") -> Shape:
     """A JSON object as the class it is declared by. :raises FieldError: naming the first field at fault."""
     return shape(**{field.attribute: _read(field, values.get(field.name), within) for field in declared_fields(shape)})
 
 
-def _read(field: Declared, value: Any, within: str) -> Any:
+def _read(field: DeclaredField, value: Any, within: str) -> Any:
     name = within + field.name
     if value is not None:
         return field.kind.read(name, value)

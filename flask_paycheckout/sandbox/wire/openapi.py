@@ -15,8 +15,8 @@ import msgspec
 from flask import Flask
 from werkzeug.routing import Rule
 
-from flask_paycheckout.sandbox.wire.field_types import Declared, Schema, declared_fields
-from flask_paycheckout.sandbox.wire.operations import Guard, Operation, operation_of
+from flask_paycheckout.sandbox.wire.field_types import DeclaredField, Schema, declared_fields
+from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, operation_of
 from flask_paycheckout.sandbox.world.context import world
 
 _REF = "#/components/schemas/{name}"
@@ -28,10 +28,10 @@ _ERROR = {
     "additionalProperties": False,
 }
 _SIGNATURE_HEADERS = ("X-Signature", "X-Timestamp", "X-Client-ID")
-_SECURITY: dict[Guard, list[dict[str, list[str]]]] = {
-    Guard.NONE: [],
-    Guard.SIGNATURE: [{name: [] for name in _SIGNATURE_HEADERS}],
-    Guard.ACCESS_TOKEN: [{"Authorization": []}],
+_SECURITY: dict[Credentials, list[dict[str, list[str]]]] = {
+    Credentials.NONE: [],
+    Credentials.SIGNATURE: [{name: [] for name in _SIGNATURE_HEADERS}],
+    Credentials.ACCESS_TOKEN: [{"Authorization": []}],
 }
 
 
@@ -92,18 +92,18 @@ class _Writer:
             "security": self._security(declared),
             "responses": self._responses(declared),
         }
-        if declared.takes is not None:
-            content = {"application/json": {"schema": self.request_schema(declared.takes)}}
+        if declared.body is not None:
+            content = {"application/json": {"schema": self.request_schema(declared.body)}}
             written["requestBody"] = {"required": True, "content": content}
         return written
 
     def _security(self, declared: Operation) -> list[dict[str, list[str]]]:
-        schemes = _SECURITY[declared.guard]
-        if self.either_scheme and declared.guard is not Guard.NONE:
-            schemes = _SECURITY[Guard.SIGNATURE] + _SECURITY[Guard.ACCESS_TOKEN]
+        schemes = _SECURITY[declared.credentials]
+        if self.either_scheme and declared.credentials is not Credentials.NONE:
+            schemes = _SECURITY[Credentials.SIGNATURE] + _SECURITY[Credentials.ACCESS_TOKEN]
         return [*schemes, {"X-Client-ID": []}] if declared.client_id_alone else schemes
 
-    def _query_parameter(self, field: Declared) -> dict[str, Any]:
+    def _query_parameter(self, field: DeclaredField) -> dict[str, Any]:
         schema = field.kind.schema(self.request_schema)
         if field.default not in (None, MISSING):
             schema["default"] = field.default
@@ -133,8 +133,8 @@ class _Writer:
         if declared.media_type != "application/json":
             return {"type": "string", "format": "binary"}
         properties: dict[str, Schema] = {declared.code_field: {"const": code}, "message": {"type": "string"}}
-        if declared.answers not in (None, type(None)):
-            properties["data"] = self._answer_schema(declared.answers)
+        if declared.data not in (None, type(None)):
+            properties["data"] = self._answer_schema(declared.data)
         return {
             "type": "object",
             "properties": properties,
@@ -173,7 +173,7 @@ def _path_parameters(path: str) -> list[dict[str, Any]]:
     return [{"name": name} | parameter for name in re.findall(r"{(\w+)}", path)]
 
 
-def _query_of(declared: Operation) -> tuple[Declared, ...]:
+def _query_of(declared: Operation) -> tuple[DeclaredField, ...]:
     return () if declared.query is None else declared_fields(declared.query)
 
 

@@ -1,10 +1,10 @@
 """What an operation declares about itself, for its callers' requests, its answers and the OpenAPI document alike.
 
     @checkouts.post("/v1/checkout")
-    @operation(takes=NewCheckout, guard=SIGNATURE, codes=("200", "201"))
-    def create_checkout() -> Answer[CheckoutLink]:
+    @operation(credentials=Credentials.SIGNATURE, body=NewCheckout, codes=(200, 201))
+    def create_checkout() -> Envelope[CheckoutLink]:
 
-What it answers is the `Answer[...]` that it returns. Its body and its query are read by `read_body` and `read_query`,
+What it answers is the `Envelope[...]` that it returns. Its body and its query are read by `read_body` and `read_query`,
 which refuse to read anything that was not declared, so that the document cannot fall behind the code.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from flask import Flask, current_app, request
 from flask.typing import ResponseReturnValue
 
-from flask_paycheckout.sandbox.wire.field_types import declared_fields, read_shape
+from flask_paycheckout.sandbox.wire.field_types import declared_fields, load_object
 from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object
 
 Shape = TypeVar("Shape")
@@ -27,7 +27,7 @@ View = TypeVar("View", bound=Callable[..., ResponseReturnValue])
 _MARK = "sandbox_operation"
 
 
-class Guard(Enum):
+class Credentials(Enum):
     """Which credentials an operation asks for."""
 
     NONE = "none"
@@ -41,10 +41,10 @@ class Operation:
 
     summary: str
     description: str
-    guard: Guard
-    takes: type | None
+    credentials: Credentials
+    body: type | None
     query: type | None
-    answers: Any
+    data: Any
     """What stands in `data`; None for an envelope without it."""
     codes: tuple[int, ...]
     code_field: str
@@ -55,8 +55,8 @@ class Operation:
 
 def operation(
     *,
-    guard: Guard,
-    takes: type | None = None,
+    credentials: Credentials,
+    body: type | None = None,
     query: type | None = None,
     codes: tuple[int, ...] = (200,),
     code_field: str = "statusCode",
@@ -66,7 +66,7 @@ def operation(
 ) -> Callable[[View], View]:
     """Declare a view.
 
-    :param takes: the dataclass of its JSON body.
+    :param body: the dataclass of its JSON body.
     :param query: the dataclass of its query parameters.
     :param codes: every number that a success may have, by whatever unknowns.
     :param client_id_alone: the client id without a signature can be enough.
@@ -79,8 +79,8 @@ def operation(
         declared = Operation(
             summary,
             description.strip(),
-            guard,
-            takes,
+            credentials,
+            body,
             query,
             data,
             codes,
@@ -104,8 +104,8 @@ def operation_of(app: Flask, endpoint: str | None) -> Operation | None:
 
 def read_body(shape: type[Shape]) -> Shape:
     """The current request's body. :raises FieldError: it is not what was declared."""
-    _check_declared(shape, "takes")
-    return read_shape(shape, read_object())
+    _check_declared(shape, "body")
+    return load_object(shape, read_object())
 
 
 def read_query(shape: type[Shape]) -> Shape:
@@ -118,7 +118,7 @@ def read_query(shape: type[Shape]) -> Shape:
             raise FieldError(f"{field.name} must be given once.")
         if given:
             sent[field.name] = field.kind.parse(field.name, given[0])
-    return read_shape(shape, sent)
+    return load_object(shape, sent)
 
 
 def _check_declared(shape: type, where: str) -> None:

@@ -20,10 +20,10 @@ from typing import Annotated, Generic, TypeVar
 from sqlalchemy import Select, func
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.wire.field_types import Choice, Whole
+from flask_paycheckout.sandbox.wire.field_types import Choice, Integer
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.schemas import Record
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.context import assumption
 
 DEFAULT_LIMIT = 10
 SORTS = ("createdAt", "-createdAt", "updatedAt", "-updatedAt")
@@ -38,8 +38,8 @@ Item = TypeVar("Item")
 class PageQuery:
     """What a caller asks of a list: how many items, which page, in which order."""
 
-    limit: Annotated[int, Whole(1, _MOST)] = DEFAULT_LIMIT
-    page: Annotated[int, Whole(1, _MOST)] = 1
+    limit: Annotated[int, Integer(1, _MOST)] = DEFAULT_LIMIT
+    page: Annotated[int, Integer(1, _MOST)] = 1
     sort: Annotated[str, Choice(SORTS)] = "createdAt"
 
 
@@ -95,15 +95,15 @@ def page_of(
 
 def allowed_limit(asked: int) -> int:
     """The page size that the service grants. :raises FieldError: it refuses so large a one."""
-    most = int(unknown("limit_maximum"))
-    if asked > most and unknown("limit_above_maximum") == "refused":
-        raise FieldError(f"limit must be at most {most}.")
-    return min(asked, most)
+    maximum = int(assumption("limit_maximum"))
+    if asked > maximum and assumption("limit_above_maximum") == "refused":
+        raise FieldError(f"limit must be at most {maximum}.")
+    return min(asked, maximum)
 
 
 def envelope(docs: list[Item], total: int, limit: int, page: int) -> Page[Item]:
     """The eleven fields around one page of items."""
-    pages = -(-total // limit) or int(unknown("pages_of_nothing"))
+    pages = -(-total // limit) or int(assumption("pages_of_nothing"))
     # Behind the last page, the previous one is the last that exists.
     previous = min(page - 1, pages) or None
     following = page + 1 if page < pages else None

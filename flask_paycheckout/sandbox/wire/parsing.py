@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 from flask import request
 
 #: Digits before and after the point that an amount may have; more is a mistake or an attack, and costs time.
-MOST_DIGITS = 30
-_MOST_TEXT = 200
+MAX_DIGITS = 30
+_MAX_TEXT = 200
 #: Joiners, which names in Persian, Sinhala or Malayalam cannot be spelled without, and marks that tell the direction of
 #: what stands beside them. What turns whole stretches of text around, and can make one text look like another (U+202A
 #: to U+202E, U+2066 to U+2069), is not among them.
@@ -45,19 +45,19 @@ def read_object(empty: dict[str, Any] | None = None) -> dict[str, Any]:
     return body
 
 
-def read_text(body: dict[str, Any], name: str, most: int = _MOST_TEXT) -> str:
+def read_text(body: dict[str, Any], name: str, maximum: int = _MAX_TEXT) -> str:
     """A required, non-empty string."""
-    value = optional_text(body, name, most)
+    value = optional_text(body, name, maximum)
     return _refuse(name, "is required") if value is None else value
 
 
-def optional_text(body: dict[str, Any], name: str, most: int = _MOST_TEXT, *, unseen: bool = False) -> str | None:
+def optional_text(body: dict[str, Any], name: str, maximum: int = _MAX_TEXT, *, unseen: bool = False) -> str | None:
     """A non-empty string; None when the field is absent or null. `unseen` lets `UNSEEN_SIGNS` stand between others."""
     value = body.get(name)
     if value is None:
         return None
-    if not isinstance(value, str) or len(value) > most or not _is_printable(value, unseen):
-        _refuse(name, f"must be a non-empty string of at most {most} printable characters")
+    if not isinstance(value, str) or len(value) > maximum or not _is_printable(value, unseen):
+        _refuse(name, f"must be a non-empty string of at most {maximum} printable characters")
     return value
 
 
@@ -81,11 +81,11 @@ def optional_number(body: dict[str, Any], name: str) -> Decimal | None:
     if not isinstance(value, Decimal):
         _refuse(name, "must be a number")
     if not _is_reasonable(value):
-        _refuse(name, f"must have at most {MOST_DIGITS} digits before and after the decimal point")
+        _refuse(name, f"must have at most {MAX_DIGITS} digits before and after the decimal point")
     return value
 
 
-def optional_flag(body: dict[str, Any], name: str) -> bool | None:
+def optional_boolean(body: dict[str, Any], name: str) -> bool | None:
     value = body.get(name)
     if value is not None and not isinstance(value, bool):
         _refuse(name, "must be true or false")
@@ -94,7 +94,7 @@ def optional_flag(body: dict[str, Any], name: str) -> bool | None:
 
 def _is_reasonable(value: Decimal) -> bool:
     exponent = value.as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= -MOST_DIGITS and value.adjusted() < MOST_DIGITS
+    return isinstance(exponent, int) and exponent >= -MAX_DIGITS and value.adjusted() < MAX_DIGITS
 
 
 def _refuse(name: str, fault: str) -> NoReturn:

@@ -14,12 +14,12 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Table, sessionless_transaction
+from flask_paycheckout.sandbox.world.database import Table, connection_transaction
 
 #: How many requests are kept.
 KEPT = 1000
 _SWEEP_EVERY = 100
-_MOST_TEXT = 4000
+_MAX_TEXT = 4000
 _MASK = "***"
 _TOO_DEEP = "(nested too deeply to look for secrets)"
 _SECRET_NAMES = frozenset(
@@ -72,7 +72,7 @@ def log_request(response: Response | None) -> None:
         "signed_string": _signed(g.get("rejected_string")),
     }
     # Past the mapping: every call is written down, and its object would be of no use.
-    with sessionless_transaction() as connection:
+    with connection_transaction() as connection:
         number = connection.execute(_KEEP, entry).scalar_one()
         if number % _SWEEP_EVERY == 0:
             connection.execute(delete(LoggedRequest).where(LoggedRequest.number <= number - KEPT))
@@ -123,7 +123,7 @@ def _blanked(value: Any) -> Any:
 
 def _text(content: bytes) -> str:
     # PostgreSQL stores no NUL characters.
-    return content[:_MOST_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return content[:_MAX_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def logged_requests(session: Session, limit: int = KEPT) -> list[LoggedRequest]:

@@ -16,11 +16,11 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec.structs import FieldInfo, fields
 
-from flask_paycheckout.sandbox.world.context import unknown
+from flask_paycheckout.sandbox.world.context import assumption
 
 Item = TypeVar("Item")
 #: What a record's times are declared as, so that the document says that they are times.
-Moment = Annotated[datetime, msgspec.Meta(tz=True)]
+Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -32,15 +32,15 @@ def iso(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def written(value: Any) -> Any:
+def to_wire(value: Any) -> Any:
     """A value with every record in it as the JSON object it is on the wire."""
     if isinstance(value, msgspec.Struct):
         shown = ((field, getattr(value, field.name)) for field in _fields_of(type(value)))
-        return {field.encode_name: written(held) for field, held in shown if not _is_left_out(field, held)}
+        return {field.encode_name: to_wire(held) for field, held in shown if not _is_left_out(field, held)}
     if isinstance(value, Mapping):
-        return {name: written(held) for name, held in value.items()}
+        return {name: to_wire(held) for name, held in value.items()}
     if isinstance(value, list | tuple):
-        return [written(held) for held in value]
+        return [to_wire(held) for held in value]
     return iso(value) if isinstance(value, datetime) else value
 
 
@@ -51,4 +51,4 @@ def _fields_of(record: type[msgspec.Struct]) -> tuple[FieldInfo, ...]:
 
 
 def _is_left_out(field: FieldInfo, value: Any) -> bool:
-    return value is None and field.default is None and unknown("absent_fields") == "omitted"
+    return value is None and field.default is None and assumption("absent_fields") == "omitted"

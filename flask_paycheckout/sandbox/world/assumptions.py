@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Unknown:
+class Assumption:
     """One open question: its name, what the sandbox does by default, and what else the service might do."""
 
     name: str
@@ -23,103 +23,124 @@ class Unknown:
         return (self.default, *self.alternatives)
 
 
-UNKNOWNS = (
-    Unknown(
+ASSUMPTIONS = (
+    Assumption(
         "http_status", "mirror", ("always_200",), "The HTTP status repeats the body's statusCode, or is always 200."
     ),
-    Unknown("signature", "on", ("off",), "Whether X-Signature, X-Timestamp and X-Client-ID are checked."),
-    Unknown("timestamp_window", "300", ("60", "900", "off"), "Seconds that X-Timestamp may be away from the clock."),
-    Unknown("signature_error", "401", ("403",), "The statusCode of a request whose signature is not accepted."),
-    Unknown("checkout_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/checkout."),
-    Unknown("conversion_refused", "400", ("403", "422"), "The statusCode when a pair's conversion is not enabled."),
-    Unknown("unspecified_messages", "worded", ("empty",), "The message of errors whose wording is not given."),
-    Unknown("absent_fields", "omitted", ("null",), "Record fields without a value are left out, or null."),
-    Unknown("deposit_lifetime", "24h", ("15m", "checkout_end"), "How long after the pick a deposit's expiredAt is."),
-    Unknown("deposit_after_expiry", "pending", ("expired", "failed", "cancelled"), "A pending deposit past expiredAt."),
-    Unknown("late_payment", "completes", ("refused",), "A payment that arrives after the deposit's expiredAt."),
-    Unknown("forced_status", "any", ("known",), "Which status strings PATCH /v1/deposit/{id} takes."),
-    Unknown("forced_update_of_completed", "accepted", ("refused",), "PATCH on a deposit that is completed already."),
-    Unknown("disbursement_status_code", "200", ("201",), "The statusCode of an accepted disbursement create."),
-    Unknown("batch_maximum", "1000", ("500", "100"), "How many items one disbursement create takes."),
-    Unknown("fiat_list", "paged", ("array",), "GET /v1/disbursement/fiat answers a paged envelope or an array."),
-    Unknown("report_of_unfinished", "400", ("404", "409"), "The statusCode of a proof asked for before completion."),
-    Unknown("estimate_amount", "integer", ("decimal",), "Whether the crypto estimate takes fractions of a token."),
-    Unknown("disbursement_progress", "forced", ("completed", "failed"), "A disbursement pending for ten minutes."),
-    Unknown("disbursement_progress_webhook", "none", ("sent",), "Whether such a move by itself sends the webhook."),
-    Unknown(
+    Assumption("signature", "on", ("off",), "Whether X-Signature, X-Timestamp and X-Client-ID are checked."),
+    Assumption("timestamp_window", "300", ("60", "900", "off"), "Seconds that X-Timestamp may be away from the clock."),
+    Assumption("signature_error", "401", ("403",), "The statusCode of a request whose signature is not accepted."),
+    Assumption("checkout_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/checkout."),
+    Assumption("conversion_refused", "400", ("403", "422"), "The statusCode when a pair's conversion is not enabled."),
+    Assumption("unspecified_messages", "worded", ("empty",), "The message of errors whose wording is not given."),
+    Assumption("absent_fields", "omitted", ("null",), "Record fields without a value are left out, or null."),
+    Assumption("deposit_lifetime", "24h", ("15m", "checkout_end"), "How long after the pick a deposit's expiredAt is."),
+    Assumption(
+        "deposit_after_expiry", "pending", ("expired", "failed", "cancelled"), "A pending deposit past expiredAt."
+    ),
+    Assumption("late_payment", "completes", ("refused",), "A payment that arrives after the deposit's expiredAt."),
+    Assumption("forced_status", "any", ("known",), "Which status strings PATCH /v1/deposit/{id} takes."),
+    Assumption("forced_update_of_completed", "accepted", ("refused",), "PATCH on a deposit that is completed already."),
+    Assumption("disbursement_status_code", "200", ("201",), "The statusCode of an accepted disbursement create."),
+    Assumption("batch_maximum", "1000", ("500", "100"), "How many items one disbursement create takes."),
+    Assumption("fiat_list", "paged", ("array",), "GET /v1/disbursement/fiat answers a paged envelope or an array."),
+    Assumption("report_of_unfinished", "400", ("404", "409"), "The statusCode of a proof asked for before completion."),
+    Assumption("estimate_amount", "integer", ("decimal",), "Whether the crypto estimate takes fractions of a token."),
+    Assumption("disbursement_progress", "forced", ("completed", "failed"), "A disbursement pending for ten minutes."),
+    Assumption("disbursement_progress_webhook", "none", ("sent",), "Whether such a move by itself sends the webhook."),
+    Assumption(
         "disbursement_webhook", "minimal", ("full",), "The disbursement webhook holds id and status, or all of it."
     ),
-    Unknown(
+    Assumption(
         "forced_disbursement_status", "known", ("any", "completed"), "Which statuses PATCH /v1/disbursement/{id} takes."
     ),
-    Unknown(
+    Assumption(
         "forced_update_of_settled", "accepted", ("refused",), "PATCH on a disbursement that is not pending any more."
     ),
-    Unknown("webhook_payload", "minimal", ("full",), "The deposit webhook holds orderId only, or the deposit too."),
-    Unknown("webhook_retries", "on", ("off",), "Whether a webhook that was not answered with 2xx is sent again."),
-    Unknown("limit_maximum", "100", ("1000", "25"), "The most items that one page of a list holds."),
-    Unknown("limit_above_maximum", "clamped", ("refused",), "A limit above the maximum counts as it, or is a 400."),
-    Unknown("access_scheme", "as_shown", ("either",), "Credentials an operation takes: those shown, or either kind."),
-    Unknown("authorization_format", "both", ("bearer", "raw"), "Authorization is Bearer <token>, or the token alone."),
-    Unknown("access_token_error", "401", ("403",), "The statusCode for a missing, wrong or expired access token."),
-    Unknown("access_token_minutes", "1440", ("60", "10080"), "Minutes that an access token lives unless told not to."),
-    Unknown("wrong_password_error", "401", ("400", "403"), "The statusCode for a wrong password or unknown address."),
-    Unknown("wrong_otp_error", "401", ("400", "403"), "The statusCode for a wrong one-time password."),
-    Unknown("verification_token_error", "401", ("400", "410"), "The statusCode for an unusable verification token."),
-    Unknown("otp_digits", "6", ("4", "8"), "How many digits a one-time password has."),
-    Unknown("otp_minutes", "10", ("5", "60"), "Minutes that a one-time password and its verification token live."),
-    Unknown("otp_attempts", "5", ("3", "1"), "How often a one-time password may be tried for one verification token."),
-    Unknown("earlier_verification_tokens", "valid", ("revoked",), "Running logins when the same user begins another."),
-    Unknown("email_taken_error", "409", ("400", "422"), "The statusCode of registering an e-mail address again."),
-    Unknown("email_format", "checked", ("any",), "Whether text that is no e-mail address is refused as one."),
-    Unknown("email_case", "ignored", ("significant",), "Whether A@b.example and a@b.example are the same user."),
-    Unknown("register_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/auth/register."),
-    Unknown("user_role", "admin", ("owner", "member"), "The role of a user."),
-    Unknown("user_credentials", "empty", ("client",), "A user's credentials: nothing, or client id and secret."),
-    Unknown("recipient_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/recipient."),
-    Unknown("recipient_not_found", "404", ("400",), "The statusCode for a recipient that does not exist."),
-    Unknown("recipient_changes", "ignored", ("refused", "applied"), "PATCH with changes of more than the name."),
-    Unknown("recipient_search", "substring", ("prefix", "exact"), "How search compares with name and e-mail address."),
-    Unknown("account_number_type", "number", ("string",), "How answers write an accountNumber that reads as a number."),
-    Unknown("bank_ifsc", "shown", ("hidden",), "Whether a recipient's bank shows the ifsc that was sent."),
-    Unknown("quote_credentials", "client_id", ("signature",), "What a quote with withLimit=true asks for, at least."),
-    Unknown("quote_without_limit_flag", "pure", ("limited",), "A quote that says nothing about withLimit."),
-    Unknown("daily_limit", "100000", ("1000", "off"), "What the payments of one day (UTC) may be worth, in USD."),
-    Unknown("quote_above_daily_limit", "status_false", ("refused",), "A quote above the daily limit, or a 400."),
-    Unknown(
+    Assumption("webhook_payload", "minimal", ("full",), "The deposit webhook holds orderId only, or the deposit too."),
+    Assumption("webhook_retries", "on", ("off",), "Whether a webhook that was not answered with 2xx is sent again."),
+    Assumption("limit_maximum", "100", ("1000", "25"), "The most items that one page of a list holds."),
+    Assumption("limit_above_maximum", "clamped", ("refused",), "A limit above the maximum counts as it, or is a 400."),
+    Assumption(
+        "access_scheme", "as_shown", ("either",), "Credentials an operation takes: those shown, or either kind."
+    ),
+    Assumption(
+        "authorization_format", "both", ("bearer", "raw"), "Authorization is Bearer <token>, or the token alone."
+    ),
+    Assumption("access_token_error", "401", ("403",), "The statusCode for a missing, wrong or expired access token."),
+    Assumption(
+        "access_token_minutes", "1440", ("60", "10080"), "Minutes that an access token lives unless told not to."
+    ),
+    Assumption(
+        "wrong_password_error", "401", ("400", "403"), "The statusCode for a wrong password or unknown address."
+    ),
+    Assumption("wrong_otp_error", "401", ("400", "403"), "The statusCode for a wrong one-time password."),
+    Assumption("verification_token_error", "401", ("400", "410"), "The statusCode for an unusable verification token."),
+    Assumption("otp_digits", "6", ("4", "8"), "How many digits a one-time password has."),
+    Assumption("otp_minutes", "10", ("5", "60"), "Minutes that a one-time password and its verification token live."),
+    Assumption(
+        "otp_attempts", "5", ("3", "1"), "How often a one-time password may be tried for one verification token."
+    ),
+    Assumption(
+        "earlier_verification_tokens", "valid", ("revoked",), "Running logins when the same user begins another."
+    ),
+    Assumption("email_taken_error", "409", ("400", "422"), "The statusCode of registering an e-mail address again."),
+    Assumption("email_format", "checked", ("any",), "Whether text that is no e-mail address is refused as one."),
+    Assumption("email_case", "ignored", ("significant",), "Whether A@b.example and a@b.example are the same user."),
+    Assumption("register_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/auth/register."),
+    Assumption("user_role", "admin", ("owner", "member"), "The role of a user."),
+    Assumption("user_credentials", "empty", ("client",), "A user's credentials: nothing, or client id and secret."),
+    Assumption("recipient_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/recipient."),
+    Assumption("recipient_not_found", "404", ("400",), "The statusCode for a recipient that does not exist."),
+    Assumption("recipient_changes", "ignored", ("refused", "applied"), "PATCH with changes of more than the name."),
+    Assumption(
+        "recipient_search", "substring", ("prefix", "exact"), "How search compares with name and e-mail address."
+    ),
+    Assumption(
+        "account_number_type", "number", ("string",), "How answers write an accountNumber that reads as a number."
+    ),
+    Assumption("bank_ifsc", "shown", ("hidden",), "Whether a recipient's bank shows the ifsc that was sent."),
+    Assumption(
+        "quote_credentials", "client_id", ("signature",), "What a quote with withLimit=true asks for, at least."
+    ),
+    Assumption("quote_without_limit_flag", "pure", ("limited",), "A quote that says nothing about withLimit."),
+    Assumption("daily_limit", "100000", ("1000", "off"), "What the payments of one day (UTC) may be worth, in USD."),
+    Assumption("quote_above_daily_limit", "status_false", ("refused",), "A quote above the daily limit, or a 400."),
+    Assumption(
         "payment_progress",
         "completed",
         ("processed", "failed", "pending"),
         "What a payment becomes by itself: processed after 5 minutes, then completed or failed after 10.",
     ),
-    Unknown("payment_not_found", "404", ("400",), "The statusCode for a payment that does not exist."),
-    Unknown("pages_of_nothing", "1", ("0",), "The totalPages of a list without items."),
+    Assumption("payment_not_found", "404", ("400",), "The statusCode for a payment that does not exist."),
+    Assumption("pages_of_nothing", "1", ("0",), "The totalPages of a list without items."),
 )
 
 
-def unknowns_as_text(indent: str = "") -> str:
+def assumptions_as_text(indent: str = "") -> str:
     """Every switch for people: a line with its name and its values, the default first, and one with its meaning."""
     return "\n".join(
-        f"{indent}{unknown.name} = {' | '.join(unknown.values)}\n{indent}    {unknown.meaning}" for unknown in UNKNOWNS
+        f"{indent}{unknown.name} = {' | '.join(unknown.values)}\n{indent}    {unknown.meaning}"
+        for unknown in ASSUMPTIONS
     )
 
 
-class UnknownError(ValueError):
+class AssumptionError(ValueError):
     """A switch that does not exist, or a value it does not have."""
 
 
 def choose(chosen: Mapping[str, str] | None = None) -> dict[str, str]:
     """Every switch with its value: the defaults, changed by `chosen`."""
-    table = {unknown.name: unknown for unknown in UNKNOWNS}
+    table = {unknown.name: unknown for unknown in ASSUMPTIONS}
     for name, value in (chosen or {}).items():
         _check(table, name, value)
     return {name: unknown.default for name, unknown in table.items()} | dict(chosen or {})
 
 
-def _check(table: Mapping[str, Unknown], name: str, value: str) -> None:
+def _check(table: Mapping[str, Assumption], name: str, value: str) -> None:
     if name not in table:
-        raise UnknownError(f"There is no unknown named {name!r}. The names are: {', '.join(table)}.")
+        raise AssumptionError(f"There is no unknown named {name!r}. The names are: {', '.join(table)}.")
     if value not in table[name].values:
-        raise UnknownError(
+        raise AssumptionError(
             f"The unknown {name!r} has no value {value!r}. Its values are: {', '.join(table[name].values)}."
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 #: The most that it is moved on at once: ten years, far beyond all that falls due and far from the calendar's end.
-MOST_SECONDS = 10 * 366 * 24 * 3600
+MAX_SECONDS = 10 * 366 * 24 * 3600
 
 
 def machine_time() -> datetime:

@@ -64,7 +64,7 @@ def world(app: Flask | None = None) -> World:
     return cast("World", extensions[EXTENSION_KEY])
 
 
-def unknown(name: str) -> str:
+def assumption(name: str) -> str:
     """The value of one switch in the current world."""
     return world().unknowns[name]
 

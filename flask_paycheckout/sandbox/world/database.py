@@ -33,7 +33,7 @@ _BUSY_SECONDS = 30
 _CONNECT_SECONDS = 10
 # Any number will do, as long as every sandbox process takes the same.
 _WORLD = 790_112
-_ALONE = "sandbox_alone"
+_EXCLUSIVE = "sandbox_alone"
 
 
 class ExactDecimal(TypeDecorator[Decimal]):
@@ -145,20 +145,24 @@ def _begin_immediate(connection: Any) -> None:
 
 
 def _share_the_world(connection: Connection) -> None:
-    lock = "pg_advisory_xact_lock" if connection.get_execution_options().get(_ALONE) else "pg_advisory_xact_lock_shared"
+    lock = (
+        "pg_advisory_xact_lock"
+        if connection.get_execution_options().get(_EXCLUSIVE)
+        else "pg_advisory_xact_lock_shared"
+    )
     connection.exec_driver_sql(f"SELECT {lock}({_WORLD})")
 
 
 @contextmanager
-def transaction(*, alone: bool = False) -> Iterator[Session]:
+def transaction(*, exclusive: bool = False) -> Iterator[Session]:
     """One transaction of the current application, committed at the end; its connection is free again after it.
 
     :param alone: no other transaction runs at the same time, in any process: for what changes all tables.
     """
     session = db.session()
     try:
-        if alone:
-            session.connection(execution_options={_ALONE: True})
+        if exclusive:
+            session.connection(execution_options={_EXCLUSIVE: True})
         yield session
         session.commit()
     except BaseException:
@@ -169,13 +173,13 @@ def transaction(*, alone: bool = False) -> Iterator[Session]:
 
 
 @contextmanager
-def sessionless_transaction() -> Iterator[Connection]:
+def connection_transaction() -> Iterator[Connection]:
     """The same for plain statements, without the cost of a session."""
     with db.engine.begin() as connection:
         yield connection
 
 
-def read_only(session: Session, model: type[Model], chosen: Select[Any], **asked: object) -> list[Model]:
+def select_untracked(session: Session, model: type[Model], chosen: Select[Any], **asked: object) -> list[Model]:
     """The chosen rows of a model's table as objects that no session keeps track of, for what is only looked at.
 
     Much cheaper than loading them into the session, which every call of a client would do.
@@ -186,7 +190,7 @@ def read_only(session: Session, model: type[Model], chosen: Select[Any], **asked
     return [model(**row) for row in session.connection().execute(chosen, asked).mappings()]
 
 
-def store(session: Session, row: Table) -> None:
+def insert_row(session: Session, row: Table) -> None:
     """Store an object at once and let go of it; what became of it later is for others to read."""
     table = type(row).__table__
     values = {column.name: getattr(row, column.name) for column in table.columns}

@@ -41,7 +41,7 @@ class DatabaseUnusable(Exception):
     """What is said about it fits in one line and holds no secret."""
 
 
-def trouble(database: str, error: SQLAlchemyError | ImportError) -> DatabaseUnusable:
+def explain_failure(database: str, error: SQLAlchemyError | ImportError) -> DatabaseUnusable:
     """What went wrong with the database of this address."""
     fault = _fault_of(database)
     if fault is not None:

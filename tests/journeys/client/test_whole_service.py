@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from flask import Flask, request, request_started
 
-from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from tests.journeys.client.conftest import SetUp
 from tests.journeys.client.stories import STORIES, Desk
 
@@ -49,7 +49,7 @@ def test_the_stories_leave_no_operation_out(set_up: SetUp) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [(unknown.name, value) for unknown in UNKNOWNS for value in unknown.alternatives],
+    [(unknown.name, value) for unknown in ASSUMPTIONS for value in unknown.alternatives],
     ids=lambda part: str(part),
 )
 def test_whatever_the_interface_leaves_open_the_client_works(set_up: SetUp, name: str, value: str) -> None:

@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.checkouts.tables import Checkout
 from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositActivity
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.outgoing.faults import Fault
-from flask_paycheckout.sandbox.outgoing.mails import post
+from flask_paycheckout.sandbox.outgoing.mails import store_mail
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.payments.tables import Payment, PaymentActivity
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
@@ -41,7 +41,7 @@ def full_world() -> Flask:
             session.add_all((_checkout(row_id, at), _disbursement(row_id, at), _request(at), _webhook(row_id, at)))
             session.add(_payment(row_id, at))
             session.add(Fault(operation="POST /v1/checkout", kind="drop", remaining=1))
-            post(session, f"p{place}@example.com", "Subject " * 50, "x" * 5000, "123456")
+            store_mail(session, f"p{place}@example.com", "Subject " * 50, "x" * 5000, "123456")
         session.flush()
         session.add(_deposit(now))
         session.flush()

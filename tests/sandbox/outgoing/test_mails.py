@@ -18,7 +18,7 @@ from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import main
 from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.mail_sender import TIME_BUDGET, SmtpAddressError, make_mail_sender, read_address
-from flask_paycheckout.sandbox.outgoing.mails import KEPT, LEASE, MOST_ATTEMPTS, Mail, post
+from flask_paycheckout.sandbox.outgoing.mails import KEPT, LEASE, MAX_ATTEMPTS, Mail, store_mail
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import CONTROL_TOKEN, Tester
 from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
@@ -143,7 +143,7 @@ def test_a_reset_empties_the_mailbox(sandbox: Flask, tester: Tester) -> None:
 def test_the_mailbox_is_bounded(sandbox: Flask) -> None:
     with sandbox.app_context(), transaction() as session:
         for number in range(KEPT + 150):
-            post(session, "a@example.com", f"Mail {number}", "text")
+            store_mail(session, "a@example.com", f"Mail {number}", "text")
         assert session.query(Mail).count() <= KEPT + 100
     assert Visitor(sandbox).mails("a@example.com")[0]["subject"] == f"Mail {KEPT + 149}"
 
@@ -182,10 +182,10 @@ def test_a_refused_mail_is_tried_again_and_given_up_in_the_end(replies: dict[str
     with post_office(**replies) as office:
         app = sandbox_with(office.address)
         Visitor(app).begins()
-        for _ in range(MOST_ATTEMPTS + 2):
+        for _ in range(MAX_ATTEMPTS + 2):
             rests(app)
-    assert states(app) == [("failed", MOST_ATTEMPTS)]
-    assert office.conversations == MOST_ATTEMPTS
+    assert states(app) == [("failed", MAX_ATTEMPTS)]
+    assert office.conversations == MAX_ATTEMPTS
 
 
 def test_a_mail_that_was_refused_first_arrives_later_once() -> None:

@@ -9,11 +9,11 @@ from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN
-from flask_paycheckout.sandbox.wire.operations import Guard, operation_of
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from tests.sandbox.actors import Merchant, machine_seconds, signature
 from tests.sandbox.conftest import MakeSandbox
 
-OPEN, SIGNED, TOKEN = Guard.NONE, Guard.SIGNATURE, Guard.ACCESS_TOKEN
+OPEN, SIGNED, TOKEN = Credentials.NONE, Credentials.SIGNATURE, Credentials.ACCESS_TOKEN
 
 SHOWN = {
     "POST /v1/auth/register": OPEN,
@@ -49,7 +49,7 @@ SHOWN = {
 }
 
 
-def served(app: Flask) -> dict[str, Guard]:
+def served(app: Flask) -> dict[str, Credentials]:
     """Every operation of the service with the guard that it declares."""
     found = {}
     for rule in app.url_map.iter_rules():
@@ -57,7 +57,7 @@ def served(app: Flask) -> dict[str, Guard]:
             declared = operation_of(app, rule.endpoint)
             assert declared is not None, f"{rule.rule} declares nothing"
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
-                found[f"{method} {re.sub('<[^>]*>', '{}', rule.rule)}"] = declared.guard
+                found[f"{method} {re.sub('<[^>]*>', '{}', rule.rule)}"] = declared.credentials
     return found
 
 
@@ -77,8 +77,8 @@ def test_only_open_operations_answer_without_credentials(sandbox: Flask, operati
 
 @pytest.mark.parametrize("operation", sorted(name for name in OPERATIONS if SHOWN[name] is not OPEN))
 def test_each_guarded_operation_takes_its_own_scheme_and_not_the_other(sandbox: Flask, operation: str) -> None:
-    taken = {guard: send(sandbox, operation, guard) != 401 for guard in (SIGNED, TOKEN)}
-    assert taken == {guard: guard is SHOWN[operation] for guard in (SIGNED, TOKEN)}
+    taken = {scheme: send(sandbox, operation, scheme) != 401 for scheme in (SIGNED, TOKEN)}
+    assert taken == {scheme: scheme is SHOWN[operation] for scheme in (SIGNED, TOKEN)}
 
 
 @pytest.mark.parametrize("operation", sorted(name for name in OPERATIONS if SHOWN[name] is not OPEN))
@@ -89,7 +89,7 @@ def test_unknown_access_scheme_either(make_sandbox: MakeSandbox, operation: str)
     assert send(app, operation, TOKEN) != 401
 
 
-def send(app: Flask, operation: str, guard: Guard = OPEN) -> int:
+def send(app: Flask, operation: str, credentials: Credentials = OPEN) -> int:
     """The HTTP status of a call with an empty object as its body."""
     method, _, path = operation.partition(" ")
     target, body, now = path.replace("{}", "nothing"), b"" if method == "GET" else b"{}", machine_seconds()
@@ -101,5 +101,5 @@ def send(app: Flask, operation: str, guard: Guard = OPEN) -> int:
             "X-Timestamp": now,
             "X-Signature": signature(method, target, now, body),
         },
-    }[guard]
+    }[credentials]
     return app.test_client().open(target, method=method, data=body, headers=headers).status_code

@@ -26,10 +26,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.wire.envelope import Answer, success
+from flask_paycheckout.sandbox.wire.envelope import Envelope, success
 from flask_paycheckout.sandbox.wire.field_types import Amount
 from flask_paycheckout.sandbox.wire.openapi import operations
-from flask_paycheckout.sandbox.wire.operations import Guard, operation, read_query
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_query
 from flask_paycheckout.sandbox.wire.schemas import Record
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
@@ -114,12 +114,12 @@ class Planted(Record, frozen=True):
     amount: Decimal
 
 
-def crash() -> Answer[Planted]:
+def crash() -> Envelope[Planted]:
     """Fails for what it allows, and only for that."""
     return success(Planted(read_query(PlantedQuery).amount / Decimal(0)))
 
 
-def depart() -> Answer[Planted]:
+def depart() -> Envelope[Planted]:
     """Answers text where it declares a number."""
     return success(cast("Planted", {"amount": "12.5"}))
 
@@ -134,7 +134,7 @@ def depart() -> Answer[Planted]:
 def test_a_planted_fault_is_found(
     target: Flask, departures: Departures, view: Callable[[], Any], fault: type[Exception]
 ) -> None:
-    target.add_url_rule("/v1/planted", view_func=operation(guard=Guard.NONE, query=PlantedQuery)(view))
+    target.add_url_rule("/v1/planted", view_func=operation(credentials=Credentials.NONE, query=PlantedQuery)(view))
     with pytest.raises(fault):
         attack(target, "GET /v1/planted", {"amount": 25})
     departures.seen.clear()

@@ -10,16 +10,16 @@ import pytest
 
 import flask_paycheckout.sandbox
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.world.assumptions import UNKNOWNS, UnknownError, choose
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 
-EVERY_VALUE = [(unknown.name, value) for unknown in UNKNOWNS for value in unknown.values]
+EVERY_VALUE = [(unknown.name, value) for unknown in ASSUMPTIONS for value in unknown.values]
 
 
 def test_names_are_unique_and_values_differ() -> None:
-    assert len({unknown.name for unknown in UNKNOWNS}) == len(UNKNOWNS)
-    for unknown in UNKNOWNS:
+    assert len({unknown.name for unknown in ASSUMPTIONS}) == len(ASSUMPTIONS)
+    for unknown in ASSUMPTIONS:
         assert len(set(unknown.values)) == len(unknown.values) >= 2
         assert unknown.meaning.endswith(".")
 
@@ -31,25 +31,25 @@ def documented(module: ModuleType) -> list[str]:
 
 def test_the_documentation_shows_every_switch_with_its_values_and_meaning() -> None:
     shown = documented(flask_paycheckout.sandbox)
-    for unknown in UNKNOWNS:
+    for unknown in ASSUMPTIONS:
         assert f"{unknown.name} = {' | '.join((unknown.default, *unknown.alternatives))}" in shown
         assert unknown.meaning in shown
     rows = [line for line in shown if re.fullmatch(r"\w+ = \w+( \| \w+)+", line)]
-    assert len(rows) == len(UNKNOWNS)
+    assert len(rows) == len(ASSUMPTIONS)
 
 
 def test_what_is_not_chosen_keeps_its_default() -> None:
     chosen = choose({"signature": "off"})
-    assert chosen == {unknown.name: unknown.default for unknown in UNKNOWNS} | {"signature": "off"}
+    assert chosen == {unknown.name: unknown.default for unknown in ASSUMPTIONS} | {"signature": "off"}
 
 
 def test_a_name_that_does_not_exist_is_refused_with_the_names() -> None:
-    with pytest.raises(UnknownError, match=r"no unknown named 'signatur'.*signature"):
+    with pytest.raises(AssumptionError, match=r"no unknown named 'signatur'.*signature"):
         create_sandbox(unknowns={"signatur": "off"})
 
 
 def test_a_value_that_does_not_exist_is_refused_with_the_values() -> None:
-    with pytest.raises(UnknownError, match=r"no value 'maybe'.*on, off"):
+    with pytest.raises(AssumptionError, match=r"no value 'maybe'.*on, off"):
         create_sandbox(unknowns={"signature": "maybe"})
 
 
