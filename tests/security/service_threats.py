@@ -137,7 +137,7 @@ THREATS = (
             ),
             Removal(
                 "the look at the page that a request comes from",
-                Edit("sandbox/wire/cross_origin.py", "    if is_foreign():", "    if False:"),
+                Edit("sandbox/wire/cross_origin.py", "    if is_cross_site():", "    if False:"),
                 f"{_FOREIGN}::test_a_foreign_page_pays_no_checkout",
             ),
             Removal(
