@@ -167,7 +167,9 @@ THREATS = (
             Removal(
                 "the sending to the address that was looked at",
                 Edit(
-                    "sandbox/outgoing/webhook_sender.py", "            line._create_connection = ", "            _ = "
+                    "sandbox/outgoing/webhook_sender.py",
+                    "socket.create_connection(self.address,",
+                    "socket.create_connection((self.host, self.port),",
                 ),
                 f"{_SANDBOX}::test_a_name_that_moves_between_the_look_and_the_call_is_called_where_it_was",
             ),

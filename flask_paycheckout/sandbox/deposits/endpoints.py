@@ -9,16 +9,16 @@ from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.deposits.schemas import DepositRecord, StatusUpdate, represent
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import (
-    NotPossible,
     expire_due,
     find_deposit,
-    force_status,
+    force_deposit,
     may_be_forced_to,
 )
 from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 deposits = Blueprint("deposits", __name__)
 
@@ -55,7 +55,7 @@ def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
 
 def _forced(session: Session, user_id: str, deposit_id: str, status: str) -> Deposit:
     try:
-        deposit = force_status(session, user_id, deposit_id, status)
+        deposit = force_deposit(session, user_id, deposit_id, status)
     except NotPossible as refused:
         raise unspecified_refusal(400, f"{refused}.") from None
     if deposit is None:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sqlalchemy import ColumnElement, and_, or_, select, update
+from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.payment_methods import terms_of
@@ -22,6 +22,7 @@ from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
+from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
 _KNOWN_STATUSES = frozenset({PENDING, COMPLETED, "failed", "expired", "cancelled"})
@@ -29,10 +30,6 @@ _KNOWN_STATUSES = frozenset({PENDING, COMPLETED, "failed", "expired", "cancelled
 
 class NoSuchCheckout(LookupError):
     """No checkout has this id."""
-
-
-class NotPossible(Exception):
-    """The checkout or its deposit is in a state that does not allow this."""
 
 
 class NoSuchMethod(ValueError):
@@ -107,7 +104,7 @@ def _make_deposit(
     )
     session.add(deposit)
     session.flush()
-    _note(session, deposit.id, "Payment method picked", f"The customer pays by {method.name}.", PENDING, now)
+    _record(session, deposit.id, "Payment method picked", f"The customer pays by {method.name}.", PENDING, now)
     return deposit
 
 
@@ -138,8 +135,9 @@ def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Dep
     if not done:
         raise NotPossible(f"the deposit is {deposit.status} and takes no payment")
     text = f"{paid.input_amount:f} {deposit.input_currency} received."
-    _note(session, deposit.id, "Payment received", text, COMPLETED, now)
-    return _tell(session, deposit)
+    session.refresh(deposit)
+    _record(session, deposit.id, "Payment received", text, COMPLETED, now)
+    return _enqueue_webhook(session, deposit)
 
 
 def _paid(session: Session, deposit: Deposit, amount: Decimal | None) -> Quote:
@@ -160,20 +158,18 @@ def _is_payable(now: datetime) -> ColumnElement[bool]:
     return or_(in_time, late)
 
 
-def force_status(session: Session, user_id: str, deposit_id: str, status: str) -> Deposit | None:
-    """What only a sandbox does: the account's deposit takes the status sent, and the webhook goes out."""
-    now = world().clock.now()
+def force_deposit(session: Session, user_id: str, deposit_id: str, status: str) -> Deposit | None:
+    """Force a deposit's status and queue its webhook; None when the account has no such deposit.
+
+    :raises NotPossible: it is completed, where that is not allowed.
+    """
     deposit = session.get(Deposit, deposit_id)
     if deposit is None or deposit.user_id != user_id:
         return None
-    done = rows_changed(
-        session,
-        update(Deposit).where(Deposit.id == deposit_id, _is_forcible()).values(status=status, updated_at=now),
-    )
-    if not done:
-        raise NotPossible(f"the deposit is {deposit.status} already")
-    _note(session, deposit_id, "Status updated in the sandbox", f"The status became {status}.", status, now)
-    return _tell(session, deposit)
+    force_status(session, deposit, status, _is_forcible(), "the deposit")
+    text = f"The status became {status}."
+    _record(session, deposit_id, "Status updated in the sandbox", text, status, deposit.updated_at)
+    return _enqueue_webhook(session, deposit)
 
 
 def may_be_forced_to(status: str) -> bool:
@@ -182,7 +178,7 @@ def may_be_forced_to(status: str) -> bool:
 
 def _is_forcible() -> ColumnElement[bool]:
     if assumption("forced_update_of_completed") == "accepted":
-        return Deposit.id.is_not(None)
+        return true()
     return Deposit.status != COMPLETED
 
 
@@ -199,10 +195,10 @@ def expire_due(session: Session) -> None:
         .execution_options(synchronize_session=False)
     )
     for deposit_id in list(expired.scalars()):
-        _note(session, deposit_id, "Deposit expired", "No payment arrived in time.", status, now)
+        _record(session, deposit_id, "Deposit expired", "No payment arrived in time.", status, now)
 
 
-def _note(session: Session, deposit_id: str, activity: str, description: str, status: str, now: datetime) -> None:
+def _record(session: Session, deposit_id: str, activity: str, description: str, status: str, now: datetime) -> None:
     session.add(
         DepositActivity(
             deposit_id=deposit_id, activity=activity, description=description, status=status, updated_at=now
@@ -210,10 +206,9 @@ def _note(session: Session, deposit_id: str, activity: str, description: str, st
     )
 
 
-def _tell(session: Session, deposit: Deposit) -> Deposit:
+def _enqueue_webhook(session: Session, deposit: Deposit) -> Deposit:
     """Queue the deposit webhook within the same transaction; it is sent after the commit."""
     session.flush()
-    session.refresh(deposit)
     payload = {"orderId": deposit.id}
     if assumption("webhook_payload") == "full":
         payload |= {"event": "deposit"} | to_wire(represent(session, deposit))

@@ -6,12 +6,13 @@ from flask import Blueprint
 
 from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.disbursements.schemas import DisbursementUpdate
-from flask_paycheckout.sandbox.disbursements.transitions import NotPossible, force_status, may_be_forced_to
+from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement, may_be_forced_to
 from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, empty_success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 disbursements = Blueprint("disbursements", __name__)
 
@@ -26,7 +27,7 @@ def update_disbursement(disbursement_id: str) -> Envelope[None]:
         if not may_be_forced_to(status):
             raise FieldError("status is none that a disbursement can be forced to; completed always is.")
         try:
-            found = force_status(session, account.user_id, disbursement_id, status)
+            found = force_disbursement(session, account.user_id, disbursement_id, status)
         except NotPossible as refused:
             raise unspecified_refusal(400, f"{refused}.") from None
         if not found:

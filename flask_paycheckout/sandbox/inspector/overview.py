@@ -19,7 +19,7 @@ from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_numbe
 from flask_paycheckout.sandbox.inspector.unknowns import changed_assumptions
 from flask_paycheckout.sandbox.outgoing.faults import active_faults
 from flask_paycheckout.sandbox.payments.tables import Payment
-from flask_paycheckout.sandbox.payments.transitions import move_due
+from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import webhook_url
 
@@ -33,7 +33,7 @@ def show_overview() -> Response:
     skipped = {name: query_number(name) or 0 for name in _NEWEST}
     with transaction() as session:
         # The states shown are those that the service would answer with now.
-        for move in (expire_due, settle_due, move_due):
+        for move in (expire_due, settle_due, progress_due):
             move(session)
         rows = {name: newest(session, skipped[name]) for name, newest in _NEWEST.items()}
         faults, endpoint = len(active_faults(session)), webhook_url(session)

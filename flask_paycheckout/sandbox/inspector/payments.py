@@ -8,14 +8,14 @@ from sqlalchemy import select
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
 from flask_paycheckout.sandbox.inspector.timelines import MAX_ENTRIES, calls, in_order, mentions, payment_states
 from flask_paycheckout.sandbox.payments.tables import Payment
-from flask_paycheckout.sandbox.payments.transitions import move_due
+from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.world.database import transaction
 
 
 @inspector.get("/inspector/payments/<payment_id>")
 def show_payment(payment_id: str) -> Response:
     with transaction() as session:
-        move_due(session)
+        progress_due(session)
         made = session.scalars(select(Payment).where(Payment.id == payment_id)).one_or_none()
         timeline = [] if made is None else in_order(calls(session, mentions(made.id)), payment_states(session, made.id))
     if made is None:

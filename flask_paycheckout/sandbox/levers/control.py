@@ -39,7 +39,7 @@ from werkzeug.exceptions import HTTPException
 
 from flask_paycheckout.sandbox.deposits.schemas import represent
 from flask_paycheckout.sandbox.deposits.tables import Deposit
-from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, NotPossible
+from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
 from flask_paycheckout.sandbox.levers import customer
 from flask_paycheckout.sandbox.levers.account_switches import read_switches, set_switches
 from flask_paycheckout.sandbox.levers.due import run_due
@@ -66,6 +66,7 @@ from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock, set_webhook_url, webhook_url
+from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 control = Blueprint("control", __name__, url_prefix="/_sandbox")
 

@@ -12,9 +12,8 @@ from flask_paycheckout.sandbox.checkouts.tables import Checkout
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import (
     NoSuchCheckout,
-    NotPossible,
     expire_due,
-    force_status,
+    force_deposit,
     pay,
     pick,
 )
@@ -25,6 +24,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
+from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 _MOMENT = timedelta(seconds=1)
 
@@ -108,7 +108,7 @@ def fails(checkout_id: str) -> Deposit:
         deposit = session.get(Deposit, checkout_id, with_for_update=True)
         if deposit is None or deposit.status == COMPLETED:
             raise NotPossible("only a deposit that is not completed can fail")
-        force_status(session, deposit.user_id, deposit.id, "failed")
+        force_deposit(session, deposit.user_id, deposit.id, "failed")
     deliver_due()
     return deposit
 

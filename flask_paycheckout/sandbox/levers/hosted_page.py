@@ -23,12 +23,13 @@ from flask_paycheckout.sandbox.checkouts.rules import find_checkout, offers
 from flask_paycheckout.sandbox.checkouts.tables import Checkout, PaymentMethod
 from flask_paycheckout.sandbox.deposits.instructions import account_number
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposit
-from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, NotPossible, expire_due
+from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, expire_due
 from flask_paycheckout.sandbox.levers import customer
 from flask_paycheckout.sandbox.levers.pages import page
 from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, form_token, may_control
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 hosted_page = Blueprint("hosted_page", __name__)
 

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from flask import current_app
-from sqlalchemy import ColumnElement, String, Text, delete, or_, select, update
+from sqlalchemy import ColumnElement, String, Text, delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from flask_paycheckout.sandbox.outgoing.claims import claim_next
 from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
@@ -112,21 +113,10 @@ def deliver_mails() -> int:
 
 
 def _claim_next() -> ClaimedMail | None:
-    real = world().clock.machine()
-    free = or_(Mail.claimed_until.is_(None), Mail.claimed_until <= real)
-    due = (Mail.state == WAITING, free)
-    oldest = select(Mail.number).where(*due).order_by(Mail.number).limit(1)
-    claim = (
-        update(Mail)
-        .where(Mail.number == oldest.scalar_subquery(), *due)
-        .values(claimed_until=real + LEASE, attempts=Mail.attempts + 1)
-        .returning(Mail.number, Mail.to, Mail.subject, Mail.text)
-        .execution_options(synchronize_session=False)
-    )
     with transaction() as session:
-        # Another process may have claimed the oldest in the same moment; what it left is found by the next round.
-        claimed = session.execute(claim).first()
-    return None if claimed is None else ClaimedMail(*claimed)
+        waiting = [Mail.state == WAITING]
+        mail = claim_next(session, Mail, Mail.number, waiting, [Mail.number], LEASE, attempts=Mail.attempts + 1)
+        return None if mail is None else ClaimedMail(mail.number, mail.to, mail.subject, mail.text)
 
 
 def _give_up_in_the_end(letter: ClaimedMail, failed: OSError) -> None:

@@ -6,9 +6,10 @@ The sandbox posts to whatever address it was told; kept on loopback, it cannot b
 from __future__ import annotations
 
 import socket
+import ssl
 from collections.abc import Callable
 from contextlib import closing
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTP_PORT, HTTPS_PORT, HTTPConnection, HTTPException
 from ipaddress import ip_address
 from threading import Event, Timer
 from urllib.parse import SplitResult, urlsplit
@@ -39,13 +40,25 @@ def make_sender(*, loopback_only: bool, budget: float = TIME_BUDGET) -> Callable
     def send(url: str, headers: dict[str, str], body: bytes) -> int:
         parts = _split(url)
         address = _resolve(parts, loopback_only=loopback_only)
-        connection = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        with closing(connection(parts.hostname or "", parts.port, timeout=budget)) as line:
-            # Connects to the address that was checked; a second look-up might answer another one.
-            line._create_connection = lambda _, *rest: socket.create_connection(address, *rest)  # type: ignore[attr-defined]
-            return _post(line, parts, headers, body, budget)
+        with closing(_Connection(parts, address, budget)) as connection:
+            return _post(connection, parts, headers, body, budget)
 
     return send
+
+
+class _Connection(HTTPConnection):
+    """A connection to an address that was resolved and checked before, since resolving again may give another one."""
+
+    def __init__(self, parts: SplitResult, address: tuple[str, int], budget: float) -> None:
+        self.is_secure = parts.scheme == "https"
+        self.default_port = HTTPS_PORT if self.is_secure else HTTP_PORT
+        self.address = address
+        super().__init__(parts.hostname or "", parts.port, timeout=budget)
+
+    def connect(self) -> None:
+        line = socket.create_connection(self.address, self.timeout)
+        context = ssl.create_default_context() if self.is_secure else None
+        self.sock = line if context is None else context.wrap_socket(line, server_hostname=self.host)
 
 
 def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], body: bytes, budget: float) -> int:
@@ -76,7 +89,7 @@ def _shut(line: socket.socket, expired: Event) -> None:
 
 
 def _resolve(parts: SplitResult, *, loopback_only: bool) -> tuple[str, int]:
-    port = parts.port or (443 if parts.scheme == "https" else 80)
+    port = parts.port or (HTTPS_PORT if parts.scheme == "https" else HTTP_PORT)
     try:
         found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     except UnicodeError:

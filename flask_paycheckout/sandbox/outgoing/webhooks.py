@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String, Text, or_, select, update
+from sqlalchemy import ForeignKey, Index, String, Text, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from flask_paycheckout.sandbox.outgoing.claims import claim_next, unclaimed
 from flask_paycheckout.sandbox.outgoing.faults import Fault, take_webhook_fault
 from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
@@ -37,8 +38,6 @@ HEADERS = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1
 _LEASE = timedelta(seconds=60)
 # More than that at one go is an endless loop between the sandbox and its receiver.
 _MAX_AT_ONCE = 1000
-# Enough to find one that no other sender has claimed in the meantime.
-_MAX_LOOKED_AT = 50
 _MAX_ERROR_TEXT = 300
 
 
@@ -156,21 +155,14 @@ def redeliver(session: Session, webhook_id: str) -> bool:
 
 def _claim_next() -> ClaimedWebhook | None:
     with transaction() as session:
-        url = webhook_url(session)
-        now, real = world().clock.now(), world().clock.machine()
-        free = or_(Webhook.claimed_until.is_(None), Webhook.claimed_until <= real)
-        due = (Webhook.state == WAITING, Webhook.due_at <= now, free)
+        url, due = webhook_url(session), [Webhook.state == WAITING, Webhook.due_at <= world().clock.now()]
         if url is None:
-            rows_changed(session, update(Webhook).where(*due).values(state=NO_ENDPOINT))
+            rows_changed(session, update(Webhook).where(*due, unclaimed(Webhook)).values(state=NO_ENDPOINT))
             return None
-        oldest = select(Webhook).where(*due).order_by(Webhook.due_at, Webhook.created_at).limit(_MAX_LOOKED_AT)
-        for webhook in session.execute(oldest).scalars():
-            claim = update(Webhook).where(Webhook.id == webhook.id, *due)
-            # One that is on its way waits for no other any more: two senders would wait for each other's rows.
-            claim = claim.values(claimed_until=real + _LEASE, held=False)
-            if rows_changed(session, claim):
-                return ClaimedWebhook(webhook.id, url, webhook.payload.encode(), webhook.copies)
-    return None
+        order = [Webhook.due_at, Webhook.created_at]
+        # A webhook on its way waits for no other any more: else two senders would wait for each other's rows.
+        webhook = claim_next(session, Webhook, Webhook.id, due, order, _LEASE, held=False)
+        return None if webhook is None else ClaimedWebhook(webhook.id, url, webhook.payload.encode(), webhook.copies)
 
 
 def _send(parcel: ClaimedWebhook) -> DeliveryResult:

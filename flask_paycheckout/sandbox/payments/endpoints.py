@@ -22,7 +22,7 @@ from flask_paycheckout.sandbox.payments.schemas import (
     represent_quote,
 )
 from flask_paycheckout.sandbox.payments.tables import ORDERING
-from flask_paycheckout.sandbox.payments.transitions import move_due
+from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of
@@ -78,7 +78,7 @@ def list_payments() -> Envelope[Page[PaymentRecord]]:
     with transaction() as session:
         account = check_access(session)
         query = read_query(PaymentQuery)
-        move_due(session)
+        progress_due(session)
         return success(page_of(session, selection(account.user_id, query), ORDERING, query, represent))
 
 
@@ -88,7 +88,7 @@ def read_payment(payment_id: str) -> Envelope[DetailedPayment]:
     """Read one payment with its history (deprecated)."""
     with transaction() as session:
         account = check_access(session)
-        move_due(session)
+        progress_due(session)
         return success(represent_detail(session, get_payment(session, account.user_id, payment_id)))
 
 

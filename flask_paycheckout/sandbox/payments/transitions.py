@@ -9,16 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.payments.tables import COMPLETED, FAILED, PENDING, PROCESSED, Payment, PaymentActivity
-from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.ids import derived, new_id
+from flask_paycheckout.sandbox.world.transitions import move_due
 
-# What one transaction moves at most; many more may be due, and others want the database too.
-_MAX_AT_ONCE = 200
 _HASH_BYTES = 32
 
 
@@ -50,37 +47,18 @@ def begin_history(session: Session, payment: Payment) -> None:
     _note(session, payment, "Signed by Payee", text, PENDING)
 
 
-def move_all_due() -> None:
-    """Everything that is due, a few hundred in each transaction. Not within a transaction."""
-    moved = _MAX_AT_ONCE
-    while moved == _MAX_AT_ONCE:
-        with transaction() as session:
-            moved = move_due(session)
+def progress_due(session: Session) -> int:
+    """Move payments on that are old enough.
+
+    :return: the largest number that made the same transition, a batch at most.
+    """
+    return max((_make(session, transition) for transition in TRANSITIONS[assumption("payment_progress")]), default=0)
 
 
-def move_due(session: Session) -> int:
-    """Payments that are old enough move on; the largest number that made the same move, a few hundred at most."""
-    return max((_make(session, move) for move in TRANSITIONS[assumption("payment_progress")]), default=0)
-
-
-def _make(session: Session, move: Transition) -> int:
-    now = world().clock.now()
-    due = (
-        select(Payment.number)
-        .where(Payment.status == move.source, Payment.created_at <= now - move.age)
-        .order_by(Payment.created_at, Payment.number)
-        .limit(_MAX_AT_ONCE)
-    )
-    moved = session.scalars(
-        update(Payment)
-        # Asked again beside the list: another process may have moved some of it meanwhile.
-        .where(Payment.number.in_(due.scalar_subquery()), Payment.status == move.source)
-        .values(status=move.target, updated_at=now)
-        .returning(Payment)
-        .execution_options(synchronize_session=False, populate_existing=True)
-    ).all()
+def _make(session: Session, transition: Transition) -> int:
+    moved = move_due(session, Payment, transition.source, transition.target, transition.age)
     for payment in moved:
-        _NOTES[move.target](session, payment)
+        _NOTES[transition.target](session, payment)
     session.flush()
     return len(moved)
 

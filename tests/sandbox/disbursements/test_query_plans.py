@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.disbursements.transitions import _move_due, force_status
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement
 from flask_paycheckout.sandbox.world.database import db
+from flask_paycheckout.sandbox.world.transitions import move_due
 from tests.sandbox.crowds import ROWS, id_of
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 from tests.sandbox.plans import Plan, plan_of
@@ -71,7 +73,7 @@ def test_a_create_looks_references_up(crowded: Flask) -> None:
 def test_an_update_finds_its_row(crowded: Flask) -> None:
     def update() -> None:
         session = db.session()
-        assert force_status(session, USER_ID, id_of(4), "completed")
+        assert force_disbursement(session, USER_ID, id_of(4), "completed")
         session.rollback()
         session.close()
 
@@ -82,7 +84,8 @@ def test_due_moves_find_their_rows_in_the_order_of_their_creation(crowded: Flask
     def move() -> None:
         session = db.session()
         # So late that all of them are due, and some are moved.
-        assert len(_move_due(session, "completed", world().clock.now().replace(year=2200))) == 500
+        moved = move_due(session, Disbursement, "pending", "completed", timedelta(days=-365 * 200))
+        assert len(moved) == 500
         session.rollback()
         session.close()
 

@@ -9,7 +9,7 @@ from flask import Flask
 
 from flask_paycheckout.sandbox.auth.rules import add_account
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.disbursements.transitions import force_status
+from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
@@ -36,8 +36,8 @@ def test_the_disbursement_of_another_account_is_unknown(sandbox: Flask, payer: P
     made = payer.pays_one()
     with sandbox.app_context(), transaction() as session:
         stranger = add_account(session).user_id
-        assert force_status(session, stranger, made, "completed") is False
-        assert force_status(session, USER_ID, made, "completed") is True
+        assert force_disbursement(session, stranger, made, "completed") is False
+        assert force_disbursement(session, USER_ID, made, "completed") is True
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.outgoing.webhooks import _claim_next, _release_held
-from flask_paycheckout.sandbox.payments.transitions import move_due
+from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.world.database import db
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.crowds import FEWER, id_of
@@ -119,7 +119,7 @@ def undone(action: Callable[[Session], object]) -> Callable[[], None]:
     ("action", "table", "index"),
     [
         pytest.param(undone(expire_due), "deposit", "deposit_due", id="deposits"),
-        pytest.param(undone(move_due), "payment", "payment_due", id="payments"),
+        pytest.param(undone(progress_due), "payment", "payment_due", id="payments"),
         pytest.param(undone(_release_held), "webhook", "webhook_held", id="held-webhooks"),
         pytest.param(_claim_next, "webhook", "webhook_due", id="due-webhooks"),
     ],
