@@ -10,7 +10,7 @@ from fontTools.fontBuilder import FontBuilder  # type: ignore[import-untyped]
 from fontTools.pens.ttGlyphPen import TTGlyphPen  # type: ignore[import-untyped]
 
 from tests.sandbox.disbursements.payers import Payer, given
-from tests.sandbox.fiat_disbursements.test_report import NAMES, proof_of, text_of
+from tests.sandbox.transfer_proofs.test_endpoints import NAMES, proof_of, text_of
 
 pytestmark = pytest.mark.usefixtures("system_fonts")
 
