@@ -21,7 +21,7 @@ from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.signing import header_value
-from flask_paycheckout.doctor.database import words
+from flask_paycheckout.doctor.database import database_text
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.rules.text import moment_text, visible
@@ -42,8 +42,8 @@ class _Plain(click.Group):
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None
         except SQLAlchemyError as error:
-            told = f"{visible(words(error))}\nWhat is wrong with the database, and what to do: flask paycheckout doctor"
-            raise click.ClickException(told) from None
+            fault = visible(database_text(error))
+            raise click.ClickException(f"{fault}\nTo find the cause and the remedy: flask paycheckout doctor") from None
 
 
 @click.group(cls=_Plain)

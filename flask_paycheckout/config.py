@@ -14,7 +14,7 @@ from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.rules.schedule import PendingFor
 from flask_paycheckout.security.origins import is_loopback, origin_of, reaches_this_machine
-from flask_paycheckout.signals import ASKS_FOR_A_DEED
+from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.translations.catalogues import LANGUAGES
 
 __all__ = ["PREFIX", "Settings", "load_settings"]
@@ -299,9 +299,9 @@ def _signals(key: str, value: object) -> frozenset[str]:
     listed = value.replace(",", " ").split() if isinstance(value, str) else value
     if not isinstance(listed, (list, tuple, set, frozenset)) or not all(isinstance(entry, str) for entry in listed):
         raise _fault(key, "must be a list of signals' names", "Write ['payment_resolved'].")
-    unknown = sorted(set(listed) - ASKS_FOR_A_DEED)
+    unknown = sorted(set(listed) - NEEDS_RECEIVER)
     if unknown:
-        known = ", ".join(sorted(ASKS_FOR_A_DEED))
+        known = ", ".join(sorted(NEEDS_RECEIVER))
         raise _fault(key, f"lists {unknown[0]!r}, which is none of {known}", "Take it out: others need no receiver.")
     return frozenset(listed)
 

@@ -34,7 +34,7 @@ from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
 from flask_paycheckout.rules.states import Status
-from flask_paycheckout.security.signed_links import Tokens
+from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
@@ -69,7 +69,7 @@ class Runtime(Operations):
     models: Models
     client: PaymentsClient
     service: Service
-    tokens: Tokens
+    signed_links: SignedLinks
     engine: Callable[[], Engine]
     attempts: Attempts
     ask_total: OrderTotal
@@ -287,7 +287,7 @@ def build_runtime(
         models=models,
         client=client,
         service=service,
-        tokens=Tokens(keys, clock, settings.token_max_age),
+        signed_links=SignedLinks(keys, clock, settings.token_max_age),
         engine=engine,
         attempts=attempts,
         ask_total=ask_total,

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 from blinker import ANY, NamedSignal
 
 __all__ = [
-    "ASKS_FOR_A_DEED",
     "BY_NAME",
+    "NEEDS_RECEIVER",
     "checkout_created",
     "note_new_app",
     "order_abandoned",
@@ -188,5 +188,5 @@ BY_NAME: dict[str, Signal] = {
     for signal in (checkout_created, order_pending, order_paid, order_abandoned, payment_held, payment_resolved)
 }
 
-ASKS_FOR_A_DEED = frozenset({"order_paid", "payment_held", "payment_resolved"})
+NEEDS_RECEIVER = frozenset({"order_paid", "payment_held", "payment_resolved"})
 """The signals of which somebody must hear: their events wait until a process with a receiver delivers them."""

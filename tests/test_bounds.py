@@ -48,11 +48,11 @@ def has_attempts(shop: Shop, number: int, status: str = "abandoned", **columns: 
 
 
 def page(shop: Shop, tail: str = "") -> str:
-    return f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, 'o-1')}{tail}"
+    return f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}{tail}"
 
 
 def presses_pay(shop: Shop) -> int:
-    link = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout"
+    link = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
     return shop.browser.post(link, headers=SAME_SITE).status_code
 
 
@@ -140,7 +140,7 @@ def test_an_order_has_so_many_pages_that_may_be_paid_and_no_more(shop: Shop) -> 
 def test_a_customer_of_an_order_with_too_many_pages_is_told_kindly(shop: Shop) -> None:
     has_attempts(shop, 20, "created", next_read_at=None, created_at=shop.clock.now - timedelta(minutes=10))
     shop.totals["o-1"] = Pay("99", "USD")
-    link = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout"
+    link = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
     told = shop.browser.post(link, headers=SAME_SITE)
     assert (told.status_code, told.headers["Retry-After"]) == (429, "300")
     assert "in about 5 minutes" in told.text

@@ -34,7 +34,8 @@ PACKAGE = Path(flask_paycheckout.__file__).parent
 # What begins a sentence that tells what to do.
 REMEDY = (
     r"(Set|Write|Make|Copy|Call|Return|Decorate|Give|Put|Take|Use|Run|Show|Install|Commit|Connect|Start|Keep|See|Exempt"
-    r"|Leave|Name|Once|Bring|An origin is|Without it|READ COMMITTED|If this address|Only held|try again|show its)"
+    r"|Leave|Name|Once|Bring|Check|Let|Register|Remove|Repair|Synchronise|An origin is|Without it"
+    r"|READ COMMITTED|If this address|Only held|try again|show its)"
     r"\b|flask paycheckout"
 )
 
@@ -60,7 +61,7 @@ def remedies(node: ast.Call) -> Iterator[str]:
 def refusals() -> list[tuple[str, str]]:
     """Where each refusal stands that is written out, and its remedy."""
     found = []
-    for file in sorted(PACKAGE.glob("*.py")) + sorted((PACKAGE / "views").glob("*.py")):
+    for file in [file for folder in (".", "doctor", "views") for file in sorted((PACKAGE / folder).glob("*.py"))]:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call):
                 where = f"{file.relative_to(PACKAGE)}:{node.lineno}"

@@ -1,1 +1,1 @@
-"""Checks that shop, database and service can work together: `flask paycheckout doctor`."""
+"""The checks behind `flask paycheckout doctor`: settings, database, service, receivers, webhooks and open alarms."""

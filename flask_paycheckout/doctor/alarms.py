@@ -1,4 +1,4 @@
-"""Whether payments go through, as it is stored: each alarm of the report as a check of the doctor."""
+"""The alarms of the report, each as a check of the doctor."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["check_alarms"]
 
 
 def check_alarms(alarms: Alarms) -> Iterator[Check]:
-    """Every check; what needs a person is a failure, as it makes the report exit with 1."""
+    """Give a failure for each alarm that needs a person, as `flask paycheckout report` exits with 1 for each."""
     yield from _reads(alarms)
     yield from _money(alarms)
     yield from _shop(alarms)
@@ -27,13 +27,14 @@ def _reads(alarms: Alarms) -> Iterator[Check]:
             "Keep this running beside the shop: flask paycheckout reconcile --watch",
         )
     for group in alarms.unreadable:
+        since = moment_text(group.since)
         yield failure(
             "reads",
-            f"{group.count} not read, or not settled, the longest since {moment_text(group.since)}: {group.problem}",
-            "See service and credentials, above; and of one order: flask paycheckout show ORDER_ID",
+            f"{group.count} could not be read or settled, the longest since {since}: {group.problem}",
+            "See service and credentials, above; for one order: flask paycheckout show ORDER_ID",
         )
     if not backlog.overdue and not alarms.unreadable:
-        yield ok("reconcile", "no read is overdue, and none fails for minutes")
+        yield ok("reconcile", "no read is overdue, and none has failed for more than five minutes")
     for calls in alarms.failing:
         yield failure(
             "starts" if calls.operation == "start" else calls.operation,
@@ -49,7 +50,7 @@ def _money(alarms: Alarms) -> Iterator[Check]:
             "money",
             f"{len(alarms.unsettled)} completed at the service and neither paid nor held, the first {first.checkout_id}"
             f" of order {first.order_id} since {moment_text(first.since)}: {first.problem}",
-            "Put right what it names; reconcile tries again.",
+            "Repair the named cause; reconcile tries again.",
         )
     if alarms.held:
         yield failure("money", f"{alarms.held} held for a person's decision", "See: flask paycheckout report")
@@ -67,13 +68,13 @@ def _shop(alarms: Alarms) -> Iterator[Check]:
         error = f": {first.last_error}" if first.last_error else ""
         yield failure(
             "events",
-            f"{len(alarms.stuck)} not told to every receiver, the first {first.name} of order {first.order_id},"
+            f"{len(alarms.stuck)} not delivered to every receiver, the first {first.name} of order {first.order_id},"
             f" tried {first.attempts} times{error}",
-            "Connect the receiver, or put it right; then: flask paycheckout deliver --now",
+            "Connect or repair the receiver; then: flask paycheckout deliver --now",
         )
     if alarms.webhooks_silent:
         yield failure(
             "webhooks",
-            "none told of the orders that were paid last; they were found all the same, only later",
-            "Put the webhook URL below into the service's dashboard, and let its POSTs through to the shop.",
+            "there was none for the orders that were paid last; the payments were found without, but later",
+            "Register the webhook URL below in the service's dashboard, and let its POST requests through to the shop.",
         )

@@ -1,4 +1,4 @@
-"""One thing that `flask paycheckout doctor` looked at, and how it is."""
+"""The result of one check of `flask paycheckout doctor`."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ __all__ = ["Check", "Level", "failure", "ok", "warning"]
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of a check's result."""
 
     OK = "ok"
     WARNING = "warning"
-    """Works, but not as well or as safely as it could."""
+    """It works, but less well or less safely than it could."""
 
     FAILURE = "failure"
-    """Does not work, or may lose a payment."""
+    """It does not work, or may lose a payment."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """What was found. Never holds a secret."""
+    """One result of a check: its subject, the finding and the remedy. Never holds a secret."""
 
     about: str
     level: Level
     found: str
     remedy: str | None = None
-    """What to do about it; None when it is well."""
+    """An instruction that resolves the finding; None when all is well."""
 
     def __str__(self) -> str:
-        told = visible(f"{self.level:8} {self.about}: {self.found}")
-        return told if self.remedy is None else f"{told}\n{'':9}-> {visible(self.remedy)}"
+        line = visible(f"{self.level:8} {self.about}: {self.found}")
+        return line if self.remedy is None else f"{line}\n{'':9}-> {visible(self.remedy)}"
 
 
 def ok(about: str, found: str) -> Check:

@@ -1,4 +1,4 @@
-"""Whether the shop's database can keep payments: the tables are as the models say, and a commit is a commit."""
+"""The checks of the shop's database: tables as the models define them, safe settings, and working transactions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIMEOUT = 5000
 
 
 def check_database(engine: Engine, models: Models) -> Iterator[Check]:
-    """Every check, as far as the ones before it allow. Nothing stays changed."""
+    """Check connection, tables, settings and a trial write, up to the first failure; every write is rolled back."""
     try:
         with engine.connect() as connection:
             yield ok("database", f"{engine.dialect.name} answers")
@@ -31,13 +31,13 @@ def check_database(engine: Engine, models: Models) -> Iterator[Check]:
             yield from _setup(connection)
             yield _trial(connection, models)
     except SQLAlchemyError as error:
-        yield failure("database", words(error), "See SQLALCHEMY_DATABASE_URI, and whether the database runs.")
+        yield failure("database", database_text(error), "See SQLALCHEMY_DATABASE_URI, and whether the database runs.")
 
 
-def words(error: SQLAlchemyError) -> str:
-    """What the database said, on one line."""
-    said = " ".join(str(getattr(error, "orig", None) or error).split())
-    return f"{type(error).__name__}: {said[:200]}"
+def database_text(error: SQLAlchemyError) -> str:
+    """The database's error message, shortened to one line."""
+    message = " ".join(str(getattr(error, "orig", None) or error).split())
+    return f"{type(error).__name__}: {message[:200]}"
 
 
 # The tables
@@ -71,29 +71,29 @@ def _column_faults(inspector: Inspector, table: Table) -> Iterator[str]:
 
 
 def _faults(column: Column[Any], found: Any, dialect: str) -> Iterator[str]:
-    wanted, given = _kind(column.type), _kind(found["type"])
+    wanted, given = _type_family(column.type), _type_family(found["type"])
     if wanted is not None and given != wanted:
         yield f"is {found['type']}, not {column.type}"
         return
     if column.nullable and not found["nullable"]:
-        yield "is NOT NULL, but is left empty at times"
+        yield "is NOT NULL, but must take NULL"
     length = getattr(found["type"], "length", None)
     if isinstance(column.type, String) and length is not None and length < (column.type.length or length + 1):
-        yield f"holds {length} characters only"
-    # SQLite keeps moments as text, and knows no zone.
+        yield f"is limited to {length} characters"
+    # SQLite stores times as text, without a zone.
     zoned = isinstance(column.type, DateTime) and column.type.timezone
     if zoned and dialect == "postgresql" and not found["type"].timezone:
         yield "does not keep the time zone"
 
 
-def _kind(type_: Any) -> str | None:
-    """A type's family; None for one that only the shop knows."""
+def _type_family(type_: Any) -> str | None:
+    """The family of a column type; None for a type that only the shop's own columns use."""
     families = {"number": Integer, "text": String, "moment": DateTime}
     return next((name for name, family in families.items() if isinstance(type_, family)), None)
 
 
 def _unique_faults(inspector: Inspector, table: Table) -> Iterator[str]:
-    """What is unique keeps two payments from being taken for one."""
+    # Unique columns keep two processes from storing one checkout or event twice.
     listed: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
     constraints = {tuple(constraint["column_names"]) for constraint in listed}
     constraints |= {tuple(index["column_names"]) for index in _indexes(inspector, table) if index["unique"]}
@@ -112,7 +112,7 @@ def _indexes(inspector: Inspector, table: Table) -> list[Any]:
     return list(inspector.get_indexes(table.name, table.schema))
 
 
-# How it is set up
+# The settings
 
 
 def _setup(connection: Connection) -> Iterator[Check]:
@@ -127,23 +127,25 @@ def _sqlite(connection: Connection) -> Iterator[Check]:
     settings = {name: _value(connection, f"PRAGMA {name}") for name in ("journal_mode", "busy_timeout", "synchronous")}
     if not connection.execute(text("PRAGMA database_list")).all()[0][2]:
         yield warning(
-            "SQLite", "in memory: gone with this process, unseen by every other", "Name a file in its address."
+            "SQLite",
+            "in memory: other processes cannot see it, and it ends with this one",
+            "Name a file in its address.",
         )
     elif settings["journal_mode"] != "wal":
         yield warning(
             "SQLite",
-            f"the journal mode is {settings['journal_mode']}: whoever reads makes writers wait",
+            f"the journal mode is {settings['journal_mode']}: readers block writers",
             "Once, on this database: PRAGMA journal_mode=WAL.",
         )
     if int(settings["busy_timeout"]) < _TIMEOUT:
         yield warning(
             "SQLite",
-            f"a writer gives up after {settings['busy_timeout']} ms behind another one",
+            f"a writer waits only {settings['busy_timeout']} ms for another one before it fails",
             'Set SQLALCHEMY_ENGINE_OPTIONS = {"connect_args": {"timeout": 30}}.',
         )
     if str(settings["synchronous"]) == "0":
         yield warning(
-            "SQLite", "synchronous is OFF: a power cut can take payments", "Leave PRAGMA synchronous as it is."
+            "SQLite", "synchronous is OFF: a power cut can lose payments", "Leave PRAGMA synchronous at its default."
         )
 
 
@@ -152,15 +154,15 @@ def _postgresql(connection: Connection) -> Iterator[Check]:
     if level != "READ COMMITTED":
         yield warning(
             "PostgreSQL",
-            f"the isolation level is {level}: simultaneous changes may fail, and are then made a round later",
+            f"the isolation level is {level}: simultaneous changes may fail until the next round of reconcile",
             "READ COMMITTED, the default, is enough.",
         )
     for name in ("fsync", "synchronous_commit"):
         if _value(connection, f"SHOW {name}") == "off":
             yield warning(
                 "PostgreSQL",
-                f"{name} is off: a crash of the server can take back what was committed, a checkout that a customer"
-                " holds among it",
+                f"{name} is off: a crash of the server can lose committed rows, such as the checkout that a customer is"
+                " paying",
                 f"Set {name} = on.",
             )
 
@@ -173,7 +175,7 @@ def _value(connection: Connection, statement: str) -> Any:
 
 
 def _trial(connection: Connection, models: Models) -> Check:
-    """Write a row into each table and take it back, as a shop does that stores and fails."""
+    """Insert a row into each table and roll back, to see that writes are allowed and that a rollback takes effect."""
     mark = f"doctor-{uuid.uuid4().hex}"[:36]
     tables = ((models.checkouts, CheckoutMixin, "checkout_id"), (models.events, EventMixin, "event_id"))
     connection.rollback()
@@ -181,21 +183,21 @@ def _trial(connection: Connection, models: Models) -> Check:
         for table, mixin, key in tables:
             connection.execute(table.insert().values(_row(table, mixin) | {key: mark}))
         connection.rollback()
-        # No driver tells for sure whether it commits by itself; a row that is still there does.
+        # No driver reliably says whether it autocommits; a row that survives the rollback does.
         left = sum(connection.execute(table.delete().where(table.c[key] == mark)).rowcount for table, _, key in tables)
         connection.commit()
     except SQLAlchemyError as error:
         connection.rollback()
-        remedy = "Give the shop's database user the right to insert into its tables, and its file's folder to write."
-        return failure("writing", words(error), remedy)
+        remedy = "Let the shop's database user insert into its tables; for SQLite, make the file's folder writable."
+        return failure("writing", database_text(error), remedy)
     if left:
-        remedy = "Take what makes connections autocommit out of SQLALCHEMY_ENGINE_OPTIONS."
+        remedy = "Remove the autocommit option from SQLALCHEMY_ENGINE_OPTIONS."
         return failure("writing", "every statement commits itself: a payment could be half written", remedy)
-    return ok("writing", "rows can be written, and taken back")
+    return ok("writing", "rows can be written and rolled back")
 
 
 def _row(table: Table, mixin: type) -> dict[str, Any]:
-    """The least that our columns take; the shop's own columns must have defaults."""
+    """A filler for each column of ours that takes no NULL; the shop's own columns must have defaults."""
     fillers = {"number": 0, "text": "doctor", "moment": datetime(2000, 1, 1, tzinfo=UTC)}
     ours = [column for column in table.columns if hasattr(mixin, column.key) and not column.primary_key]
-    return {column.name: fillers[str(_kind(column.type))] for column in ours if not column.nullable}
+    return {column.name: fillers[str(_type_family(column.type))] for column in ours if not column.nullable}

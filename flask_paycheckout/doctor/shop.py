@@ -1,4 +1,4 @@
-"""Whether shop, database and service can work together: `flask paycheckout doctor`."""
+"""The checks of one shop: its settings, database, service, receivers, webhook route, tasks and alarms."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from flask_paycheckout.checkouts.settlement import says_absent
 from flask_paycheckout.client import NotFound, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.doctor.alarms import check_alarms
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
-from flask_paycheckout.doctor.database import check_database, words
+from flask_paycheckout.doctor.database import check_database, database_text
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.rules.receivers import receivers_of, unheard_signals
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
-from flask_paycheckout.signals import ASKS_FOR_A_DEED
+from flask_paycheckout.signals import NEEDS_RECEIVER
 from flask_paycheckout.store.shop_session import refuse_uncommitted
 from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
 
 __all__ = ["Diagnosis", "examine", "webhook_address"]
 
-# Clocks of two machines that are looked after; and what a signature's timestamp may be off at many services.
+# Seconds by which two synchronised clocks usually differ, and by which many services let a signature's time differ.
 _USUAL_SKEW, _MOST_SKEW = 5, 60
 _SHORT_SECRET = 16
-_NO_ORDER = "no order of this shop: a question of flask paycheckout doctor"
+_NO_ORDER = "no order of this shop: asked by flask paycheckout doctor"
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Every check that was made; `str()` tells them with their remedies."""
+    """All results of `flask paycheckout doctor`; `str()` gives one line for each, with its remedy."""
 
     checks: tuple[Check, ...]
     webhook_url: str
-    """To register in the service's dashboard. Holds PAYCHECKOUT_WEBHOOK_SECRET, when that is set."""
+    """The address to register in the service's dashboard; contains PAYCHECKOUT_WEBHOOK_SECRET when that is set."""
 
     @property
     def failed(self) -> bool:
-        """Whether anything does not work, or may lose a payment."""
+        """Whether any check found a failure."""
         return any(check.level is Level.FAILURE for check in self.checks)
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Convert to JSON-ready values."""
         return asdict(self) | {"failed": self.failed}
 
     def __str__(self) -> str:
@@ -54,13 +54,13 @@ class Diagnosis:
 
 
 def examine(shop: Runtime) -> Diagnosis:
-    """Make every check on the current app's shop. Reads the service once; nothing stays changed."""
+    """Run every check on the shop of the current app. Calls the service once, and changes nothing."""
     refuse_uncommitted(shop.db, "doctor", only_if_blocking=True)
-    return Diagnosis(tuple(check for look in _LOOKS for check in look(shop)), webhook_address(shop))
+    return Diagnosis(tuple(result for check in _CHECKS for result in check(shop)), webhook_address(shop))
 
 
 def webhook_address(shop: Runtime) -> str:
-    """The webhook's absolute URL, with a place left for the shop's address when that is not known."""
+    """The webhook's absolute URL, with a placeholder while the shop's own address is unknown."""
     if shop.settings.public_url or shop.app.config.get("SERVER_NAME") or _is_beside_sandbox(shop):
         return webhook_url()
     return f"https://<the shop's address>{webhook_path()}"
@@ -81,7 +81,7 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
     if len(key) < _SHORT_SECRET and not _at_home(shop):
         yield warning(
             "configuration",
-            f"SECRET_KEY has {len(key)} characters; who guesses it can make links to every order's page",
+            f"SECRET_KEY has {len(key)} characters; anyone who guesses it can make links to every order's page",
             "Make one with: python -c 'import secrets; print(secrets.token_hex(32))'.",
         )
 
@@ -90,16 +90,16 @@ def _public_address(shop: Runtime) -> Iterator[Check]:
     public = shop.settings.public_url
     remedy = "Set PAYCHECKOUT_PUBLIC_URL to the shop's own https address, such as https://shop.example."
     if _is_beside_sandbox(shop) and public is None and not shop.app.config.get("SERVER_NAME"):
-        yield ok("address", f"{development_address()}, where flask run serves; PAYCHECKOUT_PUBLIC_URL says another")
+        yield ok("address", f"{development_address()}, as flask run serves it; PAYCHECKOUT_PUBLIC_URL overrides it")
         return
     if public is None and not shop.app.config.get("SERVER_NAME"):
-        yield warning("address", "the shop's own address is known to requests only, not to commands or tasks", remedy)
+        yield warning("address", "only requests know the shop's own address; commands and tasks do not", remedy)
         return
     address = urlsplit(webhook_url())
     if is_loopback(address.hostname or "") and not is_loopback(urlsplit(shop.settings.base_url).hostname or ""):
         yield warning("address", f"the service cannot send webhooks to {address.hostname}", remedy)
     elif address.scheme != "https" and not is_loopback(address.hostname or ""):
-        yield warning("address", "plain http: whoever listens can use the links to pay and to status pages", remedy)
+        yield warning("address", "plain http: an eavesdropper can use the links to pay and to status pages", remedy)
     else:
         yield ok("address", f"{address.scheme}://{address.netloc}")
 
@@ -112,10 +112,10 @@ def _service(shop: Runtime) -> Iterator[Check]:
     try:
         probe = shop.client.probe()
     except PaymentsError as error:
-        yield failure("service", str(error), "See PAYCHECKOUT_BASE_URL, and whether this machine reaches it.")
+        yield failure("service", str(error), "Check PAYCHECKOUT_BASE_URL, and that this machine can reach it.")
         return
     except ValueError as error:
-        yield failure("credentials", str(error), "See PAYCHECKOUT_CLIENT_ID, _CLIENT_SECRET and _SIGNER.")
+        yield failure("credentials", str(error), "Check PAYCHECKOUT_CLIENT_ID, _CLIENT_SECRET and _SIGNER.")
         return
     yield _credentials(probe.refusal)
     yield _clock(probe)
@@ -123,31 +123,31 @@ def _service(shop: Runtime) -> Iterator[Check]:
 
 def _credentials(refusal: RequestRefused | None) -> Check:
     if refusal is None or (isinstance(refusal, NotFound) and says_absent(refusal)):
-        return ok("credentials", "the service took a signed read")
+        return ok("credentials", "the service accepted a signed read")
     if isinstance(refusal, Unauthorized):
         return failure(
             "credentials",
             f"refused: {refusal}",
-            "See PAYCHECKOUT_CLIENT_ID and _CLIENT_SECRET, this machine's clock, and PAYCHECKOUT_SIGNER, should the"
-            " service sign in another way.",
+            "Check PAYCHECKOUT_CLIENT_ID and _CLIENT_SECRET, this machine's clock, and, if the service expects another"
+            " kind of signature, PAYCHECKOUT_SIGNER.",
         )
     if isinstance(refusal, NotFound):
         return failure(
             "service",
-            f"another 404 than the service's own: {refusal}",
-            "See the path in PAYCHECKOUT_BASE_URL: paths such as /v1/checkout are put behind it.",
+            f"answered 404, but not as the service does: {refusal}",
+            "Check the path in PAYCHECKOUT_BASE_URL: paths such as /v1/checkout are appended to it.",
         )
-    return warning("credentials", f"not known, the service said: {refusal}", "Run this again later.")
+    return warning("credentials", f"not checked, since the service answered: {refusal}", "Run this again later.")
 
 
 def _clock(probe: Probe) -> Check:
     ahead = probe.clock_ahead
     if ahead is None:
-        return warning("clock", "the service's answer has no time in it", "Keep this machine's clock by NTP.")
+        return warning("clock", "the service's answer has no Date header", "Synchronise this machine's clock by NTP.")
     if abs(ahead) <= _USUAL_SKEW:
         return ok("clock", "agrees with the service's")
     found = f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the service's"
-    remedy = "Keep this machine's clock by NTP: requests are signed with its time."
+    remedy = "Synchronise this machine's clock by NTP: requests are signed with its time."
     return failure("clock", found, remedy) if abs(ahead) > _MOST_SKEW else warning("clock", found, remedy)
 
 
@@ -155,12 +155,12 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
     try:
         total = shop.ask_total(_NO_ORDER)
     except ConfigurationError as error:
-        yield failure("order_total", str(error), "Without it nothing can be paid.")
+        yield failure("order_total", str(error), "Without it no order can be paid.")
     except Exception as error:
         yield warning(
             "order_total",
             f"raised {type(error).__name__} for an order that does not exist",
-            "Return None for what cannot be paid.",
+            "Return None for an order that cannot be paid.",
         )
     else:
         if total is None:
@@ -171,20 +171,20 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
 
 def _receivers(shop: Runtime) -> Iterator[Check]:
     unheard = unheard_signals(shop.app, shop.settings.unheard)
-    for name in sorted(ASKS_FOR_A_DEED):
+    for name in sorted(NEEDS_RECEIVER):
         count = len(receivers_of(name, shop.app))
         if name == "order_paid" and name in unheard:
-            yield failure(name, "no receiver: nobody is told of a payment, and its events wait", _remedy(name))
+            yield failure(name, "no receiver: the shop learns of no payment, and the events wait", _remedy(name))
         elif name in unheard:
-            yield warning(name, "no receiver: nobody hears of what needs a person, and its events wait", _remedy(name))
+            yield warning(name, "no receiver: nobody learns what needs a person, and the events wait", _remedy(name))
         elif count or name == "order_paid":
             yield ok(name, f"{count} receiver{'' if count == 1 else 's'}")
 
 
 def _remedy(signal_name: str) -> str:
     return (
-        f"Connect one where every process of the shop imports it: @{signal_name}.connect. A shop that wants none lists"
-        f" it: PAYCHECKOUT_UNHEARD = ['{signal_name}']."
+        f"Connect one in a module that every process of the shop imports: @{signal_name}.connect. If the shop needs"
+        f" none, set PAYCHECKOUT_UNHEARD = ['{signal_name}']."
     )
 
 
@@ -198,12 +198,12 @@ def _webhook(shop: Runtime) -> Iterator[Check]:
             "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
         )
     elif not secrets:
-        yield ok("webhook", "no PAYCHECKOUT_WEBHOOK_SECRET; a forged webhook costs a read at most")
-    yield _post_to_it(shop)
+        yield ok("webhook", "no PAYCHECKOUT_WEBHOOK_SECRET; a forged webhook causes one read at most")
+    yield _post_webhook(shop)
 
 
-def _post_to_it(shop: Runtime) -> Check:
-    """A webhook about no checkout, through all that the shop puts before its routes."""
+def _post_webhook(shop: Runtime) -> Check:
+    """Post a webhook for an unknown checkout, through all middleware and request hooks of the shop."""
     hosts = shop.app.config.get("TRUSTED_HOSTS") or ["localhost"]
     public = shop.settings.public_url
     base = origin_of(public) if public else None if shop.app.config.get("SERVER_NAME") else f"http://{hosts[0]}"
@@ -211,13 +211,15 @@ def _post_to_it(shop: Runtime) -> Check:
         answer = shop.app.test_client().post(webhook_path(), base_url=base, json={"orderId": _NO_ORDER})
     except Exception as error:
         return failure(
-            "webhook", f"its route raised {type(error).__name__}", "See what runs before and after requests."
+            "webhook", f"its route raised {type(error).__name__}", "Check the shop's before_request and after_request."
         )
     if answer.status_code == 200:
         return ok("webhook", "its route answers")
     remedy = "Something before the route refuses it: a login, a redirect, or a check of the host."
     if "csrf" in shop.app.extensions:
-        remedy = "Exempt it from Flask-WTF: csrf.exempt(app.blueprints['paycheckout']); its forms have their own guard."
+        remedy = (
+            "Exempt it in Flask-WTF: csrf.exempt(app.blueprints['paycheckout']); its forms are protected otherwise."
+        )
     return failure("webhook", f"its route answered {answer.status_code} to a well-formed webhook", remedy)
 
 
@@ -229,7 +231,7 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
         yield warning(
             "tasks",
             "PAYCHECKOUT_DEFER_WEBHOOKS is set, but the app has no Celery app: webhooks wait for reconcile",
-            'Put it at app.extensions["celery"], or take the setting out.',
+            'Put it at app.extensions["celery"], or remove the setting.',
         )
         return
     from flask_paycheckout.tasks import ask_broker
@@ -238,7 +240,7 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
         ask_broker(celery_app)
     except Exception as error:
         found = f"the broker does not answer ({type(error).__name__}): webhooks wait for reconcile"
-        yield warning("tasks", found, "Start the broker, or see Celery's broker_url.")
+        yield warning("tasks", found, "Start the broker, or check Celery's broker_url.")
     else:
         yield ok("tasks", "the broker answers")
 
@@ -247,11 +249,11 @@ def _alarms(shop: Runtime) -> Iterator[Check]:
     try:
         yield from check_alarms(shop.alarms())
     except SQLAlchemyError as error:
-        yield failure("reconcile", words(error), "See database, above.")
+        yield failure("reconcile", database_text(error), "See database, above.")
 
 
 def _forks(shop: Runtime) -> Iterator[Check]:
-    """Connections that were opened while the app was made are shared by workers that are forked from it."""
+    """Warn of open connections that forked workers would share."""
     pool = shop.engine().pool
     opened = pool.checkedin() if isinstance(pool, QueuePool) else 0
     if opened and not _at_home(shop):
@@ -263,8 +265,8 @@ def _forks(shop: Runtime) -> Iterator[Check]:
         )
 
 
-_LOOKS: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
-    # First, before anything here opens connections.
+_CHECKS: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
+    # First, since the other checks open connections.
     _forks,
     _configuration,
     _public_address,
@@ -285,5 +287,5 @@ def _is_beside_sandbox(shop: Runtime) -> bool:
 
 
 def _at_home(shop: Runtime) -> bool:
-    """Whether this is development or a test, where a sandbox and short secrets are as they should be."""
+    """Whether the app runs in debug or testing, where a sandbox and short secrets are fine."""
     return shop.app.debug or shop.app.testing

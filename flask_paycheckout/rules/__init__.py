@@ -1,1 +1,1 @@
-"""Pure rules: states, agreement of money, schedules. No web, no database, no service."""
+"""Pure rules: states, comparison of money, schedules. They use no web framework, no database and no service."""

@@ -1,7 +1,4 @@
-"""What a person may decide about money that arrived, and what each decision does; worded once for commands and pages.
-
-Pure.
-"""
+"""A person's decision on a held payment: its limits, and the wording of its effect for commands and pages. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +8,10 @@ from typing import Any
 __all__ = ["MAX_BY", "MAX_WHY", "Decision", "accepting", "rejecting", "who_and_why"]
 
 MAX_BY = 255
-"""Characters of the longest name that a decision is recorded with."""
+"""The most characters of the name of the person who decides."""
 
 MAX_WHY = 1000
-"""Characters of the longest reason that a decision is recorded with."""
+"""The most characters of the reason for a decision."""
 
 _ACCEPTING = {
     "amount_mismatch": "the order is paid with what arrived",
@@ -33,21 +30,21 @@ _REJECTING = (
 
 @dataclass(frozen=True)
 class Decision:
-    """What a person decided about a held payment."""
+    """A person's decision on a held payment, with the name and the reason to record."""
 
     accepted: bool
     by: str
     why: str
 
     def as_keywords(self) -> dict[str, Any]:
-        """What receivers of `payment_resolved` get of it."""
+        """The keyword arguments for receivers of `payment_resolved`."""
         return {"accepted": self.accepted, "by": self.by, "why": self.why}
 
 
 def accepting(reason: str | None, *, order_is_paid: bool) -> str:
-    """What it does to accept a payment that is held for this reason.
+    """Describe the effect of accepting a payment that is held for this reason.
 
-    :param order_is_paid: another payment paid the order.
+    :param order_is_paid: whether another payment has paid the order.
     """
     if order_is_paid or reason == "duplicate":
         return _ACCEPTING_SECOND
@@ -55,12 +52,12 @@ def accepting(reason: str | None, *, order_is_paid: bool) -> str:
 
 
 def rejecting() -> str:
-    """What it does to reject a held payment, whatever the reason why it is held."""
+    """Describe the effect of rejecting a held payment; it is independent of the reason."""
     return _REJECTING
 
 
 def who_and_why(by: str, why: str) -> tuple[str, str]:
-    """Both without blanks around them, as a decision is recorded with them.
+    """Strip and check the name and the reason that a decision is recorded with.
 
     :raises ValueError: one of them is empty or too long.
     """

@@ -1,4 +1,7 @@
-"""Does a completed deposit agree with what was asked? Pure, and exact: no float, no rounding, no tolerance."""
+"""Comparison of a completed deposit with the total that the customer was asked for. Pure and exact.
+
+No float, no rounding, no tolerance.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One fact of the deposit beside the one that was stored before the redirect."""
+    """One field of the deposit, compared with the value that was stored before the redirect."""
 
     field: str
     asked: str
@@ -27,10 +30,10 @@ class Comparison:
 
 
 def compare(checkout_id: str, total: Total, deposit: Deposit) -> tuple[Comparison, ...]:
-    """The comparisons that decide about the money: whose deposit it is, and the side of it that was asked for.
+    """Compare the deposit's id, and currency and amount of the side that was asked for.
 
-    `Pay` fixed the customer's side (`inputAmount`), `Receive` the shop's (`outputAmount`). An amount that the
-    service did not send as a JSON number arrives as None and agrees with nothing.
+    `Pay` fixes the customer's side (`inputAmount`), `Receive` the shop's (`outputAmount`). An amount that the
+    service did not send as a JSON number arrives as None, and never agrees.
     """
     if isinstance(total, Pay):
         side, currency, amount = "input", deposit.input_currency, deposit.input_amount

@@ -1,4 +1,4 @@
-"""Which strings may be an order id: one rule for every call, so that none of them reaches the database or a log."""
+"""The check of order ids, made by every call that takes one before the id reaches the database or a log."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import unicodedata
 __all__ = ["MAX_ID", "is_order_id", "require_order_id"]
 
 MAX_ID = 255
-"""The most characters that an order id or a checkout id has."""
+"""The most characters of an order id or a checkout id."""
 
-# Control characters, halves of surrogate pairs, line and paragraph separators: a database refuses the first of them or
-# the second, and a log takes all of them for something else than text.
+# Control characters, halves of surrogate pairs, line and paragraph separators. PostgreSQL refuses some of them, and in
+# a log each could forge a line or hide one.
 _REFUSED = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 def require_order_id(order_id: object) -> str:
-    """The order id itself, when it can be one.
+    """Return a valid order id unchanged.
 
     :raises TypeError: it is not a string.
-    :raises ValueError: it is empty, longer than `MAX_ID` characters, or holds a character that is no text. The message
-        names the character by its number and never quotes the id.
+    :raises ValueError: it is empty, longer than `MAX_ID` characters, or contains a control character, a line break or
+        half of a surrogate pair. The message gives the character's number and never quotes the id.
     """
     if not isinstance(order_id, str):
         raise TypeError(f"order_id must be a string, not {type(order_id).__name__}; write str(order.id)")
@@ -33,7 +33,7 @@ def require_order_id(order_id: object) -> str:
 
 
 def is_order_id(text: str) -> bool:
-    """Whether this text can be an order id."""
+    """Whether this text is a valid order id."""
     return _fault(text) is None
 
 

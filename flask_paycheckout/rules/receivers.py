@@ -1,4 +1,4 @@
-"""The receivers of a signal: in the order of their connection, with a stable name each, and whether they are atomic."""
+"""The receivers of a signal in the order of their connection, each with a stable name and its `atomic` mark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import ref
 
-from flask_paycheckout.signals import ASKS_FOR_A_DEED, BY_NAME
+from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER
 
 __all__ = [
     "Function",
@@ -30,22 +30,22 @@ class Receiver:
     """One receiver of a signal."""
 
     name: str
-    """The same in every process of the shop, and so fit to be stored."""
+    """The receiver's dotted name, equal in every process of the shop, so that it can be stored."""
 
     function: Callable[..., Any]
     atomic: bool
-    """Runs in the transaction that moves the checkout, not after it."""
+    """Whether it runs in the transaction that moves the checkout, instead of after it."""
 
 
 def receivers_of(signal_name: str, sender: object) -> list[Receiver]:
-    """The receivers connected to a signal for this sender, in the order of their connection."""
+    """List the receivers that are connected to a signal for this sender, in the order of their connection."""
     signal = BY_NAME[signal_name]
     connected = list(signal.receivers_for(sender))
-    # The signal's own iteration does not keep the order of connection.
-    held = (kept() if isinstance(kept, ref) else kept for kept in signal.receivers.values())
+    # `receivers_for` does not keep the order of connection; `receivers` does.
+    in_order = (kept() if isinstance(kept, ref) else kept for kept in signal.receivers.values())
     found: list[Receiver] = []
     seen: dict[str, int] = {}
-    for function in (function for function in held if function in connected):
+    for function in (function for function in in_order if function in connected):
         name = _name_of(function)
         seen[name] = seen.get(name, 0) + 1
         unique = name if seen[name] == 1 else f"{name}#{seen[name]}"
@@ -54,22 +54,22 @@ def receivers_of(signal_name: str, sender: object) -> list[Receiver]:
 
 
 def is_unheard(signal_name: str, sender: object, allowed: Collection[str]) -> bool:
-    """Whether somebody must hear of the signal's events, and nobody in this process does.
+    """Whether the signal needs a receiver and has none in this process.
 
-    :param allowed: the signals that the shop says nobody need hear.
+    :param allowed: the signals that need no receiver in this shop (PAYCHECKOUT_UNHEARD).
     """
-    if signal_name not in ASKS_FOR_A_DEED or signal_name in allowed:
+    if signal_name not in NEEDS_RECEIVER or signal_name in allowed:
         return False
     return next(BY_NAME[signal_name].receivers_for(sender), None) is None
 
 
 def unheard_signals(sender: object, allowed: Collection[str]) -> list[str]:
-    """The signals of which somebody must hear, and nobody in this process does."""
+    """List the signals that need a receiver and have none in this process."""
     return [name for name in BY_NAME if is_unheard(name, sender, allowed)]
 
 
 def nobody_listens(signal_name: str) -> str:
-    """The words for an event that waits for a process with a receiver."""
+    """The message for an event that waits for a process with a receiver."""
     return (
         f"nobody listens to {signal_name} in the process that should deliver it. Connect a receiver where every process"
         f" of the shop imports it, or list '{signal_name}' in PAYCHECKOUT_UNHEARD"
@@ -77,9 +77,9 @@ def nobody_listens(signal_name: str) -> str:
 
 
 def mark_atomic(function: Function) -> Function:
-    """Mark a receiver as one that runs in the transaction that moves the checkout.
+    """Mark a receiver to be run in the transaction that moves the checkout.
 
-    :raises TypeError: the receiver is an object that takes no attribute.
+    :raises TypeError: the receiver is an object without settable attributes.
     """
     marked: Any = getattr(function, "__func__", function)
     try:

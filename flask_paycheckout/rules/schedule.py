@@ -1,4 +1,4 @@
-"""When a checkout is read next: soon after it was made, then ever more rarely. Pure."""
+"""The time of a checkout's next read: soon at first, then with growing intervals. Pure."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from flask_paycheckout.rules.states import Status
 __all__ = ["PAGE_GONE", "PAGE_VALID", "PendingFor", "Schedule", "after_failures"]
 
 PAGE_VALID = timedelta(minutes=15)
-"""How long the service's payment page is valid, from creation."""
+"""The service's payment page is valid for this long after creation."""
 
 PAGE_GONE = PAGE_VALID + timedelta(seconds=60)
-"""Only later than this after creation does "Deposit not found" mean that nobody picked a method."""
+"""From this age on "Deposit not found" means that nobody picked a payment method while the page was valid."""
 
 _SOON = timedelta(seconds=10)
 _MOMENT = timedelta(seconds=1)
 
 
 def _step(age: timedelta, least: timedelta, most: timedelta) -> timedelta:
-    """Half of the age again: a read at 10 s, 20 s, 30 s, 45 s ... and few at an age of days."""
+    """The time to the next read: half of the age, so that reads come at 10 s, 20 s, 30 s, 45 s and ever more rarely."""
     return min(max(age / 2, least), most)
 
 
 PendingFor = timedelta | Mapping[str, timedelta]
-"""How long to wait for news of a pending deposit: one time, or one by payment method. A mapping has the keys "crypto",
-"bank" (any bank), a bank's code, which goes before "bank", and "default", which it always has."""
+"""The time to wait for a pending deposit, in total or by payment method.
+
+A mapping must have the key "default", and may have "crypto", "bank" (any bank), and bank codes, which override "bank".
+"""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long a shop waits for a pending deposit, and watches an abandoned one."""
+    """A shop's waiting times: for a pending deposit, and for reads of an abandoned one."""
 
     pending_for: PendingFor
     watch_for: timedelta
 
     def patience(self, method: str | None) -> timedelta:
-        """How long a deposit may stay pending without news.
+        """The time that a deposit may stay pending before its checkout is abandoned.
 
-        :param method: how the customer pays: a bank's code or name, `crypto`, or None while that is not known.
+        :param method: the payment method: a bank's code or name, `crypto`, or None while it is unknown.
         """
         if isinstance(self.pending_for, timedelta):
             return self.pending_for
@@ -53,7 +55,7 @@ class Schedule:
     def next_read(
         self, status: str, created_at: datetime, moved_at: datetime, now: datetime, method: str | None = None
     ) -> datetime | None:
-        """When to read a checkout next that was read now; None when never again without a webhook."""
+        """The time of the next read after one at `now`; None when only a webhook causes another one."""
         if status == Status.CREATED:
             return self._created(created_at, now)
         if status == Status.PENDING:
@@ -65,14 +67,14 @@ class Schedule:
     def _created(self, created_at: datetime, now: datetime) -> datetime:
         gone = created_at + PAGE_GONE + _MOMENT
         if now >= gone:
-            # The first "not found" came late; the second one, which decides, need not wait.
+            # The first "not found" came late, so the second one, which decides, can follow at once.
             return now
         return min(now + _step(now - created_at, _SOON, PAGE_GONE), gone)
 
     def _pending(self, moved_at: datetime, now: datetime, patience: timedelta) -> datetime:
         stalled = moved_at + patience + _MOMENT
         age = now - moved_at
-        # Somebody waits for this one. Where a shop waits for weeks, an hour more is little.
+        # A customer waits for this payment on the first day; a shop that waits for weeks can wait an hour more.
         step = _step(age, _SOON, timedelta(minutes=5) if age < timedelta(days=1) else timedelta(hours=1))
         return min(now + step, stalled) if now < stalled else now + step
 
@@ -84,5 +86,5 @@ class Schedule:
 
 
 def after_failures(failures: int, now: datetime) -> datetime:
-    """When to try again after this many reads in a row without a usable answer."""
+    """The time of the next try after this many failed reads in a row: 5 s later, doubled each time, 10 min at most."""
     return now + min(timedelta(seconds=5) * (1 << min(failures - 1, 10)), timedelta(minutes=10))

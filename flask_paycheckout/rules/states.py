@@ -1,4 +1,4 @@
-"""The states of a checkout and the evidence that moves it. Pure: no clock, no database, no service."""
+"""The states of a checkout, and the table of evidence that moves it between them. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Status(StrEnum):
-    """Where one attempt at paying an order stands."""
+    """The state of a checkout, which is one attempt at paying an order."""
 
     CREATED = "created"
     PENDING = "pending"
@@ -32,7 +32,7 @@ class Status(StrEnum):
 
 
 class Evidence(StrEnum):
-    """What can move a checkout; the values are the words that people read in `flask paycheckout show`."""
+    """Evidence that can move a checkout; `flask paycheckout show` prints the values as they are."""
 
     DEPOSIT_OPEN = "the deposit exists and is not completed"
     DEPOSIT_AGREES = "the deposit is completed and everything agrees"
@@ -46,7 +46,7 @@ class Evidence(StrEnum):
 
 TRANSITIONS: dict[tuple[Status, Evidence], Status] = {
     (Status.CREATED, Evidence.DEPOSIT_OPEN): Status.PENDING,
-    # The first read may already see the end of a deposit: it was pending in between, unseen.
+    # When the first read already sees a closed deposit, the checkout was pending in between, though no read saw that.
     (Status.CREATED, Evidence.DEPOSIT_CLOSED): Status.PENDING,
     (Status.CREATED, Evidence.DEPOSIT_AGREES): Status.PAID,
     (Status.CREATED, Evidence.DEPOSIT_DISAGREES): Status.HELD,
@@ -55,14 +55,14 @@ TRANSITIONS: dict[tuple[Status, Evidence], Status] = {
     (Status.PENDING, Evidence.DEPOSIT_DISAGREES): Status.HELD,
     (Status.PENDING, Evidence.DEPOSIT_CLOSED): Status.ABANDONED,
     (Status.PENDING, Evidence.DEPOSIT_STALLED): Status.ABANDONED,
-    # The customer may pick a method in the last second: an abandoned page can still bring money.
+    # The customer may pick a method in the page's last second, so an abandoned checkout can still be paid.
     (Status.ABANDONED, Evidence.DEPOSIT_OPEN): Status.PENDING,
     (Status.ABANDONED, Evidence.DEPOSIT_AGREES): Status.PAID,
     (Status.ABANDONED, Evidence.DEPOSIT_DISAGREES): Status.HELD,
     (Status.HELD, Evidence.ACCEPTED): Status.PAID,
     (Status.HELD, Evidence.REJECTED): Status.REJECTED,
 }
-"""Everything that is not a row here is refused; nothing leads out of `paid` and `rejected`."""
+"""All transitions; any other one is refused. `paid` and `rejected` are final."""
 
 NEVER_PICKED, DEPOSIT_CLOSED, STALLED = "never_picked", "deposit_closed", "stalled"
 """Reasons of an abandoned checkout: the page ran out, the payment failed, no money came in time."""

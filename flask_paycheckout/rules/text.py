@@ -1,4 +1,4 @@
-"""How facts are written down for people and for programs. Pure."""
+"""Conversion of values to text for people, and to JSON values for programs. Pure."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ __all__ = ["moment_text", "plain", "visible"]
 
 
 def moment_text(moment: datetime) -> str:
-    """A moment for people: UTC, to the second."""
+    """Format a time for people: UTC, to the second."""
     return as_utc(moment).strftime("%Y-%m-%d %H:%M:%S") + "Z"
 
 
 def visible(line: str) -> str:
-    """A line for a terminal, with every sign spelled out that is not printed but obeyed.
+    """A line for a terminal or a log, with control characters escaped.
 
-    Statuses and errors hold what strangers wrote: an escape that clears the screen, a line break that forges a line.
+    Statuses and errors can contain text of strangers: an escape sequence could clear the screen, and a line break
+    could forge a line.
     """
     return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape", "surrogatepass").decode() for sign in line
+        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in line
     )
 
 
 def plain(value: Any) -> Any:
-    """The same as values that JSON has; moments as ISO 8601 text, amounts as exact text."""
+    """Convert nested values to those that JSON has: times become ISO 8601 text, amounts exact text."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Decimal):

@@ -1,1 +1,1 @@
-"""Checks of whatever a browser brings: sealed links, origins, permission."""
+"""Checks of untrusted input from browsers: signed links, origins, and permission for the owner's pages."""

@@ -1,4 +1,4 @@
-"""Where a customer may be sent: only the service's own URL, only to allowed origins."""
+"""The check of payment URLs: a customer is redirected to allowed origins only."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def is_loopback(host: str) -> bool:
 
 
 def reaches_this_machine(host: str) -> bool:
-    """Whether connecting to a host name or address may end on this machine, however it is spelled.
+    """Whether a connection to this host name or address may reach this machine, in any spelling.
 
-    For refusing; what `is_loopback` accepts is a part of it. A name that only a look-up tells about is not found out.
+    Wider than `is_loopback`, and used to refuse addresses. Names are not looked up in DNS.
     """
     name = host.strip("[]").rstrip(".").lower()
     if is_loopback(name):
@@ -43,14 +43,14 @@ def reaches_this_machine(host: str) -> bool:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL, the default port left out.
+    """Scheme, host and port of a URL, without the default port.
 
-    :raises ValueError: not an absolute http(s) URL, or one with tricks in it; the message is the fault.
+    :raises ValueError: not an absolute http(s) URL, or one that browsers may read differently; the message says why.
     """
     if len(url) > _MAX_URL:
         raise ValueError(f"is longer than {_MAX_URL} characters")
     if any(ord(character) <= 0x20 or ord(character) >= 0x7F or character in '\\"<>' for character in url):
-        # Browsers mend such characters in ways of their own: what was checked is not where they go.
+        # Browsers repair such characters in their own ways, and could go elsewhere than to the origin checked here.
         raise ValueError("holds a character that no URL may hold")
     parts = urlsplit(url)
     if parts.scheme not in _DEFAULT_PORTS or not url.lower().startswith(f"{parts.scheme}://"):
@@ -67,11 +67,11 @@ def origin_of(url: str) -> str:
 
 
 def _is_plain(host: str) -> bool:
-    """Whether nobody can read this host in another way: not a browser, and not the policy header that lists it."""
+    """Whether browsers, and the policy header that lists the host, read it in exactly one way."""
     if ":" not in host and not _ENDS_IN_NUMBER.search(host):
         return _NAME.fullmatch(host) is not None
     try:
-        # Browsers read 2130706433, 0x7f.1 and 127.1 as addresses; only their plain form means the same to all.
+        # Browsers read 2130706433, 0x7f.1 and 127.1 as addresses too; only the dotted form is read alike everywhere.
         ipaddress.ip_address(host)
     except ValueError:
         return False
@@ -79,9 +79,10 @@ def _is_plain(host: str) -> bool:
 
 
 def require_allowed(url: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a payment URL outside `allowed`; empty means https anywhere and http on this machine only.
+    """Refuse a payment URL whose origin is not in `allowed`.
 
-    :raises UnsafeCheckoutUrl: with the fault, never the URL itself, which lets its holder pay.
+    :param allowed: origins; when empty, https is allowed anywhere, and http on this machine only.
+    :raises UnsafeCheckoutUrl: gives the fault, never the URL itself, with which anybody could pay.
     """
     try:
         origin = origin_of(url)

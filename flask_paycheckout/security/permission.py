@@ -1,4 +1,4 @@
-"""Who may look at the shop's payments: the shop says so, and by which name."""
+"""Access to the owner's pages: a function of the shop names the person who may see payments."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Permission = Callable[[], str | None]
 
 
 def require_callable(permission: Permission, asked_by: str) -> None:
-    """Refuse what cannot be asked.
+    """Check that the permission is a function.
 
-    :raises ConfigurationError: says what to write.
+    :param asked_by: the public name to give in the message.
+    :raises ConfigurationError: it is not callable; the message says how to write one.
     """
     if not callable(permission):
         raise ConfigurationError(
@@ -24,9 +25,9 @@ def require_callable(permission: Permission, asked_by: str) -> None:
 
 
 def name_of(permission: Permission) -> str | None:
-    """The name of the person who looks now; None for nobody who may.
+    """The name of the person who makes this request; None when that person may not see payments.
 
-    :raises ConfigurationError: the shop's function gave something else.
+    :raises ConfigurationError: the shop's function returned neither a string nor None.
     """
     who: object = permission()
     if who is None or who is False or who == "":

@@ -1,8 +1,8 @@
-"""Sealed tokens that stand for an order in a URL: a key for each purpose, an age limit, rotating keys.
+"""Encrypted and signed tokens that stand for an order in a URL: one key per purpose, an age limit, key rotation.
 
-A token is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody reads an order id from a link.
-Encrypted, and not a random handle in a table: a handle would have to be written while a page is rendered, inside the
-shop's own transaction, for orders that nobody ever pays.
+A token is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody can read an order id from a
+link. It needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's
+own transaction, also for orders that nobody ever pays.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ from flask_paycheckout.errors import ConfigurationError
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
-__all__ = ["PAY", "RESOLVE", "STATUS", "Opened", "Tokens"]
+__all__ = ["PAY", "RESOLVE", "STATUS", "Opened", "SignedLinks"]
 
 PAY = "paycheckout.pay"
 STATUS = "paycheckout.status"
 RESOLVE = "paycheckout.resolve"
 
-# Two web servers never agree on the second; a token from this far in the future is still taken.
+# The clocks of two web servers differ a little; a token from this far in the future is accepted.
 _CLOCK_SKEW = timedelta(seconds=30)
 
-# Fernet's decoder passes over other characters; two spellings of one token are of no use to anybody.
+# Fernet's decoder skips other characters; refuse them, so that each token has exactly one spelling.
 _LETTERS = re.compile(r"[A-Za-z0-9_-]+")
 
-# Earlier versions signed their tokens, in parts with dots between them. Those in e-mails stay good until they expire.
+# Earlier versions signed tokens with itsdangerous, in parts separated by dots. Links in e-mails work until they expire.
 _SIGNED = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 
 class Opened(NamedTuple):
-    """What a good token holds."""
+    """The content of a valid token."""
 
     subject: str
     signed_at: datetime
-    """When the first link was made; one that is made in its place keeps this age."""
+    """The time of the first link; a link that replaces it keeps this time, and so expires with it."""
 
 
-class Tokens:
-    """Seals and opens the tokens of one app.
+class SignedLinks:
+    """Makes and reads the tokens of one app.
 
-    :param keys: gives the secret keys, oldest first, the current one last (Flask's `SECRET_KEY_FALLBACKS`, then
-        `SECRET_KEY`); asked anew each time, so that a rotated key counts at once.
-    :param max_age: how long a token is good for.
+    :param keys: returns the secret keys, the current one last (Flask's `SECRET_KEY_FALLBACKS`, then `SECRET_KEY`);
+        called each time, so that a rotated key takes effect at once.
+    :param max_age: how long a token is valid.
     """
 
     def __init__(self, keys: Callable[[], Sequence[bytes]], clock: Clock, max_age: timedelta) -> None:
         self._keys = keys
         self._clock = clock
         self._max_age = max_age
-        # For each purpose the keys that it was last used with, and what seals with them, the current one first; two
-        # threads may both make it, which does no harm.
+        # For each purpose the keys that it was last used with, and their Fernets, the current one first. No lock: two
+        # threads that both make an entry make the same one.
         self._sealers: dict[str, tuple[list[bytes], list[Fernet]]] = {}
 
     def sign(self, purpose: str, subject: str, signed_at: datetime | None = None) -> str:
-        """A token for this subject and purpose, safe inside a URL path.
+        """Make a token for this subject and purpose, safe inside a URL path.
 
-        :param subject: what the token stands for, such as an order id.
-        :param signed_at: the age of the link that this one takes the place of; None: it begins now.
+        :param subject: the object that the token stands for, such as an order id.
+        :param signed_at: the time of the link that this one replaces; None for a new link.
         """
         at = int((signed_at or self._clock()).timestamp())
         sealed = self._of(purpose)[0].encrypt_at_time(subject.encode(), at)
         return sealed.decode().rstrip("=")
 
     def read(self, purpose: str, token: str) -> str | None:
-        """The subject in the token; None when it is forged, too old, or made for another purpose."""
+        """The subject of a token; None when it is forged, too old, or made for another purpose."""
         opened = self.open(purpose, token)
         return None if opened is None else opened.subject
 
     def open(self, purpose: str, token: str) -> Opened | None:
-        """The subject in the token with its age; None when it is forged, too old, or made for another purpose."""
+        """The subject of a token and its time; None when it is forged, too old, or made for another purpose."""
         opened = self._open_signed(purpose, token) if "." in token else self._open_sealed(purpose, token)
         if opened is None or not -_CLOCK_SKEW <= self._clock() - opened.signed_at <= self._max_age:
             return None
@@ -116,7 +116,7 @@ class Tokens:
         return sealers
 
     def _good_keys(self) -> list[bytes]:
-        # Everybody knows the empty key, and an unset variable in SECRET_KEY_FALLBACKS often is one.
+        # Everybody knows the empty key, and an unset variable in SECRET_KEY_FALLBACKS is often read as one.
         keys = [key for key in self._keys() if key]
         if not keys:
             raise ConfigurationError("SECRET_KEY is empty; the links to pay are sealed with it. Set it again.")
@@ -124,8 +124,8 @@ class Tokens:
 
 
 def _sealer(key: bytes, purpose: str) -> Fernet:
-    """What seals and opens for one purpose, with a key of its own that is derived from a secret key."""
-    # Loaded with the first link, not with the extension.
+    """The Fernet of one purpose, with a key that is derived from the secret key."""
+    # Imported with the first link, so that programs that make none do not load `cryptography`.
     from cryptography.fernet import Fernet
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF

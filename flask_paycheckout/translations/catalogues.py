@@ -1,4 +1,4 @@
-"""The languages of the customers' pages, read from compiled gettext catalogues. No web, no database."""
+"""The languages of the customer's pages, and their compiled gettext catalogues."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from functools import cache
 from gettext import NullTranslations, translation
 from pathlib import Path
 
-__all__ = ["DOMAIN", "FOLDER", "LANGUAGES", "Tongue", "catalogue", "choose"]
+__all__ = ["DOMAIN", "FOLDER", "LANGUAGES", "Language", "catalogue", "choose"]
 
 DOMAIN = "paycheckout"
 FOLDER = Path(__file__).parent
 
 LANGUAGES = ("en", "de", "es", "id", "ja")
-"""ISO 639 codes; a page is written in one of them. English is what the source says."""
+"""ISO 639 codes of the pages' languages. English is the language of the source."""
 
-# Language, script, region: all that decides how a page and its amounts are written.
+# Language, script and region; the language decides the page's texts, all three the notation of amounts.
 _TAG = re.compile(r"([A-Za-z]{2,3})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?(?=-|\Z)")
-# What Java's older programs, and so older Android phones, call Indonesian.
+# Older Java programs, and so older Android phones, use the former code of Indonesian.
 _FORMER = {"in": "id"}
 
 
 @dataclass(frozen=True)
-class Tongue:
-    """What a customer is spoken to in."""
+class Language:
+    """The language of a page, and the notation of its amounts."""
 
-    language: str
-    """One of `LANGUAGES`: the page's words."""
+    code: str
+    """The language of the texts: one of `LANGUAGES`."""
 
     tag: str
-    """The same with a region where one was named, such as "de-CH": how the page writes amounts."""
+    """The language with its region if there is one, such as "de-CH"; it decides the notation of amounts."""
 
 
-def choose(wanted: Iterable[str], offered: Sequence[str] = LANGUAGES) -> Tongue:
-    """The first language tag that we can speak; the first one offered when there is none.
+def choose(wanted: Iterable[str], offered: Sequence[str] = LANGUAGES) -> Language:
+    """Choose the first wanted language that is offered, else the first one offered.
 
-    :param wanted: tags such as "de", "de-CH" or "de_CH", the dearest first; whatever is no tag is passed over.
+    :param wanted: tags such as "de", "de-CH" or "de_CH", the most preferred first; invalid tags are skipped.
     """
     for tag in wanted:
         found = _TAG.match(tag.replace("_", "-"))
@@ -45,13 +45,13 @@ def choose(wanted: Iterable[str], offered: Sequence[str] = LANGUAGES) -> Tongue:
             continue
         language = _FORMER.get(found[1].lower(), found[1].lower())
         if language in offered:
-            return Tongue(language, language + found[0][len(found[1]) :])
-    return Tongue(offered[0], offered[0])
+            return Language(language, language + found[0][len(found[1]) :])
+    return Language(offered[0], offered[0])
 
 
 @cache
 def catalogue(language: str) -> NullTranslations:
-    """The messages of one of `LANGUAGES`, read once for each process."""
+    """The messages of one of `LANGUAGES`, read once per process."""
     if language == "en":
         return NullTranslations()
     return translation(DOMAIN, FOLDER, [language])

@@ -1,4 +1,4 @@
-"""The routes: each parses, calls one function, and answers. Rules about money live elsewhere."""
+"""The routes of the blueprint `paycheckout`. Each parses its request and calls one function; rules live elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PACKAGE = Path(__file__).parent.parent
 
 
 def add_routes(app: Flask, settings: Settings) -> None:
-    """Give an app the blueprint `paycheckout`."""
+    """Register the blueprint `paycheckout` on an app."""
     app.register_blueprint(_make_blueprint(), url_prefix=settings.url_prefix)
     exempt_from_csrf(app, [checkout.create_checkout, webhook.webhook])
 
@@ -33,12 +33,12 @@ def _make_blueprint() -> Blueprint:
         ("/orders/<token>/checkout", checkout.create_checkout, "POST"),
         ("/orders/<token>", order.order_page, "GET"),
         ("/orders/<token>/status", order.order_status, "GET"),
-        # Both always: what another method is answered must not tell whether there is a secret.
+        # Always both, so that the answer to another method does not reveal whether a secret is set.
         ("/webhook", webhook.webhook, "POST"),
         ("/webhook/<secret>", webhook.webhook, "POST"),
         ("/static/<path:filename>", static_files.static, "GET"),
     ):
-        # Merged slashes would be a redirect to whatever host the request named.
+        # Werkzeug would redirect merged slashes to the host in the request, which may be forged.
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
     blueprint.after_request(harden)
     blueprint.after_app_request(harden_unrouted)

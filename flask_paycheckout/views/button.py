@@ -13,15 +13,15 @@ __all__ = ["paycheckout_button"]
 
 
 def paycheckout_button(order_id: str, label: str | None = None, *, new_tab: bool = False) -> Markup:
-    """A form that starts paying this order. It carries a sealed token, and no price.
+    """A form that starts the payment of this order. It contains an encrypted token, and no price.
 
-    :param label: on the button; "Pay now" when left out, in Flask-Babel's locale where the shop uses Flask-Babel, else
-        in the first of PAYCHECKOUT_LANGUAGES.
-    :param new_tab: True: the service's page opens in a new tab, which the button says, and the shop's page stays open.
-        The service sends nobody back to the shop.
+    :param label: the text of the button; by default "Pay now" in Flask-Babel's locale, or in the first of
+        PAYCHECKOUT_LANGUAGES where the shop does not use Flask-Babel.
+    :param new_tab: open the service's page in a new tab, and say so on the button. The shop's page then stays open;
+        the service has no link back to the shop.
     """
-    tongue = language.of_shop()
-    text = pay_now(tongue) if label is None else label
-    hint = opens_new_tab(tongue) if new_tab else None
+    shop_language = language.of_shop()
+    text = pay_now(shop_language) if label is None else label
+    hint = opens_new_tab(shop_language) if new_tab else None
     form = render_template("paycheckout/button.html", action=pay_path(order_id), label=text, new_tab_hint=hint)
     return Markup(form)  # noqa: S704 - rendered with autoescape

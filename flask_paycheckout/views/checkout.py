@@ -1,4 +1,4 @@
-"""The route that sends a customer to pay."""
+"""The route behind the pay button."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order import unpayable_page
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
-from flask_paycheckout.views.page_text import retry_words
+from flask_paycheckout.views.page_text import retry_text
 from flask_paycheckout.views.pages import bad_link_page, page
 
 __all__ = ["create_checkout"]
@@ -36,7 +36,7 @@ _log = logging.getLogger("flask_paycheckout")
 
 
 def create_checkout(token: str) -> BaseResponse:
-    """Send the customer to the hosted page of this order."""
+    """Start a payment of the order, and redirect the customer to the service's payment page."""
     require_same_site()
     link = link_of(PAY, token)
     if link is None:
@@ -48,7 +48,7 @@ def create_checkout(token: str) -> BaseResponse:
     except OrderSettled:
         return redirect(status_path(link), 303)
     except NotAsked as error:
-        # Logged there, once a minute and not for each customer.
+        # The service's calls log this themselves, once a minute instead of once per customer.
         return _unavailable(link, error)
     except TooManyAttempts as error:
         _log.warning("no checkout for order %s: %s", visible(link.order_id), error)
@@ -57,7 +57,7 @@ def create_checkout(token: str) -> BaseResponse:
         _log.error("no checkout for order %s: %s", visible(link.order_id), error)
         return _unavailable(link, error)
     except OperationalError as error:
-        # The database's own words alone: SQLAlchemy adds what was to be stored, and so the URL.
+        # Log the driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
         _log.error("no checkout for order %s: %s", visible(link.order_id), str(error.orig).partition("\n")[0])
         return _unavailable(link, error)
     return redirect(checkout.url, 303)
@@ -65,7 +65,7 @@ def create_checkout(token: str) -> BaseResponse:
 
 def _unavailable(link: Link, error: Exception, status: int = 503) -> Response:
     wait = min(max(int(getattr(error, "retry_after", None) or _RETRY_AFTER), 1), 3600)
-    words = retry_words(wait, language.of_page())
-    response = page("unavailable.html", link.order_id, words, status, action=pay_path(link))
+    text = retry_text(wait, language.of_page())
+    response = page("unavailable.html", link.order_id, text, status, action=pay_path(link))
     response.headers["Retry-After"] = str(wait)
     return response

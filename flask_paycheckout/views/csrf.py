@@ -1,7 +1,7 @@
-"""Flask-WTF beside us: its check wants a token from the visitor's session, which our posts cannot carry.
+"""Exemption from Flask-WTF's CSRF check, which requires a token from the visitor's session.
 
-The service that sends webhooks has no session, and a payment link works from any device. Our forms are guarded by
-their sealed token and by where the browser says they come from; the shop's own forms stay as guarded as they were.
+The service that sends webhooks has no session, and a payment link works from any device. Our forms are protected by
+their encrypted token and by the browser's `Sec-Fetch-Site` or `Origin` header; the shop's own forms stay checked.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ View = Callable[..., Any]
 
 
 def exempt_from_csrf(app: Flask, views: Sequence[View]) -> None:
-    """Take these views, and no others, out of the app's `CSRFProtect`, whether it is set up before us or after."""
+    """Exempt these views from the app's `CSRFProtect`, whether it is set up before this extension or after."""
 
     def exempt() -> None:
-        # Whoever uses Flask-WTF has loaded it. Other extensions call themselves "csrf" too.
+        # An app that uses Flask-WTF has imported it. Other extensions register as "csrf" too, so check the type.
         wtf, csrf = sys.modules.get("flask_wtf.csrf"), app.extensions.get("csrf")
         if wtf is not None and isinstance(csrf, wtf.CSRFProtect):
             for view in views:
                 csrf.exempt(view)
 
     exempt()
-    # The check of a CSRFProtect that is set up later is registered behind this, and so runs after it.
+    # A CSRFProtect that is set up later registers its check behind this one, which therefore still comes first.
     app.before_request(exempt)

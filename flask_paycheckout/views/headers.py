@@ -1,4 +1,4 @@
-"""Headers of every answer of ours, and who may post to us."""
+"""Security headers of every response, and the check that a form comes from the shop's own site."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from flask_paycheckout.security.origins import origin_of
 
 __all__ = ["harden", "harden_unrouted", "nonce", "require_same_site"]
 
-# A form on a page that may send no referrer is sent with `Origin: null`, and older browsers, or any over plain http,
-# say nothing else of where it comes from. Told is the shop's origin, never the page's address, which holds the token;
-# where that policy is not known, nothing.
+# Under "no-referrer" browsers post forms with `Origin: null`, and older browsers, or any over plain http, send no other
+# header that tells their origin. "strict-origin" sends the shop's origin, never the page's address with its token;
+# browsers that do not know it fall back to "no-referrer".
 _PAGE_REFERRER = "no-referrer, strict-origin"
-# Of an answer that is no page, nothing may run or be shown.
+# For responses that are no pages: nothing may run or be embedded.
 _POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'"
 
 
 def nonce() -> str:
-    """This answer's nonce for scripts and styles."""
+    """The nonce of this response for scripts and styles."""
     value: str = g.setdefault("paycheckout_nonce", secrets.token_urlsafe(16))
     return value
 
 
 def harden(response: Response) -> Response:
-    """Nothing cached, nothing framed, nothing told to the next site, nothing run that is not ours."""
+    """Add headers against framing, MIME sniffing, caching, referrer leaks and foreign scripts."""
     headers = response.headers
     headers["X-Content-Type-Options"] = "nosniff"
     if request.endpoint == "paycheckout.static":
@@ -48,12 +48,12 @@ def _page_policy() -> str:
 
 
 def _is_page(response: Response) -> bool:
-    """Whether this answer is shown; a redirect to the payment page is not, and tells it nothing."""
+    """Whether browsers show this response. They do not show a redirect, which must send no referrer at all."""
     return response.mimetype == "text/html" and not response.location
 
 
 def harden_unrouted(response: Response) -> Response:
-    """The same for what no route took: a wrong method, another path below ours, a host that is not trusted."""
+    """Add the headers to errors that no route handled: a wrong method, an unknown path, an untrusted host."""
     prefix = runtime().settings.url_prefix
     if request.url_rule is None and prefix and request.path.startswith(f"{prefix}/"):
         return harden(response)
@@ -61,10 +61,12 @@ def harden_unrouted(response: Response) -> Response:
 
 
 def require_same_site(remedy: str = "Please start the payment from the shop's own page.") -> None:
-    """Refuse a form that another site's page sent; 403.
+    """Refuse a form that was sent from another site, with 403.
 
-    Browsers say where a form came from in `Sec-Fetch-Site`, older ones in `Origin`; a browser that says neither is
-    refused. Tests and debugging clients often send neither, so there that is taken.
+    Browsers name the form's site in `Sec-Fetch-Site`, older ones in `Origin`. A request without both is refused, except
+    in testing and debug, where clients often send neither.
+
+    :param remedy: the sentence that tells people what to do instead.
     """
     site = request.headers.get("Sec-Fetch-Site")
     if site in ("same-origin", "none"):
@@ -79,15 +81,15 @@ def require_same_site(remedy: str = "Please start the payment from the shop's ow
 
 
 def _own_origins() -> set[str]:
-    """This shop's origins: the public one, and the one that this request came to."""
-    # The host is empty when the header made no sense.
+    """The shop's own origins: the public one, and that of this request."""
+    # Werkzeug gives an empty host for an invalid Host header.
     own = {f"{request.scheme}://{request.host}"} if request.host else set()
     public = runtime().settings.public_url
     return own | {origin_of(public)} if public else own
 
 
 def _payment_pages() -> str:
-    """Browsers hold a form's redirects to `form-action` as well, so the service's page must be listed."""
+    """The origins of payment pages for `form-action`, which browsers also apply to the redirect after a form."""
     allowed = runtime().settings.checkout_origins
     if allowed:
         return " ".join(allowed)

@@ -1,4 +1,4 @@
-"""Which language a customer reads: the shop's own choice where it uses Flask-Babel, else the browser's."""
+"""The choice of a page's language: by Flask-Babel where the shop uses it, else by the browser's preference."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 from flask import Response, current_app, request
 
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.translations.catalogues import Tongue, choose
+from flask_paycheckout.translations.catalogues import Language, choose
 
-__all__ = ["of_page", "of_shop", "tell"]
+__all__ = ["add_headers", "of_page", "of_shop"]
 
 
-def of_page() -> Tongue:
-    """For a page of ours."""
+def of_page() -> Language:
+    """The language of our own pages in this request."""
     chosen = _shops_locale()
     if chosen is not None:
         return choose([chosen], runtime().settings.languages)
@@ -23,21 +23,21 @@ def of_page() -> Tongue:
     )
 
 
-def of_shop() -> Tongue:
-    """For a part of the shop's own page, which is not ours to write in whatever the browser likes."""
+def of_shop() -> Language:
+    """The language of our elements on the shop's own pages, which follow the shop and not the browser."""
     chosen = _shops_locale()
     return choose([chosen] if chosen else [], runtime().settings.languages)
 
 
-def tell(response: Response, language: str) -> None:
-    """Say in the headers what language an answer is in, and that another reader may get another."""
+def add_headers(response: Response, language: str) -> None:
+    """Add `Content-Language`, and `Vary`, since the language depends on the reader."""
     response.content_language.add(language)
     response.vary.add("Accept-Language")
 
 
 def _shops_locale() -> str | None:
-    """The locale that Flask-Babel chose for this request; None where the shop does not use it."""
-    # Whoever uses it has loaded it. Other extensions may call themselves "babel" too.
+    """The locale that Flask-Babel chose for this request; None in a shop that does not use it."""
+    # A shop that uses Flask-Babel has imported it. Other extensions register as "babel" too, so check the type.
     flask_babel = sys.modules.get("flask_babel")
     if flask_babel is None or not type(current_app.extensions.get("babel")).__module__.startswith("flask_babel"):
         return None

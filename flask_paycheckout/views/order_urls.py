@@ -1,4 +1,4 @@
-"""Absolute URLs of an order's pages: never built from a Host header that nobody vouched for."""
+"""URLs of an order's pages, never built from an unchecked Host header."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ __all__ = [
 
 
 class Link(NamedTuple):
-    """A good link to an order's page."""
+    """A valid link to an order's page."""
 
     order_id: str
     signed_at: datetime
-    """When the first link was made; links on the page that this one leads to end with it."""
+    """The time of the first link; links on the page that it leads to keep this time, and so expire with it."""
 
 
 def link_of(purpose: str, token: str) -> Link | None:
-    """The link of this token; None for one that is forged, too old, or made for another purpose or app."""
-    opened = runtime().tokens.open(purpose, token)
+    """Read the link in a token; None when it is forged, too old, or made for another purpose or app."""
+    opened = runtime().signed_links.open(purpose, token)
     return None if opened is None or not is_order_id(opened.subject) else Link(opened.subject, opened.signed_at)
 
 
 def pay_url(order_id: str) -> str:
-    """Where to POST to for paying this order."""
+    """The absolute URL to which a form posts to start paying this order."""
     return _absolute("create_checkout", token=_token(PAY, order_id))
 
 
 def status_url(order_id: str) -> str:
-    """The order's status page."""
+    """The absolute URL of the order's status page."""
     return _absolute("order_page", token=_token(STATUS, order_id))
 
 
 def webhook_url() -> str:
-    """Where the service sends webhooks."""
+    """The absolute URL to which the service sends webhooks."""
     return _absolute("webhook", **_webhook_secret())
 
 
@@ -63,7 +63,7 @@ def webhook_path() -> str:
 def pay_path(link: Link | str) -> str:
     """`pay_url` without scheme and host, for forms on this site.
 
-    :param link: the order's id; on a page of ours the link that led there, whose age the new one keeps.
+    :param link: the order's id; on our own pages the link that led there, so that the new one expires with it.
     """
     return url_for("paycheckout.create_checkout", token=_token(PAY, link))
 
@@ -77,7 +77,7 @@ def status_path(link: Link | str, endpoint: str = "order_page") -> str:
 
 
 def development_address() -> str:
-    """Where `flask run` serves a shop in debug, unless it is told otherwise."""
+    """The default address of `flask run`, with the port of FLASK_RUN_PORT."""
     port = os.environ.get("FLASK_RUN_PORT", "")
     return f"http://127.0.0.1:{port if port.isdecimal() else 5000}"
 
@@ -89,12 +89,12 @@ def _webhook_secret() -> dict[str, str]:
 
 def _token(purpose: str, link: Link | str) -> str:
     if isinstance(link, Link):
-        return runtime().tokens.sign(purpose, link.order_id, link.signed_at)
-    return runtime().tokens.sign(purpose, require_order_id(link))
+        return runtime().signed_links.sign(purpose, link.order_id, link.signed_at)
+    return runtime().signed_links.sign(purpose, require_order_id(link))
 
 
 def _absolute(endpoint: str, **values: str) -> str:
-    """From PUBLIC_URL; else from SERVER_NAME or the request, whose host Flask checks against TRUSTED_HOSTS."""
+    """An absolute URL based on PUBLIC_URL, else on SERVER_NAME or the request's host, checked by TRUSTED_HOSTS."""
     public = runtime().settings.public_url
     if public:
         return public + _path(endpoint, values)

@@ -1,6 +1,6 @@
-"""The owner's view: orders with their attempts, the story of one, and the decision on held payments.
+"""The owner's pages: the list of orders, the explanation of one, and decisions on held payments.
 
-Everything goes through the shop's own permission callback; without its word there is nothing to see.
+Every request first asks the shop's permission function for the person's name.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LISTED = 100
 
 
 def make_owner_view(permission: Permission) -> Blueprint:
-    """The blueprint `paycheckout_owner`, whose every page asks the permission first."""
+    """Make the blueprint `paycheckout_owner`, whose every page asks the permission function first."""
     require_callable(permission, "paycheckout.owner_view")
     blueprint = Blueprint("paycheckout_owner", __name__, url_prefix="/paycheckout/owner")
     for rule, view, method in (
@@ -40,22 +40,22 @@ def make_owner_view(permission: Permission) -> Blueprint:
         ("/paybacks/<token>", mark_paid_back, "POST"),
     ):
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
-    blueprint.before_request(lambda: _admit(permission))
+    blueprint.before_request(lambda: _require_permission(permission))
     blueprint.after_request(harden)
-    blueprint.record(_guard_by_itself)
+    blueprint.record(_exempt_from_csrf)
     return blueprint
 
 
-def _guard_by_itself(state: BlueprintSetupState) -> None:
+def _exempt_from_csrf(state: BlueprintSetupState) -> None:
     exempt_from_csrf(cast(Flask, state.app), [resolve, mark_paid_back])
 
 
 def list_orders() -> str | tuple[str, int] | Response:
-    """Orders, newest first, with what needs a person above them."""
+    """List the orders, newest first, below the alarms that need a person."""
     shop = runtime()
-    said = request.args.get("search", "").strip()
-    if said:
-        order_id = shop.find_order_id(said)
+    search = request.args.get("search", "").strip()
+    if search:
+        order_id = shop.find_order_id(search)
         if order_id is not None:
             return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
     status = _status_asked_for()
@@ -67,24 +67,24 @@ def list_orders() -> str | tuple[str, int] | Response:
         statuses=[each.value for each in Status],
         status=status,
         first="after" not in request.args,
-        not_found=said,
+        not_found=search,
     )
-    return (shown, 404) if said else shown
+    return (shown, 404) if search else shown
 
 
 def show_order() -> str | tuple[str, int]:
-    """The story of one order, with a form for each payment that needs a person."""
+    """Explain one order, with a form for each payment that needs a person."""
     return _story(request.args.get("id", ""))
 
 
 def list_paybacks() -> str:
-    """Money that paid no order, of which somebody must say whether it was paid back or is kept."""
+    """List the money that paid no order, until a person records that it was paid back or is kept."""
     count, listed = runtime().list_money_to_pay_back(_LISTED)
     return _page("paybacks", count=count, listed=listed, sums=sums_of(listed))
 
 
 def resolve(token: str) -> str | tuple[str, int] | Response:
-    """Record the decision on a held payment, by whom and why."""
+    """Record a decision on a held payment, with name and reason."""
     require_same_site("Please decide on the owner's own page.")
     checkout_id = _checkout_of(token)
     attempt = runtime().find_checkout(checkout_id)
@@ -105,7 +105,7 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
 
 
 def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
-    """Record that money was paid back, or is kept, by whom and why."""
+    """Record that money was paid back, or is kept, with name and reason."""
     require_same_site("Please say so on the owner's own page.")
     checkout_id = _checkout_of(token)
     attempt = runtime().find_checkout(checkout_id)
@@ -119,7 +119,7 @@ def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
     except UnknownCheckout:
         abort(404)
     except PaybackRefused:
-        return _story(attempt.order_id, "This money does not wait any more; see below what became of it.", 409)
+        return _story(attempt.order_id, "This money was already recorded as paid back or kept; see below.", 409)
     return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
 
 
@@ -127,13 +127,13 @@ def _why() -> str:
     return request.form.get("why", "").strip()[:MAX_WHY]
 
 
-def _admit(permission: Permission) -> None:
-    """Refuse whom the shop does not name."""
+def _require_permission(permission: Permission) -> None:
+    """Refuse a request for which the permission function names nobody."""
     who = name_of(permission)
     if who is None:
-        abort(403, "Only the shop's owner may look here. Log in to the shop first.")
+        abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
     g.paycheckout_owner = who
-    # The permission may have read db.session: what that holds must not keep these pages waiting for themselves.
+    # The permission function may have read through db.session: end that read, or its lock would block these pages.
     runtime().allow_reading("the owner's page")
 
 
@@ -159,13 +159,13 @@ def _page(name: str, **facts: object) -> str:
 
 
 def _action(endpoint: str, checkout_id: str) -> str:
-    """Where to decide. Its token stands for checkout and person: nobody else's form decides in that person's name."""
-    token = runtime().tokens.sign(RESOLVE, f"{checkout_id}\n{g.paycheckout_owner}")
+    """The URL of a decision's form. Its token contains checkout and person, so nobody can decide in another's name."""
+    token = runtime().signed_links.sign(RESOLVE, f"{checkout_id}\n{g.paycheckout_owner}")
     return url_for(f"paycheckout_owner.{endpoint}", token=token)
 
 
 def _checkout_of(token: str) -> str:
-    signed = runtime().tokens.read(RESOLVE, token) or ""
+    signed = runtime().signed_links.read(RESOLVE, token) or ""
     checkout_id, _, who = signed.partition("\n")
     if not checkout_id or who != g.paycheckout_owner:
         abort(403, "This form is not yours, or too old. Open the order's page again.")

@@ -1,7 +1,4 @@
-"""Every word that a customer reads on our pages, in the customer's language.
-
-The sentences stand here in English, marked for translation; `translations/` holds them in the other languages.
-"""
+"""The text of the customer's pages, in English and marked for translation; `translations/` has the other languages."""
 
 from __future__ import annotations
 
@@ -9,47 +6,47 @@ from dataclasses import dataclass, replace
 
 from flask_paycheckout.rules.states import DEPOSIT_CLOSED, STALLED, Status
 from flask_paycheckout.totals import Pay, Total
-from flask_paycheckout.translations.catalogues import Tongue, catalogue
-from flask_paycheckout.views.money import written
+from flask_paycheckout.translations.catalogues import Language, catalogue
+from flask_paycheckout.views.money import format_amount
 
-__all__ = ["Words", "bad_link_words", "opens_new_tab", "order_words", "pay_now", "retry_words"]
+__all__ = ["PageText", "bad_link_text", "opens_new_tab", "order_text", "pay_now", "retry_text"]
 
-# Longer than this, and "in a moment" is not true.
+# Seconds of waiting that still count as "in a moment".
 _MOMENT = 30
 
 
 def message(text: str) -> str:
-    """Marks a text for translation; it is looked up where it is shown."""
+    """Mark a text for translation; the translation is looked up when a page shows it."""
     return text
 
 
 @dataclass(frozen=True)
-class Words:
-    """The texts of one page, translated. Templates show them as `words.title` and so on."""
+class PageText:
+    """The translated texts of one page; templates show them as `words.title` and so on."""
 
     title: str
     sentence: str
     pay: str
-    """On the button that leads to paying; empty where nothing can be paid."""
+    """The label of the pay button; empty when nothing can be paid."""
 
     when: str = ""
-    """When another try is worthwhile; empty but where a payment could not be started."""
+    """The advice when to try again; only set when a payment could not be started."""
 
     total: str = ""
-    """What is to be paid; empty unless PAYCHECKOUT_SHOW_TOTAL is on and something is to be paid."""
+    """The amount to pay; empty unless PAYCHECKOUT_SHOW_TOTAL is on and the order can be paid."""
 
     back: str = message("Back to your order")
-    """On the link to the shop's own page of the order."""
+    """The label of the link to the shop's own page of the order."""
 
     again: str = message("Check again")
-    """On the link that asks how the order stands, where JavaScript is off."""
+    """The label of the link that reloads the page, shown when JavaScript is off."""
 
     language: str = "en"
-    """The language that all of this is in, for `lang`."""
+    """The language of these texts, for the attribute `lang`."""
 
 
-_UNPAID = Words(message("Not paid yet"), message("This order is waiting for your payment."), message("Pay now"))
-_CLOSED = Words(
+_UNPAID = PageText(message("Not paid yet"), message("This order is waiting for your payment."), message("Pay now"))
+_CLOSED = PageText(
     message("Nothing to pay here"),
     message(
         "The shop is not waiting for a payment for this order. If a payment page is still open, please do not pay"
@@ -59,12 +56,12 @@ _CLOSED = Words(
 )
 _OF_STATUS = {
     "unpaid": _UNPAID,
-    Status.CREATED: Words(
+    Status.CREATED: PageText(
         message("Waiting for your payment"),
         message("Your payment page is open. This page notices by itself when you have paid."),
         message("Go to the payment page"),
     ),
-    Status.PENDING: Words(
+    Status.PENDING: PageText(
         message("Your payment is on its way"),
         message(
             "The bank or network is still working on it. You can close this page: nothing gets lost, and this link"
@@ -72,8 +69,10 @@ _OF_STATUS = {
         ),
         message("Back to the payment page"),
     ),
-    Status.PAID: Words(message("Paid, thank you"), message("Your payment arrived. There is nothing more to do."), ""),
-    Status.HELD: Words(
+    Status.PAID: PageText(
+        message("Paid, thank you"), message("Your payment arrived. There is nothing more to do."), ""
+    ),
+    Status.HELD: PageText(
         message("We are looking at your payment"),
         message(
             "Your money arrived safely, and a person is checking it against your order. Please do not pay again; the"
@@ -81,7 +80,7 @@ _OF_STATUS = {
         ),
         "",
     ),
-    Status.ABANDONED: Words(
+    Status.ABANDONED: PageText(
         message("No payment arrived"),
         message(
             "The payment page was closed or ran out of time. If you did pay, wait a little: a late payment is still"
@@ -90,9 +89,9 @@ _OF_STATUS = {
         message("Pay again"),
     ),
 }
-# An abandoned payment whose end is known better than by its status.
+# Abandoned payments whose reason says more than the status.
 _OF_REASON = {
-    DEPOSIT_CLOSED: Words(
+    DEPOSIT_CLOSED: PageText(
         message("The payment did not go through"),
         message(
             "The payment failed or was cancelled. If money left your account all the same, wait a little: a late"
@@ -100,7 +99,7 @@ _OF_REASON = {
         ),
         message("Pay again"),
     ),
-    STALLED: Words(
+    STALLED: PageText(
         message("No payment arrived"),
         message(
             "You chose how to pay, but no payment arrived in time. If you did pay, wait a little: a late payment is"
@@ -109,8 +108,8 @@ _OF_REASON = {
         message("Pay again"),
     ),
 }
-# An order with so many open payment pages that it gets no other one now; those that are there can be paid.
-_CROWDED = Words(
+# An order that has reached its limit of open payment pages; those can still be paid.
+_CROWDED = PageText(
     message("Waiting for your payment"),
     message(
         "Many payment pages are open for this order. Please pay on one that you have open; a new one can be opened"
@@ -118,74 +117,74 @@ _CROWDED = Words(
     ),
     message("Go to the payment page"),
 )
-_BAD_LINK = Words(
+_BAD_LINK = PageText(
     message("This link does not work"),
     message("It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link."),
     "",
 )
-_RETRY = Words(
+_RETRY = PageText(
     message("Payment is not available right now"),
     message("The payment could not be started. Nothing was charged, and your order is kept."),
     message("Try again"),
 )
 
 
-def order_words(
+def order_text(
     status: str,
     payable: bool,
     total: Total | None,
-    tongue: Tongue,
+    language: Language,
     *,
     reason: str | None = None,
     crowded: bool = False,
-) -> Words:
-    """What the status page says.
+) -> PageText:
+    """The text of the status page.
 
-    :param payable: the shop wants a payment of this order now.
-    :param total: what is shown as the amount to pay; None: no amount is shown.
+    :param payable: whether the shop wants a payment of this order now.
+    :param total: the amount to show; None shows none.
     :param reason: why the order's newest attempt was abandoned.
-    :param crowded: the order gets no other payment page now.
+    :param crowded: whether the order has reached its limit of open payment pages.
     """
-    # Money that is on its way, or here, is told of, whatever the shop wants by now.
+    # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.
     closed = not payable and status not in (Status.PENDING, Status.PAID, Status.HELD)
     ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
     waiting = _CROWDED if crowded and status == Status.CREATED else None
-    words = _translated(_CLOSED if closed else waiting or ended or _OF_STATUS[status], tongue)
-    return words if total is None else replace(words, total=_to_pay(total, tongue))
+    text = _translated(_CLOSED if closed else waiting or ended or _OF_STATUS[status], language)
+    return text if total is None else replace(text, total=_to_pay(total, language))
 
 
-def retry_words(wait: int, tongue: Tongue) -> Words:
-    """What the page says when a payment could not be started.
+def retry_text(wait: int, language: Language) -> PageText:
+    """The text of the page that says that a payment could not be started.
 
-    :param wait: seconds after which another try is worthwhile.
+    :param wait: seconds to wait before another try.
     """
-    return replace(_translated(_RETRY, tongue), when=_when(wait, tongue))
+    return replace(_translated(_RETRY, language), when=_when(wait, language))
 
 
-def bad_link_words(tongue: Tongue) -> Words:
-    """What the page says to whom a link leads nowhere."""
-    return _translated(_BAD_LINK, tongue)
+def bad_link_text(language: Language) -> PageText:
+    """The text of the page for invalid and expired links."""
+    return _translated(_BAD_LINK, language)
 
 
-def opens_new_tab(tongue: Tongue) -> str:
-    """Behind the label of a pay button that opens a new tab."""
-    return catalogue(tongue.language).gettext("(opens in a new tab)")
+def opens_new_tab(language: Language) -> str:
+    """The hint behind the label of a pay button that opens a new tab."""
+    return catalogue(language.code).gettext("(opens in a new tab)")
 
 
-def pay_now(tongue: Tongue) -> str:
-    """The pay button's own label."""
-    return catalogue(tongue.language).gettext(_UNPAID.pay)
+def pay_now(language: Language) -> str:
+    """The default label of the pay button."""
+    return catalogue(language.code).gettext(_UNPAID.pay)
 
 
-def _translated(words: Words, tongue: Tongue) -> Words:
-    messages = catalogue(tongue.language)
-    # gettext gives the catalogue's head for an empty message.
-    texts = {name: messages.gettext(text) if text else "" for name, text in vars(words).items()}
-    return Words(**texts | {"language": tongue.language})
+def _translated(page: PageText, language: Language) -> PageText:
+    messages = catalogue(language.code)
+    # For an empty message, gettext would return the catalogue's header.
+    texts = {name: messages.gettext(text) if text else "" for name, text in vars(page).items()}
+    return PageText(**texts | {"language": language.code})
 
 
-def _when(wait: int, tongue: Tongue) -> str:
-    messages = catalogue(tongue.language)
+def _when(wait: int, language: Language) -> str:
+    messages = catalogue(language.code)
     if wait <= _MOMENT:
         return messages.gettext("Please try again in a moment.")
     minutes = -(-wait // 60)
@@ -194,10 +193,10 @@ def _when(wait: int, tongue: Tongue) -> str:
     ) % {"minutes": minutes}
 
 
-def _to_pay(total: Total, tongue: Tongue) -> str:
-    messages = catalogue(tongue.language)
+def _to_pay(total: Total, language: Language) -> str:
+    messages = catalogue(language.code)
     if isinstance(total, Pay):
         text = messages.gettext("To pay: %(amount)s")
     else:
         text = messages.gettext("To pay: %(amount)s, and the fee of your payment method")
-    return text % {"amount": written(total.amount, total.currency, tongue.tag)}
+    return text % {"amount": format_amount(total.amount, total.currency, language.tag)}

@@ -1,4 +1,4 @@
-"""Our style sheets and scripts. Flask's own route for them would answer odd paths with a redirect to any host."""
+"""The route of our style sheets and scripts, since Flask's own would redirect odd paths to the request's host."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _FOLDER = Path(__file__).parent.parent / "static"
 
 
 def static(filename: str) -> Response:
-    """A file, cached for as long as the shop caches its own."""
+    """Send a file, with the cache time of the shop's own static files."""
     return send_from_directory(_FOLDER, filename, max_age=current_app.get_send_file_max_age(filename))

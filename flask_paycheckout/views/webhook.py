@@ -1,4 +1,4 @@
-"""The webhook: bounded, parsed strictly, stored, and answered alike for every id."""
+"""The webhook's route. The body is limited and parsed strictly, and every id gets the same answer."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ _MAX_BODY = 64 * 1024
 _log = logging.getLogger("flask_paycheckout")
 
 
-class _Notice(msgspec.Struct):
-    """All that is read of a webhook; whatever else it says is not evidence.
+class _Payload(msgspec.Struct):
+    """The only field of a webhook that is read; all others are unproven, so the deposit is read instead.
 
-    The service sends webhooks about other things to the same address; those name no `orderId`.
+    The service sends webhooks about other subjects to the same address; those have no `orderId`.
     """
 
     order_id: str | msgspec.UnsetType = msgspec.field(name="orderId", default=msgspec.UNSET)
 
 
-_decode = msgspec.json.Decoder(_Notice).decode
+_decode = msgspec.json.Decoder(_Payload).decode
 
 
 def webhook(secret: str | None = None) -> Response:
-    """Take in a hint from the service."""
+    """Store a webhook, and let the deposit be read soon."""
     if not _is_expected(secret, runtime().settings.webhook_secret):
         abort(404)
-    # One byte more than may be: a body that is sent without its length is silently cut off at the limit.
+    # One byte above the limit: Werkzeug silently truncates a body that is sent without its length.
     request.max_content_length = _MAX_BODY + 1
     body = request.get_data(cache=False)
     if len(body) > _MAX_BODY:
         abort(413)
     try:
-        notice = _decode(body)
+        payload = _decode(body)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return _answer(400, error="send a JSON object with a string orderId")
     try:
-        if isinstance(notice.order_id, str):
-            runtime().receive_webhook(notice.order_id)
+        if isinstance(payload.order_id, str):
+            runtime().receive_webhook(payload.order_id)
     except SQLAlchemyError:
         _log.exception("a webhook could not be stored")
         return _answer(503, error="not stored, send it again")
@@ -54,11 +54,11 @@ def webhook(secret: str | None = None) -> Response:
 
 
 def _is_expected(secret: str | None, expected: Sequence[str]) -> bool:
-    """Whether the address is one that we serve; the time that the answer takes tells nothing of the secrets."""
+    """Whether the path's secret is one of the expected ones, compared in constant time."""
     if not expected:
         return secret is None
     given = (secret or "").encode()
-    # Each one is compared, also after one that is the same.
+    # Compare with all, even after a match, so that the time does not tell which one matched.
     return sum(hmac.compare_digest(given, one.encode()) for one in expected) > 0
 
 

@@ -86,7 +86,7 @@ class Ours:
         ]
 
     def _token(self, purpose: str, order_id: str) -> str:
-        return self._shop.runtime.tokens.sign(purpose, order_id)
+        return self._shop.runtime.signed_links.sign(purpose, order_id)
 
 
 class Floor:

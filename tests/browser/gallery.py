@@ -26,7 +26,7 @@ NO_PAGES_BELOW = ("/_sandbox/", "/v1/", "/v2/")
 SHOWN_AT_SHOP = ("created", "paid", "held", "cancelled")
 SHOWN_STATUSES = ("unpaid", "created", "pending", "paid", "held", "rejected", "abandoned", "cancelled")
 #: What the extension's own pages speak besides English.
-TONGUES = ("de", "es", "id", "ja")
+LANGUAGES = ("de", "es", "id", "ja")
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,14 @@ class Gallery:
         scenes = [_opens(f"status/{state}", url, f"[data-status={told[state]}]") for state, url in urls.items()]
         scenes.append(_opens("status/failed", failed, "h1:text('did not go through')"))
         bad_link = self.demo.shop_url + "/paycheckout/orders/nothing"
-        scenes += [_opens(f"status/missing-{tongue}", bad_link, f"html[lang={tongue}]", tongue) for tongue in TONGUES]
+        scenes += [
+            _opens(f"status/missing-{language}", bad_link, f"html[lang={language}]", language) for language in LANGUAGES
+        ]
         scenes.append(_opens("status/missing", bad_link, "h1:text('This link does not work')"))
         # The state with the most words, in every language.
         scenes += [
-            _opens(f"status/abandoned-{tongue}", urls["abandoned"], f"html[lang={tongue}]", tongue)
-            for tongue in TONGUES
+            _opens(f"status/abandoned-{language}", urls["abandoned"], f"html[lang={language}]", language)
+            for language in LANGUAGES
         ]
         return [
             *scenes,
@@ -237,9 +239,9 @@ class Gallery:
         return _opens(name, self.demo.sandbox_url + path, holds)
 
 
-def _opens(name: str, url: str, holds: str = "h1", tongue: str = "en") -> Scene:
+def _opens(name: str, url: str, holds: str = "h1", language: str = "en") -> Scene:
     def show(page: Page) -> None:
-        page.set_extra_http_headers({"Accept-Language": tongue})
+        page.set_extra_http_headers({"Accept-Language": language})
         page.goto(url)
 
     return Scene(name, show, holds)

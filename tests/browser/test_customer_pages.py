@@ -38,7 +38,7 @@ class Site:
     address: str
 
     def url(self, order_id: str = "o-1") -> str:
-        return f"{self.address}/paycheckout/orders/{self.shop.runtime.tokens.sign(STATUS, order_id)}"
+        return f"{self.address}/paycheckout/orders/{self.shop.runtime.signed_links.sign(STATUS, order_id)}"
 
     def is_paid(self, order_id: str = "o-1") -> None:
         """The customer pays elsewhere, and the webhook tells of it."""

@@ -66,7 +66,7 @@ def test_our_own_form_is_taken_and_no_page_hears_of_its_link(
 ) -> None:
     shop, url = address
     shop.service.instead_of_created = [garbage()]
-    page.goto(f"{url}/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, 'o-1')}")
+    page.goto(f"{url}/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}")
     page.get_by_role("button", name="Pay now").click()
     # The service fails once: the page that says so has a form too.
     page.get_by_role("button", name="Try again").click()

@@ -148,7 +148,7 @@ def test_tables_that_are_not_as_the_models_say(well: Shop, statement: str, found
 
 POSTGRES_FAULTS = [
     pytest.param("ALTER COLUMN created_at TYPE TIMESTAMP", "created_at does not keep the time zone", id="no zone"),
-    pytest.param("ALTER COLUMN order_id TYPE VARCHAR(20)", "order_id holds 20 characters only", id="too short"),
+    pytest.param("ALTER COLUMN order_id TYPE VARCHAR(20)", "order_id is limited to 20 characters", id="too short"),
     pytest.param(
         "ALTER COLUMN total_amount TYPE NUMERIC USING 0", "total_amount is NUMERIC, not VARCHAR(64)", id="type"
     ),
@@ -218,7 +218,7 @@ def test_sqlite_in_memory(open_shop: OpenShop) -> None:
 
 def test_sqlite_that_does_not_wait(open_shop: OpenShop) -> None:
     shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS={"connect_args": {"timeout": 1}})
-    assert any("gives up after 1000 ms" in check.found for check in about(shop, "SQLite"))
+    assert any("waits only 1000 ms" in check.found for check in about(shop, "SQLite"))
 
 
 def test_postgresql_that_may_forget_what_it_committed(open_shop: OpenShop, postgres_database: str) -> None:
@@ -236,9 +236,15 @@ def test_postgresql_that_may_forget_what_it_committed(open_shop: OpenShop, postg
 SERVICE = [
     pytest.param(lambda: refusal(401, "Unauthorized"), "credentials", "failure", "refused: GET /v1/deposit", id="401"),
     pytest.param(lambda: refusal(403, "Forbidden"), "credentials", "failure", "refused", id="403"),
-    pytest.param(lambda: refusal(404, "no Route matched"), "service", "failure", "another 404", id="a gateway's 404"),
-    pytest.param(lambda: refusal(500, "Oops"), "credentials", "warning", "not known", id="500"),
-    pytest.param(lambda: refusal(429, "Slow down"), "credentials", "warning", "not known", id="429"),
+    pytest.param(
+        lambda: refusal(404, "no Route matched"),
+        "service",
+        "failure",
+        "but not as the service does",
+        id="a gateway's 404",
+    ),
+    pytest.param(lambda: refusal(500, "Oops"), "credentials", "warning", "not checked", id="500"),
+    pytest.param(lambda: refusal(429, "Slow down"), "credentials", "warning", "not checked", id="429"),
     pytest.param(lambda: httpx.Response(200, text="<html>"), "service", "failure", "not a JSON object", id="HTML"),
 ]
 
@@ -323,7 +329,7 @@ def test_a_shop_that_says_that_nobody_need_hear(shop: Shop) -> None:
 
 
 ADDRESSES = [
-    pytest.param(None, "known to requests only", id="none"),
+    pytest.param(None, "only requests know", id="none"),
     pytest.param("http://127.0.0.1:5000", "the service cannot send webhooks to 127.0.0.1", id="this machine"),
     pytest.param("http://shop.example", "plain http", id="http"),
 ]

@@ -93,11 +93,11 @@ MUTANTS = (
             ),
             Edit(
                 "views/webhook.py",
-                "            runtime().receive_webhook(notice.order_id)\n",
+                "            runtime().receive_webhook(payload.order_id)\n",
                 """            attempts, found = runtime().attempts, runtime().attempts.find(notice.order_id)
             if found is not None and notice.status == "completed":
                 attempts.move(found, Status.PAID, runtime().clock(), "{}\\n", next_read_at=None)
-            runtime().receive_webhook(notice.order_id)
+            runtime().receive_webhook(payload.order_id)
 """,
             ),
             Edit(

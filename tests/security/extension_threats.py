@@ -378,7 +378,7 @@ THREATS = (
         (
             Removal(
                 "the spelling of what is not printed",
-                Edit("rules/text.py", "sign if sign.isprintable() else", "sign if True else"),
+                Edit("rules/text.py", "char if char.isprintable() else", "sign if True else"),
                 f"{_TERMINALS}::test_no_command_prints_what_a_terminal_would_obey[show o-1]",
             ),
             Removal(

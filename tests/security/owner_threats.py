@@ -20,7 +20,7 @@ THREATS = (
         (
             Removal(
                 "the question who looks",
-                Edit("views/owner.py", "    blueprint.before_request(lambda: _admit(permission))\n", ""),
+                Edit("views/owner.py", "    blueprint.before_request(lambda: _require_permission(permission))\n", ""),
                 f"{_VIEW}::test_whom_the_shop_does_not_name_sees_nothing",
             ),
             Removal(

@@ -366,7 +366,7 @@ def test_no_page_command_or_log_of_a_shop_shows_a_secret(
     checkout_id = shop.starts()
     monkeypatch.setattr(type(shop.service), "__call__", lambda service, request: echo(status)(request))
     shown = [repr(shop.paycheckout), repr(shop.runtime), repr(shop.attempts()), repr(shop.events())]
-    webhook, token = f"/paycheckout/webhook/{canaries.webhook_secret}", shop.runtime.tokens.sign(PAY, "o-2")
+    webhook, token = f"/paycheckout/webhook/{canaries.webhook_secret}", shop.runtime.signed_links.sign(PAY, "o-2")
     pages = [
         shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=SAME_SITE),
         shop.browser.post(webhook, json={"orderId": checkout_id}),
@@ -420,7 +420,9 @@ def test_a_database_that_refuses_a_checkout_does_not_show_its_page(
 ) -> None:
     shop = open_secret_shop(open_shop, canaries)
     shop.service.meanwhile = lambda: sabotage_once(shop, sabotage)
-    page = shop.browser.post(f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout", headers=SAME_SITE)
+    page = shop.browser.post(
+        f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout", headers=SAME_SITE
+    )
     assert page.status_code >= 500
     assert found_in(canaries, f"{page.headers} {page.text} {logged.text}") == []
 

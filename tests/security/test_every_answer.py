@@ -37,8 +37,8 @@ KINDS = {
 def provoked(shop: Shop, kind: str) -> TestResponse:
     """An answer of this kind."""
     browser = shop.browser
-    pay = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout"
-    status = f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, 'o-1')}"
+    pay = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
+    status = f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}"
     hook = "/paycheckout/webhook"
     if kind == "303 paid already":
         shop.has_paid()

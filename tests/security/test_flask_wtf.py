@@ -78,7 +78,7 @@ def guarded(tmp_path: Path, service: Service, clock: Clock) -> Iterator[OpenGuar
 
 
 def pay_path(app: Flask) -> str:
-    return f"/paycheckout/orders/{app.extensions[KEY].tokens.sign(PAY, 'o-1')}/checkout"
+    return f"/paycheckout/orders/{app.extensions[KEY].signed_links.sign(PAY, 'o-1')}/checkout"
 
 
 def csrf_token(browser: FlaskClient) -> str:
@@ -100,7 +100,7 @@ def test_the_forms_of_our_pages_work(guarded: OpenGuarded, order: str) -> None:
     """They send no Referer, which Flask-WTF would insist on over https."""
     app = guarded(order)
     browser = app.test_client()
-    page = browser.get(f"/paycheckout/orders/{app.extensions[KEY].tokens.sign(STATUS, 'o-1')}", base_url=SHOP)
+    page = browser.get(f"/paycheckout/orders/{app.extensions[KEY].signed_links.sign(STATUS, 'o-1')}", base_url=SHOP)
     (action,) = re.findall(r'action="([^"]+)"', page.text)
     assert browser.post(action, headers=SAME_SITE, base_url=SHOP).status_code == 303
 

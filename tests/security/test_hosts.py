@@ -106,7 +106,7 @@ def test_no_answer_repeats_a_host(open_shop: OpenShop, method: str, path: str, p
     shop = opened(open_shop, "public address")
     if paid:
         shop.has_paid()
-    tokens = shop.runtime.tokens
+    tokens = shop.runtime.signed_links
     path = path.format(pay=tokens.sign(PAY, "o-1"), status=tokens.sign(STATUS, "o-1"))
     headers = {"Host": "evil.example", **FORWARDED, **SAME_SITE}
     answer = shop.browser.open("/", method=method, headers=headers, environ_overrides={"PATH_INFO": path})

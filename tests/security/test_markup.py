@@ -47,13 +47,13 @@ def button(shop: Shop, order_id: str, label: str) -> str:
 
 
 def status_page(shop: Shop, order_id: str = "o-1", suffix: str = "") -> str:
-    answer = shop.browser.get(f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, order_id)}{suffix}")
+    answer = shop.browser.get(f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}{suffix}")
     assert answer.status_code == 200
     return answer.text
 
 
 def pay_page(shop: Shop, order_id: str = "o-1") -> str:
-    token = shop.runtime.tokens.sign(PAY, order_id)
+    token = shop.runtime.signed_links.sign(PAY, order_id)
     answer = shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=SAME_SITE)
     assert answer.status_code == 503
     return answer.text

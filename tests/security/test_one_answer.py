@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import event
 
-from flask_paycheckout.security.signed_links import PAY, STATUS, Tokens
+from flask_paycheckout.security.signed_links import PAY, STATUS, SignedLinks
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
 from tests.security.answers import Answer, told
@@ -24,8 +24,8 @@ PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"
 
 def bad_tokens(shop: Shop, purpose: str, other: str) -> dict[str, str]:
     """A token of each kind that opens nothing, for orders that exist, have existed, and never did."""
-    tokens, clock = shop.runtime.tokens, shop.clock
-    stranger = Tokens(lambda: [b"another key"], clock, shop.runtime.settings.token_max_age)
+    tokens, clock = shop.runtime.signed_links, shop.clock
+    stranger = SignedLinks(lambda: [b"another key"], clock, shop.runtime.settings.token_max_age)
     expired = {f"expired, {order_id}": tokens.sign(purpose, order_id) for order_id in ("o-1", "o-2", "o-404")}
     clock.advance(days=91)
     good = tokens.sign(purpose, "o-1")
@@ -83,13 +83,13 @@ def test_nothing_is_looked_up_for_a_bad_token(shop: Shop, route: str) -> None:
     for token in bad_tokens(shop, *ROUTES[route][2:]).values():
         uses(shop, route, token)
     assert (statements, shop.service.reads, shop.service.created, asked) == ([], [], [], [])
-    uses(shop, route, shop.runtime.tokens.sign(ROUTES[route][2], "o-1"))
+    uses(shop, route, shop.runtime.signed_links.sign(ROUTES[route][2], "o-1"))
     assert statements, "a good one is looked up"
 
 
 def test_a_good_link_to_an_order_that_nobody_knows_is_answered_like_one_that_is_not_payable(shop: Shop) -> None:
     shop.totals["o-1"] = None
-    pay = shop.runtime.tokens.sign
+    pay = shop.runtime.signed_links.sign
     answers = {uses(shop, "pay", token).status for token in (pay(PAY, "o-1"), pay(PAY, "o-404"))}
     assert answers == {404}
 

@@ -34,7 +34,7 @@ def pressed(shop: Shop, url: str) -> TestResponse:
     shop.totals[order_id] = Pay("12.50", "USD")
     # Some answers are so odd that the client asks again.
     shop.service.instead_of_created = [success({"id": f"of-{order_id}", "url": url}, 201)] * 3
-    path = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, order_id)}/checkout"
+    path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
     return shop.browser.post(path, headers=SAME_SITE)
 
 
@@ -92,7 +92,7 @@ def test_a_url_that_another_program_stored_sends_nobody_anywhere(open_shop: Open
         shop.starts(order_id)
         with shop.app.app_context(), shop.db.engine.begin() as connection:
             connection.execute(update(table).where(table.c.order_id == order_id).values(url=url))
-        path = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, order_id)}/checkout"
+        path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
         locations.append(shop.browser.post(path, headers=SAME_SITE).headers["Location"])
     assert [each for each in locations if not PAY_EXAMPLE.fullmatch(each)] == []
 
@@ -103,7 +103,7 @@ def test_a_url_that_was_allowed_and_is_not_any_more_sends_nobody_there(open_shop
     before.starts()
     service.page = "https://pay.example/checkout/{id}"
     after = open_shop(SQLALCHEMY_DATABASE_URI=before.app.config["SQLALCHEMY_DATABASE_URI"], **LISTED)
-    path = f"/paycheckout/orders/{after.runtime.tokens.sign(PAY, 'o-1')}/checkout"
+    path = f"/paycheckout/orders/{after.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
     assert after.browser.post(path, headers=SAME_SITE).headers["Location"] == "https://pay.example/checkout/chk-2"
 
 

@@ -92,7 +92,7 @@ def opened(open_shop: OpenShop, deployment: Deployment) -> Shop:
 
 def posts(shop: Shop, deployment: Deployment, **said: str | None) -> int:
     """The status that a form is answered with; an argument names a header, None leaves it out."""
-    token = shop.runtime.tokens.sign(PAY, "o-1")
+    token = shop.runtime.signed_links.sign(PAY, "o-1")
     sent = {name.replace("_", "-"): value for name, value in said.items() if value is not None} | deployment.headers
     answer = shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=sent, base_url=deployment.base_url)
     return answer.status_code

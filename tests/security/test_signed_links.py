@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from itsdangerous import URLSafeSerializer, URLSafeTimedSerializer
 
-from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS, Tokens
+from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS, SignedLinks
 from tests.scripted import Clock, Shop
 from tests.security.test_tokens import signed
 
 DAY = timedelta(days=1)
 
 
-def tokens(clock: Clock, *keys: bytes) -> Tokens:
-    """Tokens good for a day, with the keys given, oldest first."""
+def tokens(clock: Clock, *keys: bytes) -> SignedLinks:
+    """SignedLinks good for a day, with the keys given, oldest first."""
     held: Sequence[bytes] = keys or (b"key-1",)
-    return Tokens(lambda: held, clock, DAY)
+    return SignedLinks(lambda: held, clock, DAY)
 
 
 @pytest.mark.parametrize("order_id", ["o-1", "ä/ö?#%", "x" * 255, "日本", " ", "1", '{"a":1}'])
@@ -96,13 +96,13 @@ def test_a_rotated_key_still_reads_and_no_longer_signs(clock: Clock) -> None:
 
 
 def test_an_app_that_rotates_its_secret_key_keeps_the_links_it_gave_out(shop: Shop) -> None:
-    link = shop.runtime.tokens.sign(STATUS, "o-1")
+    link = shop.runtime.signed_links.sign(STATUS, "o-1")
     app: Flask = shop.app
     app.config["SECRET_KEY_FALLBACKS"] = [app.secret_key]
     app.secret_key = "the-new-key"
-    assert shop.runtime.tokens.read(STATUS, link) == "o-1"
+    assert shop.runtime.signed_links.read(STATUS, link) == "o-1"
     app.config["SECRET_KEY_FALLBACKS"] = None
-    assert shop.runtime.tokens.read(STATUS, link) is None
+    assert shop.runtime.signed_links.read(STATUS, link) is None
 
 
 def decoded(token: str) -> bytes:

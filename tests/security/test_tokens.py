@@ -1,4 +1,4 @@
-"""Tokens under attack: a hundred thousand spoiled ones, other purposes, and keys that everybody could guess."""
+"""SignedLinks under attack: a hundred thousand spoiled ones, other purposes, and keys that everybody could guess."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from itsdangerous.encoding import base64_decode
 
 from flask_paycheckout import ConfigurationError, PayCheckout
 from flask_paycheckout.security import signed_links as module
-from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS, Tokens
+from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS, SignedLinks
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Clock, Shop, make_app
@@ -31,7 +31,7 @@ FOREIGN_SALTS = ("cookie-session", "wtf-csrf-token", "itsdangerous", "paycheckou
 
 def sealed(key: str | bytes, purpose: str, order_id: str, clock: Clock) -> str:
     """A token as somebody who has a key would make it."""
-    return Tokens(lambda: [key.encode() if isinstance(key, str) else key], clock, DAY).sign(purpose, order_id)
+    return SignedLinks(lambda: [key.encode() if isinstance(key, str) else key], clock, DAY).sign(purpose, order_id)
 
 
 def signed(key: str | bytes, salt: str, order_id: str, clock: Clock, digest: object = hashlib.sha256) -> str:
@@ -92,7 +92,7 @@ def test_a_hundred_thousand_spoiled_tokens_open_nothing(
     clock: Clock, pytestconfig: pytest.Config, make: Callable[..., str]
 ) -> None:
     seed = seed_of(pytestconfig)
-    chance, tokens = stream(seed, "spoiled tokens"), Tokens(lambda: [b"old", b"key"], clock, max_age=DAY)
+    chance, tokens = stream(seed, "spoiled tokens"), SignedLinks(lambda: [b"old", b"key"], clock, max_age=DAY)
     good = {order_id: make("key", PAY, order_id, clock) for order_id in ("o-1", "o-2")}
     for _ in range(EVERY_CHANGE):
         token = spoiled(chance, *chance.sample(list(good.values()), 2))
@@ -118,7 +118,7 @@ def uses(shop: Shop, route: str, token: str) -> Answer:
 def test_spoiled_tokens_get_one_answer_at_every_route(shop: Shop, route: str, pytestconfig: pytest.Config) -> None:
     seed = seed_of(pytestconfig)
     chance, purpose = stream(seed, route), ROUTES[route][2]
-    good = [shop.runtime.tokens.sign(purpose, order_id) for order_id in ("o-1", "o-2")]
+    good = [shop.runtime.signed_links.sign(purpose, order_id) for order_id in ("o-1", "o-2")]
     answers = set()
     for _ in range(THROUGH_ROUTES):
         token = spoiled(chance, *good)
@@ -136,7 +136,7 @@ def test_every_purpose_has_a_key_of_its_own() -> None:
 
 @pytest.mark.parametrize(("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, *FOREIGN_SALTS], 2)])
 def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_as: str) -> None:
-    tokens = Tokens(lambda: [b"key"], clock, DAY)
+    tokens = SignedLinks(lambda: [b"key"], clock, DAY)
     for make in (sealed, signed):
         token = make(b"key", made_for, "o-1", clock)
         assert tokens.read(made_for, token) == "o-1"
@@ -146,12 +146,12 @@ def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_
 @pytest.mark.parametrize("route", ROUTES)
 def test_a_token_of_the_other_purpose_is_no_token_at_a_route(shop: Shop, route: str) -> None:
     other = STATUS if ROUTES[route][2] == PAY else PAY
-    assert uses(shop, route, shop.runtime.tokens.sign(other, "o-1")) == uses(shop, route, "nonsense")
+    assert uses(shop, route, shop.runtime.signed_links.sign(other, "o-1")) == uses(shop, route, "nonsense")
 
 
 @pytest.mark.parametrize("digest", [hashlib.md5, hashlib.sha1, hashlib.sha512], ids=["md5", "sha1", "sha512"])
 def test_only_one_algorithm_signs(clock: Clock, digest: object) -> None:
-    assert Tokens(lambda: [b"key"], clock, DAY).read(PAY, signed(b"key", PAY, "o-1", clock, digest)) is None
+    assert SignedLinks(lambda: [b"key"], clock, DAY).read(PAY, signed(b"key", PAY, "o-1", clock, digest)) is None
 
 
 def test_a_session_of_the_shop_is_no_token(shop: Shop) -> None:
@@ -175,8 +175,8 @@ def test_a_good_fallback_counts_beside_an_empty_one(open_shop: OpenShop) -> None
     shop = open_shop(SECRET_KEY_FALLBACKS=["", "old-key"])
     for make in (sealed, signed):
         assert uses(shop, "pay", make("old-key", PAY, "o-1", shop.clock)).status == 303
-    current = Tokens(lambda: [b"unit-secret-key"], shop.clock, DAY)
-    assert current.read(PAY, shop.runtime.tokens.sign(PAY, "o-1")) == "o-1"
+    current = SignedLinks(lambda: [b"unit-secret-key"], shop.clock, DAY)
+    assert current.read(PAY, shop.runtime.signed_links.sign(PAY, "o-1")) == "o-1"
 
 
 def test_sessions_of_the_shop_are_signed_with_the_newest_key(shop: Shop) -> None:
@@ -202,7 +202,7 @@ def test_fallbacks_that_are_one_string_are_refused_at_once(fallbacks: object) ->
 
 
 def test_without_any_key_nothing_is_sealed_and_nothing_read(clock: Clock) -> None:
-    tokens = Tokens(lambda: [b""], clock, DAY)
+    tokens = SignedLinks(lambda: [b""], clock, DAY)
     with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
         tokens.sign(PAY, "o-1")
     with pytest.raises(ConfigurationError, match="SECRET_KEY is empty"):
@@ -221,6 +221,6 @@ def test_without_any_key_nothing_is_sealed_and_nothing_read(clock: Clock) -> Non
 def test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds(
     shop: Shop, seconds: int, status: int
 ) -> None:
-    token = shop.runtime.tokens.sign(PAY, "o-1")
+    token = shop.runtime.signed_links.sign(PAY, "o-1")
     shop.clock.advance(seconds=seconds)
     assert uses(shop, "pay", token).status == status

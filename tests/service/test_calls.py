@@ -17,13 +17,13 @@ from tests.scripted import SAME_SITE, Answer, Shop, garbage, refusal
 
 
 def presses_pay(shop: Shop, order_id: str = "o-1") -> TestResponse:
-    link = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, order_id)}/checkout"
+    link = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
     return shop.browser.post(link, headers=SAME_SITE)
 
 
 def looks(shop: Shop, order_id: str = "o-1") -> str:
     """What the JSON of the status page says."""
-    answer = shop.browser.get(f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, order_id)}/status")
+    answer = shop.browser.get(f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}/status")
     assert answer.status_code == 200
     return str(answer.get_json()["status"])
 

@@ -88,7 +88,7 @@ def test_webhooks_pile_up_no_reads_while_the_service_is_slow(shop: Shop) -> None
 @pytest.mark.parametrize("tail", ["", "/status"], ids=["page", "JSON"])
 def test_visits_pile_up_no_reads_while_the_service_is_slow(shop: Shop, tail: str) -> None:
     shop.starts()
-    link = f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, 'o-1')}{tail}"
+    link = f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}{tail}"
     comes_again(shop, link)
     assert len(shop.service.reads) == 1
     shop.clock.advance(seconds=6)

@@ -30,13 +30,13 @@ def reach(shop: Shop, status: str) -> None:
 
 def opens(shop: Shop, order_id: str = "o-1", suffix: str = "", language: str | None = None) -> TestResponse:
     """The answer to a visit of the status page, or of what is below it."""
-    path = f"/paycheckout/orders/{shop.runtime.tokens.sign(STATUS, order_id)}{suffix}"
+    path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}{suffix}"
     return shop.browser.get(path, headers=_headers(language))
 
 
 def presses_pay(shop: Shop, language: str | None = None) -> TestResponse:
     """The answer to the pay button of the order "o-1"."""
-    path = f"/paycheckout/orders/{shop.runtime.tokens.sign(PAY, 'o-1')}/checkout"
+    path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
     return shop.browser.post(path, headers={**SAME_SITE, **_headers(language)})
 
 

@@ -13,7 +13,7 @@ from tests.views.pages import heading, reach
 
 
 def presses_pay(shop: Shop, order_id: str = "o-1", token: str | None = None) -> TestResponse:
-    token = token or shop.runtime.tokens.sign(PAY, order_id)
+    token = token or shop.runtime.signed_links.sign(PAY, order_id)
     return shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=SAME_SITE)
 
 
@@ -37,8 +37,8 @@ def test_an_order_whose_money_is_here_leads_to_its_status_page(shop: Shop, statu
 
 def test_a_bad_link_gets_one_page_that_tells_of_no_order(shop: Shop) -> None:
     shop.paycheckout.order_url(lambda order_id: f"/own/{order_id}")
-    good = shop.runtime.tokens.sign(PAY, "o-1")
-    tokens = [good[:-3], shop.runtime.tokens.sign(STATUS, "o-1"), "x", f"{good}."]
+    good = shop.runtime.signed_links.sign(PAY, "o-1")
+    tokens = [good[:-3], shop.runtime.signed_links.sign(STATUS, "o-1"), "x", f"{good}."]
     answers = [presses_pay(shop, token=token) for token in tokens]
     assert [answer.status_code for answer in answers] == [404] * len(tokens)
     assert {heading(answer.text) for answer in answers} == {"This link does not work"}
@@ -95,7 +95,7 @@ def test_a_service_that_makes_no_page_is_a_503_with_a_way_to_try_again(
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 def test_only_a_post_makes_a_checkout(shop: Shop, method: str) -> None:
-    token = shop.runtime.tokens.sign(PAY, "o-1")
+    token = shop.runtime.signed_links.sign(PAY, "o-1")
     assert shop.browser.open(f"/paycheckout/orders/{token}/checkout", method=method).status_code == 405
 
 
@@ -104,7 +104,7 @@ def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop, order_id: st
     with shop.app.test_request_context():
         form = render_template_string("{{ paycheckout_button(order_id, label='Pay <now>') }}", order_id=order_id)
     token = form.split("/orders/")[1].split("/checkout")[0]
-    assert shop.runtime.tokens.read(PAY, token) == order_id
+    assert shop.runtime.signed_links.read(PAY, token) == order_id
     assert 'method="post"' in form
     assert "Pay &lt;now&gt;" in form
     assert "12.5" not in form

@@ -16,7 +16,7 @@ PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"
 
 def pages(shop: Shop) -> dict[str, tuple[str, str]]:
     """One request for each kind of answer: method and path."""
-    pay, status = shop.runtime.tokens.sign(PAY, "o-1"), shop.runtime.tokens.sign(STATUS, "o-1")
+    pay, status = shop.runtime.signed_links.sign(PAY, "o-1"), shop.runtime.signed_links.sign(STATUS, "o-1")
     return {
         "status page": ("GET", f"/paycheckout/orders/{status}"),
         "status JSON": ("GET", f"/paycheckout/orders/{status}/status"),

@@ -8,9 +8,9 @@ import pytest
 from flask import render_template_string, template_rendered
 from flask_babel import Babel  # type: ignore[import-untyped]  # it has no types
 
-from flask_paycheckout.translations.catalogues import LANGUAGES, Tongue
-from flask_paycheckout.views import page_text as words
-from flask_paycheckout.views.page_text import retry_words
+from flask_paycheckout.translations.catalogues import LANGUAGES, Language
+from flask_paycheckout.views import page_text
+from flask_paycheckout.views.page_text import retry_text
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.views.pages import STATUSES, fails_to_pay, heading, opens, presses_pay, reach
@@ -75,13 +75,13 @@ def test_the_retry_page_is_in_the_browsers_language(shop: Shop) -> None:
     [(1, "in a moment."), (31, "in about 1 minute."), (61, "in about 2 minutes."), (3600, "in about 60 minutes.")],
 )
 def test_the_retry_page_says_when_another_try_is_worthwhile(seconds: int, told: str) -> None:
-    assert retry_words(seconds, Tongue("en", "en")).when == f"Please try again {told}"
+    assert retry_text(seconds, Language("en", "en")).when == f"Please try again {told}"
 
 
 def test_answers_without_words_render_and_translate_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """The JSON and the redirect are what customers wait for."""
     rendered: list[object] = []
-    monkeypatch.setattr(words, "catalogue", rendered.append)
+    monkeypatch.setattr(page_text, "catalogue", rendered.append)
     with template_rendered.connected_to(lambda app, template, **extra: rendered.append(template), shop.app):
         told, sent = opens(shop, suffix="/status", language="de"), presses_pay(shop, language="de")
     assert (told.status_code, sent.status_code) == (200, 303)

@@ -9,7 +9,7 @@ import pytest
 from babel.numbers import get_decimal_symbol
 
 from flask_paycheckout import Pay, Receive
-from flask_paycheckout.views.money import written
+from flask_paycheckout.views.money import format_amount
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -36,7 +36,7 @@ NBSP = "\N{NO-BREAK SPACE}"
     ],
 )
 def test_an_amount_is_written_as_the_customer_writes_it(amount: str, currency: str, tag: str, text: str) -> None:
-    assert written(Pay(amount, currency).amount, currency, tag) == text
+    assert format_amount(Pay(amount, currency).amount, currency, tag) == text
 
 
 def test_no_digit_is_lost_however_long_the_amount(pytestconfig: pytest.Config) -> None:
@@ -46,7 +46,7 @@ def test_no_digit_is_lost_however_long_the_amount(pytestconfig: pytest.Config) -
         amount = Decimal(f"{chance.randrange(1, 10 ** chance.randrange(1, 36))}E-{places}")
         tag = chance.choice(["en", "de", "es", "id", "ja", "de-CH", "en-IN"])
         with localcontext(prec=6):
-            text = written(Pay(amount, currency).amount, currency, tag)
+            text = format_amount(Pay(amount, currency).amount, currency, tag)
         point = get_decimal_symbol(tag.replace("-", "_"))
         digits = re.sub(rf"[^0-9{re.escape(point)}]", "", text.removesuffix(currency)).strip(point)
         assert Decimal(digits.replace(point, ".")) == amount, (amount, currency, tag, text)

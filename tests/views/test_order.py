@@ -199,7 +199,7 @@ def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_custome
 
 @pytest.mark.parametrize("suffix", ["", "/status"])
 def test_forged_foreign_and_expired_links_get_one_answer(shop: Shop, suffix: str) -> None:
-    tokens = shop.runtime.tokens
+    tokens = shop.runtime.signed_links
     expired = tokens.sign(STATUS, "o-1")
     foreign = tokens.sign(PAY, "o-1")
     shop.clock.advance(days=91)

@@ -26,8 +26,8 @@ def test_the_links_lead_to_the_routes_and_carry_the_order(shop: Shop) -> None:
     with shop.app.app_context():
         pay, status, webhook = urls(shop)
     assert webhook == "http://localhost/paycheckout/webhook"
-    assert shop.runtime.tokens.read(PAY, urlsplit(pay).path.split("/")[3]) == "o-1"
-    assert shop.runtime.tokens.read(STATUS, urlsplit(status).path.split("/")[3]) == "o-1"
+    assert shop.runtime.signed_links.read(PAY, urlsplit(pay).path.split("/")[3]) == "o-1"
+    assert shop.runtime.signed_links.read(STATUS, urlsplit(status).path.split("/")[3]) == "o-1"
     assert "o-1" not in pay + status
 
 
