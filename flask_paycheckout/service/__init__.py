@@ -1,1 +1,1 @@
-"""Calls to the payments service: how many at once, how patiently, and how it answered."""
+"""Calls to the payments service: limits on their number and time, the circuit breaker, and the record of failures."""

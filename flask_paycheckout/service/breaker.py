@@ -1,7 +1,7 @@
-"""Circuit breaker: after failures in a row the service is not asked for a while, then by one probe at a time. Pure.
+"""Circuit breaker: after several failures in a row calls stop for a while, then one probe at a time is allowed. Pure.
 
-States are kept per process and per key, so that several merchant accounts fail by themselves. A process made by a fork
-begins with closed circuits: it takes no lock over that another thread of its parent may hold.
+Circuits are kept per process and per key, so that one merchant account does not stop another. A forked process begins
+with closed circuits, since it could inherit a lock that a thread of its parent holds.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from threading import Lock
 
 __all__ = ["Admission", "Breaker"]
 
-# One call may fail by chance, and two calls may be under way when the service fails for a moment.
+# A single call may fail by chance, and a short failure may hit two calls that are under way.
 _FAILURES = 3
-# Seconds until the first probe, how much longer each further wait is, and the longest: a service that is back must be
-# asked again within ten seconds.
+# Seconds until the first probe, the growth of each further wait, and the longest one: a service that has recovered must
+# be called again within ten seconds.
 _FIRST_WAIT, _GROWTH, _LONGEST_WAIT = 5.0, 1.3, 8.0
 
 
 @dataclass(frozen=True)
 class Admission:
-    """Permission for one call; goes back to the breaker with what became of the call."""
+    """Permission for one call, to be returned to the breaker together with the call's outcome."""
 
     probe: bool = False
 
@@ -32,18 +32,19 @@ class Admission:
 class _Circuit:
     lock: Lock = field(default_factory=Lock)
     failures: int = 0
-    """Failures in a row without an answer between."""
+    """The number of failures in a row."""
 
     wait: float = _FIRST_WAIT
-    """How long the circuit stays open before a probe."""
+    """Seconds that the circuit stays open before the next probe."""
 
     probe_from: float = 0.0
-    """When a probe may go; meaningful while open."""
+    """The earliest time of the next probe, while the circuit is open."""
 
     probe: Admission | None = None
-    """The probe under way, and until when it keeps others from trying."""
+    """The probe under way."""
 
     probe_until: float = 0.0
+    """The time until which the probe under way blocks another one."""
 
     @property
     def open(self) -> bool:
@@ -53,9 +54,9 @@ class _Circuit:
 class Breaker:
     """Decides whether a call may be made now.
 
-    :param probe_lasts: seconds after which a probe that was never heard of again no longer keeps another from going;
-        longer than a call can take.
-    :param now: seconds that only move forward.
+    :param probe_lasts: seconds after which a probe without an outcome counts as lost, and another may be sent; longer
+        than any call can take.
+    :param now: a monotonic clock, in seconds.
     """
 
     def __init__(self, probe_lasts: float, now: Callable[[], float] = time.monotonic) -> None:
@@ -64,7 +65,7 @@ class Breaker:
         self._circuits: dict[tuple[int, str], _Circuit] = {}
 
     def admit(self, key: str = "") -> Admission | None:
-        """Permission for one call, to be given back by `answered`, `failed` or `withdrawn`; None: not now."""
+        """Permission for one call, returned by `answered`, `failed` or `withdrawn`; None while calls are stopped."""
         circuit = self._circuit(key)
         with circuit.lock:
             if not circuit.open:
@@ -76,7 +77,7 @@ class Breaker:
             return circuit.probe
 
     def answered(self, key: str = "") -> bool:
-        """The service answered: calls may be made. Gives whether they were stopped until now."""
+        """Record that the service answered, which allows calls again; True when they were stopped until now."""
         circuit = self._circuit(key)
         with circuit.lock:
             was_open = circuit.open
@@ -84,7 +85,7 @@ class Breaker:
             return was_open
 
     def failed(self, admission: Admission, key: str = "") -> bool:
-        """There was no answer to this call. Gives whether this stopped further calls."""
+        """Record that a call got no answer; True when this one stopped further calls."""
         circuit = self._circuit(key)
         with circuit.lock:
             was_open = circuit.open
@@ -92,20 +93,20 @@ class Breaker:
             if admission is circuit.probe:
                 circuit.wait, circuit.probe = min(circuit.wait * _GROWTH, _LONGEST_WAIT), None
             elif was_open or not circuit.open:
-                # Either too few, or a call that began before the circuit opened: the next probe need not wait for it.
+                # Too few failures yet, or a call from before the circuit opened, which must not delay the next probe.
                 return False
             circuit.probe_from = self._now() + circuit.wait
             return not was_open
 
     def withdrawn(self, admission: Admission, key: str = "") -> None:
-        """The call was not made after all: another one may be the probe."""
+        """Return a permission unused, so that another call may be the probe."""
         circuit = self._circuit(key)
         with circuit.lock:
             if admission is circuit.probe:
                 circuit.probe = None
 
     def wait(self, key: str = "") -> float:
-        """Seconds until it is worthwhile to ask for permission again; 0 while calls may be made."""
+        """Seconds until permission may be given again; 0 while calls are allowed."""
         circuit = self._circuit(key)
         with circuit.lock:
             if not circuit.open:
@@ -115,5 +116,5 @@ class Breaker:
 
     def _circuit(self, key: str) -> _Circuit:
         found = self._circuits.get((os.getpid(), key))
-        # setdefault and not a lock: a lock may be held by another thread at the moment of a fork.
+        # Atomic `setdefault` instead of a lock: another thread could hold the lock at the moment of a fork.
         return found or self._circuits.setdefault((os.getpid(), key), _Circuit())

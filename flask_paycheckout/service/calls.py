@@ -1,8 +1,8 @@
-"""Asks the payments service for checkouts and deposits: programs as patiently as the client, web requests in bounds.
+"""Calls to the payments service for checkouts and deposits, with tighter limits inside web requests.
 
-A web request gives the service a few seconds, waits for it beside few others of its process, and is refused at once
-while the service fails. Commands, tasks and reconcile have nobody who waits, and are only bound by the client's own
-time budget.
+A web request gives the service a few seconds, waits only while few other requests of its process do, and is refused at
+once while the service fails. Commands, tasks and reconcile have only the client's own time limit, since no customer
+waits for them.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ T = TypeVar("T")
 
 CREATE, READ = "POST /v1/checkout", "GET /v1/deposit/{id}"
 
-# A start waits this long for its turn while the service is quick: less than anybody notices on the shop's other pages.
+# Seconds that a start waits for its turn while the service is quick; too short to slow down the shop's other pages.
 _MOMENT = 0.15
-# A call that takes longer than this many seconds is a slow one.
+# Seconds after which a call counts as slow.
 _QUICK = 0.5
-# Seconds after which a customer may try again who found every turn taken.
+# Seconds after which a customer may try again when all turns were taken.
 _TURNS_TAKEN = 2.0
-# With less time than this left, a call would only fail for want of it.
+# With fewer seconds left, a call would only run into its time limit.
 _SHORTEST_CALL = 0.1
-# Seconds between two log lines about what has not changed.
+# Seconds between two log lines about an unchanged state.
 _QUIET = 60.0
 _SPENT = "flask_paycheckout.service_seconds"
 
@@ -51,7 +51,7 @@ _log = logging.getLogger("flask_paycheckout")
 
 
 class NotAsked(TransportFailed):
-    """A web request was refused before anything was sent; `retry_after` says when another is worthwhile."""
+    """The service was not called, since a limit was reached; `retry_after` says when to try again, in seconds."""
 
     def __init__(self, operation: str, message: str | None, retry_after: float | None = None) -> None:
         super().__init__(operation, message, retry_after, request_sent=False)
@@ -59,20 +59,20 @@ class NotAsked(TransportFailed):
 
 
 def is_answer(error: BaseException | None) -> bool:
-    """Whether the service answered. Refusing a single request, with a 400 or a 404, is an answer too."""
+    """Whether the service answered; the refusal of a single request, such as a 400 or a 404, is an answer too."""
     if error is None:
         return True
     return isinstance(error, RequestRefused) and not isinstance(error, (ServiceFault, Unauthorized))
 
 
 class Service:
-    """The payments service, as one app asks it.
+    """The payments service, as it is called by one app.
 
-    :param timeout: seconds that one call of the client may take.
-    :param web_timeout: seconds that all calls of one web request may take together.
-    :param web_calls: gives the most web requests of a process that may wait for the service at once.
-    :param web_request: a mapping that lives as long as the web request under way; None outside of one.
-    :param now: seconds that only move forward.
+    :param timeout: the most seconds that one call of the client may take.
+    :param web_timeout: the most seconds that all calls of one web request may take together.
+    :param web_calls: returns the most web requests of a process that may wait for the service at once.
+    :param web_request: returns a mapping that lives as long as the current web request; None outside of one.
+    :param now: a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -90,21 +90,21 @@ class Service:
         self._web_timeout = web_timeout
         self._web_request = web_request
         self._now = now
-        # A call that takes all of its time, and as long again for what happens between permission and call.
+        # Twice the time of a call, to allow for what happens between permission and call.
         self._breaker = Breaker(2 * web_timeout + _MOMENT, now)
         self._places = _Places(web_calls, now)
         self._refusals = _Refusals(now)
 
     def read(self, checkout_id: str) -> Deposit:
-        """Read a deposit as patiently as the client does, whoever asks; reconcile has a brake of its own."""
+        """Read a deposit with the client's own time limit only; for reconcile, which limits its reads itself."""
         return self._client.deposits.get(checkout_id)
 
     @contextmanager
     def turn(self, operation: str) -> Iterator[Turn]:
-        """Permission for one call, taken before anything is written for it.
+        """Take permission for one call, before anything is written to the database for it.
 
-        :param operation: `CREATE` or `READ`; a create waits a moment for its place.
-        :raises NotAsked: the service may not be asked now.
+        :param operation: `CREATE`, which waits a moment for its turn, or `READ`, which does not.
+        :raises NotAsked: the service may not be called now.
         """
         request = self._web_request()
         turn = self._program_turn(operation) if request is None else self._web_turn(operation, request)
@@ -115,9 +115,11 @@ class Service:
 
     @contextmanager
     def waiting(self, operation: str) -> Iterator[float]:
-        """A place among those who wait for the service, for who waits for another request's call; gives the seconds.
+        """Count this request among those that wait for the service while it waits for another request's call.
 
-        :raises NotAsked: too many wait already.
+        Yields the seconds that it may wait.
+
+        :raises NotAsked: too many requests wait already.
         """
         request = self._web_request()
         if request is None:
@@ -169,7 +171,7 @@ class Service:
         return NotAsked(operation, f"the service was not asked: {why}", retry_after)
 
     def _tell(self, operation: str, admission: Admission, error: PaymentsError | None) -> None:
-        """What became of a call. Programs' calls count too: they tell as well as others whether the service answers."""
+        """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers."""
         if is_answer(error):
             if self._breaker.answered():
                 _log.warning("the service answers again: %s", operation)
@@ -181,8 +183,8 @@ class Service:
 class Turn:
     """Permission for one call.
 
-    :param tell: told what became of the call: its error, or None when it was answered.
-    :param give_back: gives the permission back; called once, when the call is done or was not made.
+    :param tell: called with the call's error, or with None when it was answered.
+    :param give_back: returns the permission; called once, after the call or when none was made.
     """
 
     def __init__(
@@ -204,7 +206,7 @@ class Turn:
         return self._ask(lambda: self._client.deposits.get(checkout_id))
 
     def end(self) -> None:
-        """Give the permission back; what is made of the answer needs none."""
+        """Return the permission as soon as the call is over, before its answer is processed."""
         give_back, self._give_back = self._give_back, None
         if give_back is not None:
             give_back()
@@ -225,21 +227,22 @@ class Turn:
 class _Places:
     """The places of one process for requests that wait for the service.
 
-    Who finds none waits a moment, but not where the service is slow: then waiting would only keep the shop's other
-    pages waiting.
+    A request that finds none waits a moment, unless the service is slow: then it would only occupy a thread that the
+    shop's other pages need.
     """
 
     def __init__(self, most: Callable[[], int], now: Callable[[], float]) -> None:
         self._most = most
         self._now = now
-        # A child process has places of its own, and takes no lock of its parent's.
+        # By process, so that a forked one has its own places, and no lock that a thread of its parent holds.
         self._of_process: dict[int, _Taken] = {}
 
     def take(self, patience: float, *, following: bool = False) -> object | None:
-        """A place, to be given back; None when none is free, or becomes free within so many seconds.
+        """Take a place, to be given back; None when none becomes free in time.
 
-        :param following: for who waits for another request's call. One place is always left to those who call, or all
-            of them would wait for nobody.
+        :param patience: seconds to wait for a free place.
+        :param following: whether the request only waits for another one's call. One place is always left for a request
+            that calls, or all could wait for each other.
         """
         taken, most = self._here(), self._most()
         with taken.changed:
@@ -268,10 +271,10 @@ class _Places:
 @dataclass
 class _Taken:
     since: dict[object, float] = field(default_factory=dict)
-    """Each place that is taken, with the time since when."""
+    """The places that are taken, with the time of taking."""
 
     following: set[object] = field(default_factory=set)
-    """Those of them whose holders wait for another request's call."""
+    """Those taken by requests that wait for another request's call."""
 
     changed: Condition = field(default_factory=Condition)
 
@@ -283,17 +286,17 @@ class _Taken:
 
 
 class _Refusals:
-    """One log line a minute for web requests that were refused, with their count."""
+    """Logs the number of refused web requests, at most once a minute."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
-        self._since_told = 0
-        self._told_at: float | None = None
+        self._unlogged = 0
+        self._logged_at: float | None = None
 
     def count(self, why: str) -> None:
-        self._since_told += 1
+        self._unlogged += 1
         now = self._now()
-        if self._told_at is not None and now - self._told_at < _QUIET:
+        if self._logged_at is not None and now - self._logged_at < _QUIET:
             return
-        refused, self._since_told, self._told_at = self._since_told, 0, now
-        _log.warning("%d web requests did not ask the service, the last one since %s", refused, why)
+        refused, self._unlogged, self._logged_at = self._unlogged, 0, now
+        _log.warning("%d web requests did not call the service, the last one because %s", refused, why)

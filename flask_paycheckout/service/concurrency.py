@@ -1,19 +1,19 @@
-"""How hard the service may be asked: more reads at once while it answers, a single probe while it does not. Pure."""
+"""Adaptive limit on concurrent reads: it grows while the service answers, and shrinks to one probe when not. Pure."""
 
 from __future__ import annotations
 
 __all__ = ["ReadWindow"]
 
-# A single checkout may be one that the service cannot tell us about; three different ones in a row are an outage.
+# One failure may concern a single checkout; failures of three different ones in a row are an outage.
 _PROBES = 3
 
 
 class ReadWindow:
-    """The number of reads that one process may have under way, as TCP's window grows and shrinks.
+    """The number of reads that a process may make at once; it grows by one, and is halved, like TCP's window.
 
-    It lives as long as the process. A process that has never heard from the service begins with one read, too.
+    It lives as long as the process, and begins with one read.
 
-    :param most: reads under way at once when all is well.
+    :param most: the upper limit.
     """
 
     def __init__(self, most: int) -> None:
@@ -21,23 +21,23 @@ class ReadWindow:
         self._failures = 0
         self._successes = 0
         self.size = 1
-        """Reads that may be under way now."""
+        """The number of reads that may be under way now."""
 
     def open_round(self) -> None:
-        """A round begins: where the last one ended in failures, with a single probe."""
+        """Begin a round; after one that ended in failures, with a single probe."""
         self._successes = 0
         if self.closed:
             self._failures = _PROBES - 1
             self.size = 1
 
     def answered(self) -> None:
-        """The service said something that can be relied on, be it that there is no deposit."""
+        """Record a reliable answer; that there is no such deposit is one too."""
         self._failures = 0
         self._successes += 1
         self.size = min(self.size + 1, self._most)
 
     def failed(self) -> None:
-        """A read gave nothing to rely on."""
+        """Record a read without a reliable answer."""
         self._failures += 1
         self.size = max(1, self.size // 2)
 
@@ -48,9 +48,9 @@ class ReadWindow:
 
     @property
     def closed(self) -> bool:
-        """Whether the round should end: what is left would only fail too.
+        """Whether the round should end, since its other reads would fail as well.
 
-        A service that answered in this round is given a whole window of failures, so that checkouts which it cannot
-        tell us about do not keep the others waiting.
+        After an answer in this round, as many failures are allowed as reads may be under way, so that a few checkouts
+        that always fail do not delay the others.
         """
         return self._failures >= max(_PROBES, self._most if self._successes else 0)

@@ -1,10 +1,10 @@
-"""Remembers how the service answers the shop, so that people can be told since when it fails, and with what words.
+"""The record of calls that the service fails to answer, so that the report can say since when, and with which error.
 
-This is about calls that belong to no checkout yet, such as the start of one. A deposit that cannot be read is noted in
+It covers calls that belong to no checkout yet, such as the one that creates it. An unreadable deposit is recorded in
 its checkout, as its `problem`.
 
-Noting costs no statement, and neither does a service that answers. Writing down is bounded: when calls begin to fail or
-are answered again, and at most once a minute while they fail.
+Outcomes are collected in memory. Rows are written only when calls begin to fail, when they are answered again, and at
+most once a minute while they fail, so a service that answers costs no statement.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from flask_paycheckout.store.database_errors import first_line
 __all__ = ["START", "FailingCalls", "ServiceRecord", "failing_calls"]
 
 START = "start"
-"""Calls that make a checkout."""
+"""The operation of calls that create a checkout."""
 
 _MINUTE = timedelta(minutes=1)
 _MAX_WORDS = 500
@@ -40,79 +40,81 @@ _log = logging.getLogger("flask_paycheckout")
 
 @dataclass(frozen=True)
 class FailingCalls:
-    """A kind of call that the service does not answer, or refuses."""
+    """An operation that the service currently does not answer, or refuses."""
 
     account: str
     """The merchant account's name; "" is the one of the settings."""
 
     operation: str
-    """Which calls; `start` makes checkouts."""
+    """The operation that fails; `start` creates checkouts."""
 
     since: datetime
-    """The first failure after the last answer."""
+    """The time of the first failure since the last answer."""
 
     last_failure_at: datetime
-    """The last one."""
-
     count: int
-    """Failures so far, at least."""
+    """A lower bound of the number of failures."""
 
     words: str
-    """Why the last one failed."""
+    """The last failure's error message."""
 
 
 @dataclass
 class _Calls:
-    """What this process knows of one kind of call."""
+    """One process's knowledge of one operation."""
 
     failing: bool = False
-    """The table says that they fail, as far as this process knows."""
+    """Whether the table says that the operation fails, as far as this process knows."""
 
     written_at: datetime | None = None
-    """When this process last wrote failures down, and how many since the last answer."""
+    """The time when this process last wrote failures to the table."""
 
     written: int = 0
+    """The number of failures that this process has written since the last answer."""
+
     failures: int = 0
-    """Failures that are not written down yet, and when the first of them was."""
+    """The number of failures that are not written yet."""
 
     first_failure_at: datetime | None = None
+    """The time of the first failure that is not written yet."""
+
     last_failure_at: datetime | None = None
     words: str = ""
     answered_at: datetime | None = None
-    """The last answer that is not written down yet."""
+    """The time of the last answer that is not written yet."""
 
     begun_anew: bool = False
-    """An answer came before these failures, so they are a new beginning."""
+    """Whether an answer came before the unwritten failures, so that they begin a new series."""
 
 
 @dataclass
 class _Noted:
-    """What one process noted."""
+    """The outcomes that one process has collected."""
 
     calls: dict[tuple[str, str], _Calls] = field(default_factory=dict)
     noting: Lock = field(default_factory=Lock)
-    """Held for moments only, and never while a statement runs."""
+    """Protects `calls`; never held while a statement runs."""
 
     writing: Lock = field(default_factory=Lock)
-    """Held by whoever writes down; nobody waits for it."""
+    """Held by the thread that writes to the table; the others do not wait for it."""
 
 
 class ServiceRecord:
-    """Notes answers and failures of one app's calls, and writes them down.
+    """Collects answers and failures of one app's calls, and writes them to the table.
 
-    :param engine: gives the engine of the tables, when first needed.
+    :param engine: returns the engine of the tables; called when it is first needed.
     """
 
     def __init__(self, engine: Callable[[], Engine], table: Table, clock: Clock) -> None:
         self._engine = engine
         self._table = table
         self._clock = clock
-        # By process: a fork copies locks that another thread of its parent may hold.
+        # By process, since a fork copies locks that a thread of the parent may hold.
         self._of_process: dict[int, _Noted] = {}
 
     @contextmanager
     def call(self, operation: str, account: str = "") -> Iterator[None]:
-        """Note how the call inside ends."""
+        """Record the outcome of the call made in this `with` block."""
         try:
             yield
         except (PaymentsError, UnsafeCheckoutUrl) as error:
@@ -121,9 +123,9 @@ class ServiceRecord:
         self.on_answer(operation, account)
 
     def on_failure(self, operation: str, words: str, account: str = "") -> None:
-        """Note that the service did not answer, or refused. Touches no database; any thread may call it.
+        """Record a failure, in memory only; thread-safe.
 
-        :param words: why, for people; never a secret.
+        :param words: the error message for people, without secrets.
         """
         now, noted = self._clock(), self._here()
         with noted.noting:
@@ -134,14 +136,14 @@ class ServiceRecord:
             calls.last_failure_at, calls.words, calls.answered_at = now, visible(words)[:_MAX_WORDS], None
 
     def on_answer(self, operation: str, account: str = "") -> None:
-        """Note that the service answered. Touches no database; any thread may call it."""
+        """Record an answer, in memory only; thread-safe."""
         now, noted = self._clock(), self._here()
         with noted.noting:
             calls = noted.calls.setdefault((account, operation), _Calls())
             calls.failures, calls.first_failure_at, calls.answered_at = 0, None, now
 
     def write(self) -> None:
-        """Store what was noted since the last write. Never raises, so that no payment fails because of it."""
+        """Write the collected outcomes to the table; a database error is only logged, so no payment fails of it."""
         here = self._here()
         if not here.calls or not here.writing.acquire(blocking=False):
             return
@@ -149,7 +151,7 @@ class ServiceRecord:
             for (account, operation), calls in list(here.calls.items()):
                 self._write_one({"account": account, "operation": operation}, calls)
         except SQLAlchemyError as error:
-            _log.warning("how the service answers could not be written down: %s", first_line(error)[:_MAX_WORDS])
+            _log.warning("the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS])
         finally:
             here.writing.release()
 
@@ -176,7 +178,7 @@ class ServiceRecord:
         return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Noted())
 
     def _is_news(self, calls: _Calls) -> bool:
-        """The first failure, the second one, which makes it more than an accident, and then one a minute."""
+        """Whether to write now: the first failure, the second, which rules out an accident, then once a minute."""
         old = calls.written_at is None or calls.written_at <= self._clock() - _MINUTE
         return old or calls.written <= 1
 
@@ -214,7 +216,7 @@ class ServiceRecord:
 
 
 def failing_calls(engine: Engine, table: Table) -> Sequence[FailingCalls]:
-    """The kinds of calls that fail as it was last written down."""
+    """List the operations that fail, according to the table."""
     c = table.c
     columns = select(c.account, c.operation, c.failing_since, c.last_failure_at, c["count"], c.words)
     failing = columns.where(c.failing_since.is_not(None)).order_by(c.account, c.operation).limit(100)
@@ -222,7 +224,7 @@ def failing_calls(engine: Engine, table: Table) -> Sequence[FailingCalls]:
         with engine.connect() as connection:
             rows = connection.execute(failing).all()
     except (OperationalError, ProgrammingError):
-        # The table is newer than the shop's database; the doctor says so.
+        # A database from before this table existed; the doctor reports it.
         return []
     return [
         FailingCalls(

@@ -1,8 +1,8 @@
-"""Calls under way, one at a time for each thing that they are about, in this process.
+"""Single flight: at most one call at a time in this process about each deposit, or about each order.
 
-Who comes while a deposit is read waits for no answer: a cool-down alone bounds what a fast service is asked, but when
-it is slow, reads that begin every few seconds would still pile up, and hold a worker of the shop each. Who comes while
-an order's checkout is made wants just that checkout, and may wait for it.
+A request that comes while its deposit is being read does not wait: with a slow service, waiting requests would pile up
+and occupy the shop's threads in spite of the cool-down. A request that comes while its order's checkout is being made
+needs exactly that checkout, and may wait for it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ __all__ = ["Flight", "Flights"]
 
 
 class Flight:
-    """A call under way, for those who wait for it."""
+    """A call under way, on which other threads can wait."""
 
     def __init__(self) -> None:
         self._over = Event()
         self._thread = get_ident()
         self.error: Exception | None = None
-        """What ended it, when it ended so."""
+        """The error that ended the call, if one did."""
 
     @property
     def of_this_thread(self) -> bool:
-        """Whether the caller itself is making this call, and would wait for itself."""
+        """Whether the current thread makes this call, and would wait for itself."""
         return self._thread == get_ident()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it is over within so many seconds."""
+        """Wait for the end of the call; False when it takes longer than this many seconds."""
         return self._over.wait(seconds)
 
     def end(self) -> None:
@@ -45,19 +45,19 @@ class Flights:
 
     @contextmanager
     def of(self, what: str) -> Iterator[bool]:
-        """Gives whether the caller may make this call; if so, nobody else may until the end of the `with`."""
+        """Yield whether the caller may make this call; if so, no other thread may until the `with` block ends."""
         with self.join(what) as (_, mine):
             yield mine
 
     @contextmanager
     def join(self, what: str) -> Iterator[tuple[Flight, bool]]:
-        """The call about this that is under way, and whether it is the caller's own to make.
+        """Yield the call under way about `what`, and whether it is the caller's to make.
 
-        An own one ends with the `with`, and tells who waits for it of the error that left the block.
+        The caller's own call ends with the `with` block; an error that leaves the block is kept for those who wait.
         """
-        # A fork copies what was under way in its parent, and nobody would ever end it.
+        # By process: a fork would inherit calls of its parent, which never end in the child.
         key, own = (os.getpid(), what), Flight()
-        # setdefault and not a lock: a lock may be held by another thread at the moment of a fork.
+        # Atomic `setdefault` instead of a lock: another thread could hold the lock at the moment of a fork.
         flight = self._under_way.setdefault(key, own)
         if flight is not own:
             yield flight, False

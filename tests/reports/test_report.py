@@ -427,7 +427,7 @@ def test_a_shop_without_the_table_takes_payments_as_before(shop: Shop, caplog: p
     with shop.runtime.engine().begin() as connection:
         connection.execute(text("DROP TABLE paycheckout_service"))
     fails_to_start(shop)
-    assert "could not be written down" in caplog.text
+    assert "record of failing calls could not be stored" in caplog.text
     assert not told(shop).needs_a_person
     checkout_id = shop.starts()
     shop.service.says(checkout_id, "completed")

@@ -130,14 +130,14 @@ def test_refused_requests_are_one_log_line_a_minute(shop: Shop, caplog: pytest.L
     for _ in range(40):
         presses_pay(shop)
     assert [record.getMessage().split(",")[0] for record in caplog.records] == [
-        "1 web requests did not ask the service"
+        "1 web requests did not call the service"
     ]
     shop.clock.advance(seconds=60)
     shop.service.instead_of_created = [garbage()]
     presses_pay(shop)
     caplog.clear()
     presses_pay(shop)
-    assert "40 web requests did not ask the service" in caplog.text
+    assert "40 web requests did not call the service" in caplog.text
 
 
 # Time and places
