@@ -11,12 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout.store.models import make_models
 from tests.scripted import make_app
 from tests.test_readme import README, snippet
+
+pytestmark = pytest.mark.slow("programs")
 
 BIN = Path(sys.executable).parent
 TABLES = ("paycheckout_checkout", "paycheckout_event", "paycheckout_service")

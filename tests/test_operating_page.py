@@ -16,6 +16,8 @@ from tests.scripted import Shop
 from tests.test_production import visited
 from tests.test_readme import free_port
 
+pytestmark = pytest.mark.slow("programs")
+
 PAGE = (Path(__file__).parent.parent / "docs" / "operating.md").read_text()
 APP = "def app(environ, start_response):\n    start_response('200 OK', [])\n    return [b'ok']\n"
 

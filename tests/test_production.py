@@ -19,6 +19,8 @@ import requests
 
 from tests.test_readme import README, commands, free_port, sandbox, snippet
 
+pytestmark = pytest.mark.slow("programs")
+
 __all__ = ["sandbox"]
 
 BIN = Path(sys.executable).parent

@@ -18,6 +18,8 @@ import requests
 
 from tests.test_readme import README, free_port, snippet
 
+pytestmark = pytest.mark.slow("programs")
+
 BIN = Path(sys.executable).parent
 SECTION = README[README.index("## A shop of your own") : README.index("## How it works")]
 

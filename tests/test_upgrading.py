@@ -21,6 +21,8 @@ from tests.test_cli import runs
 from tests.test_migrations import Merchant
 from tests.test_readme import README
 
+pytestmark = pytest.mark.slow("programs")
+
 PAGE = (Path(__file__).parent.parent / "docs" / "upgrading.md").read_text()
 
 # The columns of the first version that shops ran, by the table's name behind "paycheckout_".

@@ -20,9 +20,10 @@ FOLDERS = {
     "browser": "pages in Chromium",
     "celery": "Celery workers",
     "crash": "crashes at every instruction",
-    "mutants": "planted faults",
+    "faults": "planted faults",
     "races": "races of threads and processes",
     "soak": "soak programs",
+    "states": "random histories",
 }
 POSTGRESQL = "PostgreSQL"
 
@@ -104,7 +105,8 @@ class Workers:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = dict(session.config.stash[_LEFT_OUT])
+        counts = session.config.stash[_LEFT_OUT]
+        session.config.workeroutput["left_out"] = dict(counts)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

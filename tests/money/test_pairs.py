@@ -25,6 +25,8 @@ from tests.money.json_text import Number, Object, parse, units
 from tests.money.oracle import Asked, Outcome, judge
 from tests.scripted import BASE_URL, NO_RETRY, Service, Shop
 
+pytestmark = pytest.mark.slow("20,000 payments")
+
 EVERY_CHANGE = 20_000
 SOAK = 1_000_000
 WITH_DATABASE = 300

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow("runs of pytest")
+
 ROOT = Path(__file__).parents[2]
 SECRET = "canary-planted"
 

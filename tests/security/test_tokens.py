@@ -87,6 +87,7 @@ def means_the_same(one: str, other: str) -> bool:
         return False
 
 
+@pytest.mark.slow("a hundred thousand tokens")
 @pytest.mark.parametrize("make", [sealed, signed], ids=["sealed", "signed by an earlier version"])
 def test_a_hundred_thousand_spoiled_tokens_open_nothing(
     clock: Clock, pytestconfig: pytest.Config, make: Callable[..., str]

@@ -17,6 +17,8 @@ from tests.sandbox.crowds import ROWS, id_of
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 from tests.sandbox.plans import Plan, plan_of
 
+pytestmark = pytest.mark.slow("tables of thousands of rows")
+
 # One worker builds the crowded worlds and asks all of the questions.
 
 ITEM = {"recipientId": RECIPIENTS["USD"], "amount": 5}

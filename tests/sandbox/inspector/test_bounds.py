@@ -24,6 +24,8 @@ from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import CONTROL_TOKEN
 from tests.sandbox.inspector.developer import Developer
 
+pytestmark = pytest.mark.slow("tables of thousands of rows")
+
 MANY = 1000
 #: Bytes that no page exceeds.
 MOST_BYTES = 150_000

@@ -36,6 +36,8 @@ from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import ACCESS_TOKEN, RECIPIENTS, WALLET, Payer
 from tests.sandbox.documented import Departures
 
+pytestmark = pytest.mark.slow("generated requests")
+
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 LABELS = sorted(f"{method} {path}" for path, method, _, _ in operations(create_sandbox()))
 EXAMPLES = 12

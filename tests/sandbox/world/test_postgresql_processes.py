@@ -18,6 +18,8 @@ from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.disbursements.payers import WALLET, Payer
 from tests.sandbox.stations import Shop, commands, gunicorn
 
+pytestmark = pytest.mark.slow("PostgreSQL")
+
 # The processes are started once for all of these tests.
 
 HANDS = 8

@@ -19,6 +19,8 @@ from flask_paycheckout.sandbox.command import main
 from tests.postgres import as_driver
 from tests.sandbox.wire.test_sockets import ROOT
 
+pytestmark = pytest.mark.slow("PostgreSQL")
+
 PASSWORD = "hunter2-of-the-database"
 
 

@@ -17,6 +17,8 @@ from tests.sandbox.crowds import FEWER, id_of
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.plans import plan_of
 
+pytestmark = pytest.mark.slow("tables of thousands of rows")
+
 LAST_PAGE = FEWER // 10
 SORTS = ["createdAt", "-createdAt", "updatedAt", "-updatedAt"]
 

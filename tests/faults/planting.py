@@ -1,0 +1,281 @@
+"""Edits of the product's syntax, made while a module or template is loaded; no file changes.
+
+Each names a scope, as `checkouts.settlement:Settlement.apply` below `flask_paycheckout`, and what changes there.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import CodeType
+from typing import Any
+
+from flask import Flask
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
+
+PACKAGE = "flask_paycheckout"
+
+
+class NotPlanted(Exception):
+    """The scope, or what an edit changes in it, is no longer there: plant the fault anew."""
+
+
+@dataclass(frozen=True)
+class Edit(ABC):
+    """A change of one scope; without a name behind the colon it is the whole module."""
+
+    scope: str
+
+    @property
+    def module(self) -> str:
+        return f"{PACKAGE}.{self.scope.partition(':')[0]}".removesuffix(".")
+
+    def plant(self, tree: ast.Module) -> None:
+        node: ast.AST = tree
+        for name in filter(None, self.scope.partition(":")[2].split(".")):
+            node = next((inner for inner in _below(node) if _defines(inner, name)), node)
+            if not _defines(node, name):
+                raise NotPlanted(f"{self.scope} is not defined")
+        if not self.change(node):
+            raise NotPlanted(f"nothing to change for {self}")
+
+    @abstractmethod
+    def change(self, node: Any) -> int:
+        """Change the scope; gives how often that was possible."""
+
+
+@dataclass(frozen=True)
+class Swap(Edit):
+    """Another expression takes the place of one, wherever that stands in the scope."""
+
+    old: str
+    new: str
+
+    def change(self, node: Any) -> int:
+        return _replace(node, ast.dump(_expression(self.old)), _expression(self.new))
+
+
+@dataclass(frozen=True)
+class Never(Edit):
+    """An `if` whose condition names this never holds."""
+
+    named: str
+    holds = False
+
+    def change(self, node: Any) -> int:
+        found = [inner for inner in ast.walk(node) if isinstance(inner, ast.If) and self.named in _names(inner.test)]
+        for inner in found:
+            inner.test = ast.Constant(self.holds)
+        return len(found)
+
+
+class Always(Never):
+    """An `if` whose condition names this holds whatever it says."""
+
+    holds = True
+
+
+@dataclass(frozen=True)
+class First(Edit):
+    """Statements at the beginning of a function."""
+
+    code: str
+
+    def change(self, node: Any) -> int:
+        node.body[:0] = ast.parse(self.code).body
+        return 1
+
+
+@dataclass(frozen=True)
+class Value(Edit):
+    """The variable that the scope names gets another value."""
+
+    code: str
+
+    def change(self, node: Any) -> int:
+        node.value = _expression(self.code)
+        return 1
+
+
+@dataclass(frozen=True)
+class Drop(Edit):
+    """The statement that calls this does nothing."""
+
+    called: str
+
+    def change(self, node: Any) -> int:
+        return self._put(node, lambda statement: [ast.Pass()])
+
+    def _put(self, node: Any, instead: Any) -> int:
+        found = list(_calling(node, self.called))
+        for body, statement in found:
+            at = body.index(statement)
+            body[at : at + 1] = instead(statement)
+        return len(found)
+
+
+@dataclass(frozen=True)
+class Before(Drop):
+    """Statements before the one that calls this."""
+
+    code: str
+
+    def change(self, node: Any) -> int:
+        return self._put(node, lambda statement: [*ast.parse(self.code).body, statement])
+
+
+@dataclass(frozen=True)
+class After(Before):
+    """Statements behind the one that calls this."""
+
+    def change(self, node: Any) -> int:
+        return self._put(node, lambda statement: [statement, *ast.parse(self.code).body])
+
+
+@dataclass(frozen=True)
+class Said(Edit):
+    """Strings in the scope say something else."""
+
+    old: str
+    new: str
+
+    def change(self, node: Any) -> int:
+        found = [
+            inner
+            for inner in ast.walk(node)
+            if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and self.old in inner.value
+        ]
+        for inner in found:
+            inner.value = str(inner.value).replace(self.old, self.new)
+        return len(found)
+
+
+@dataclass(frozen=True)
+class InTemplate(Edit):
+    """Another piece of a template, without the white space, takes the place of one; the scope is its file."""
+
+    old: str
+    new: str
+
+    @property
+    def module(self) -> str:
+        return ""
+
+    def change(self, node: Any) -> int:
+        raise NotImplementedError
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _below(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a scope, without what stands in scopes inside it."""
+    for inner in ast.iter_child_nodes(node):
+        yield inner
+        if not isinstance(inner, ast.ClassDef | ast.FunctionDef):
+            yield from _below(inner)
+
+
+def _defines(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Assign):
+        return any(_names(target) == {name} for target in node.targets)
+    if isinstance(node, ast.AnnAssign):
+        return _names(node.target) == {name}
+    return isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name
+
+
+def _names(node: ast.AST) -> set[str]:
+    inner = list(ast.walk(node))
+    return {one.id for one in inner if isinstance(one, ast.Name)} | {
+        one.attr for one in inner if isinstance(one, ast.Attribute)
+    }
+
+
+def _replace(node: ast.AST, old: str, new: ast.expr) -> int:
+    found = 0
+    for field, value in ast.iter_fields(node):
+        for at, inner in enumerate(value if isinstance(value, list) else [value]):
+            if not isinstance(inner, ast.AST):
+                continue
+            if ast.dump(inner) != old:
+                found += _replace(inner, old, new)
+            elif isinstance(value, list):
+                value[at], found = new, found + 1
+            else:
+                setattr(node, field, new)
+                found += 1
+    return found
+
+
+def _calling(node: ast.AST, called: str) -> Iterator[tuple[list[ast.stmt], ast.stmt]]:
+    """The simple statements with this call, each with the block that it stands in."""
+    for block in list(ast.walk(node)):
+        for value in [value for _, value in ast.iter_fields(block) if isinstance(value, list)]:
+            for statement in [one for one in value if isinstance(one, ast.stmt) and not hasattr(one, "body")]:
+                calls = (one.func for one in ast.walk(statement) if isinstance(one, ast.Call))
+                if any(getattr(one, "attr", getattr(one, "id", None)) == called for one in calls):
+                    yield value, statement
+
+
+class _Loader(SourceFileLoader):
+    edits: Sequence[Edit] = ()
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        tree = ast.parse(self.get_data(self.get_filename(fullname)))
+        for edit in self.edits:
+            edit.plant(tree)
+        return compile(ast.fix_missing_locations(tree), self.get_filename(fullname), "exec", dont_inherit=True)
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, edits: Iterable[Edit]) -> None:
+        self._edits = tuple(edits)
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        edits = [edit for edit in self._edits if edit.module == fullname]
+        spec = PathFinder.find_spec(fullname, path) if edits else None
+        if spec is not None and spec.origin is not None:
+            spec.loader = _Loader(fullname, spec.origin)
+            spec.loader.edits = edits
+        return spec
+
+
+def plant(edits: Sequence[Edit]) -> None:
+    """Load the product with these edits, in this process, which has not loaded it yet."""
+    sys.meta_path.insert(0, _Finder(edits))
+    for edit in edits:
+        if edit.module:
+            import_module(edit.module)
+    of_templates = [edit for edit in edits if isinstance(edit, InTemplate)]
+    if of_templates:
+        Flask.jinja_options = {"extensions": [_in_templates(of_templates)]}
+
+
+def _in_templates(edits: Sequence[InTemplate]) -> type[Extension]:
+    class Planted(Extension):
+        def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+            tokens = list(stream)
+            for edit in edits:
+                if (stream.name or "").endswith(edit.scope):
+                    tokens = self._spliced(tokens, self._read(edit.old), self._read(edit.new))
+            yield from tokens
+
+        def _read(self, text: str) -> list[Token]:
+            return list(self.environment.lexer.tokenize(f"{{{{ {text} }}}}"))[1:-1]
+
+        def _spliced(self, tokens: list[Token], old: list[Token], new: list[Token]) -> list[Token]:
+            told = [token[1:] for token in tokens]
+            for at in range(len(tokens)):
+                if told[at : at + len(old)] == [token[1:] for token in old]:
+                    return [*tokens[:at], *new, *tokens[at + len(old) :]]
+            raise NotPlanted(f"the template has no {old}")
+
+    return Planted

@@ -1,0 +1,669 @@
+"""Every planted fault: what it does, the syntax that it changes, and a test that notices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.faults.planting import After, Always, Before, Drop, Edit, First, InTemplate, Never, Said, Swap, Value
+
+__all__ = ["FAULTS", "Fault"]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault.
+
+    :ivar noticed_by: a test below `tests/`, with its parameters where one case is enough.
+    """
+
+    name: str
+    noticed_by: str
+    edits: tuple[Edit, ...]
+
+
+def fault(name: str, noticed_by: str, *edits: Edit) -> Fault:
+    return Fault(name, noticed_by, edits)
+
+
+_ANSWERS, _IDS = "hostile/test_answers.py", "hostile/test_ids.py"
+_CARTS = "races/test_changed_carts.py::test_a_cart_that_changes_while_it_is_settled"
+_COMPARED = "rules/test_matching.py::test_each_comparison_names_what_differs"
+_EVERY = "security/test_every_answer.py::test_every_kind_of_answer_is_hardened"
+_OUTBOX, _ORDER = "checkouts/test_outbox.py", "checkouts/test_event_order.py"
+_REFUSING = "checkouts/test_atomic.py::test_nothing_is_committed_when_an_atomic_receiver_raises"
+_SANDBOX, _FOREIGN = "hostile/test_sandbox.py", "hostile/test_foreign_pages.py"
+_SETTLEMENT = "checkouts/test_settlement.py"
+_SITE = "security/test_same_site.py"
+_TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
+_TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
+_WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
+
+#: By promise, or by threat with the defence against it.
+FAULTS: dict[str, tuple[Fault, ...]] = {
+    "Only the right money pays an order.": (
+        fault(
+            "the amount is not compared",
+            _COMPARED,
+            Swap("rules.matching:compare", "amount == total.amount", "True"),
+        ),
+        fault(
+            "the currency is not compared",
+            _COMPARED,
+            Swap(
+                "rules.matching:compare",
+                '_same(f"{side}Currency", total.currency, currency)',
+                '_same(f"{side}Currency", str(currency), currency)',
+            ),
+        ),
+        fault(
+            "amounts are compared as floats",
+            "money/test_spellings.py::test_each_spelling",
+            Swap("rules.matching:compare", "amount == total.amount", "float(amount) == float(total.amount)"),
+        ),
+        fault(
+            "the deposit's own id is not compared",
+            _COMPARED,
+            Swap(
+                "rules.matching:compare",
+                '_same("depositId", checkout_id, deposit.deposit_id)',
+                '_same("depositId", str(deposit.deposit_id), deposit.deposit_id)',
+            ),
+        ),
+        fault(
+            "the answer about another deposit is taken",
+            f"{_SETTLEMENT}::test_a_deposit_of_another_checkout_is_no_answer",
+            Drop("checkouts.settlement:Settlement.apply", "_require_own"),
+        ),
+        fault(
+            "the order is not asked for its total again when the money comes",
+            f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
+            Swap("checkouts.settlement:Settlement._ask_shop", "self._total_in(transaction, attempt)", "attempt.total"),
+        ),
+        fault(
+            "the order is asked for its total outside the transaction that moves",
+            f"{_CARTS}[postgresql-delivered-changed]",
+            First("checkouts.settlement:Settlement._ask_shop", "from flask_paycheckout.runtime import runtime"),
+            Swap(
+                "checkouts.settlement:Settlement._ask_shop",
+                "self._total_in(transaction, attempt)",
+                "runtime().ask_total(attempt.order_id)",
+            ),
+        ),
+        fault(
+            "SQLite is not locked before the order is asked for its total",
+            f"{_CARTS}[sqlite-delivered-changed]",
+            Never("store.checkouts:Attempts._moved", "_lock"),
+        ),
+    ),
+    "No paid order is lost, and every state is told.": (
+        fault(
+            "the event is stored in a second transaction",
+            "store/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
+            Before("store.checkouts:Attempts._store_move", "_store_event", "connection.commit()"),
+        ),
+        fault(
+            "an event may be stored twice",
+            "store/test_models.py::test_the_database_itself_refuses_to_tell_an_order_paid_twice",
+            Value("store.models:EventMixin.once", "mapped_column(String(600))"),
+        ),
+        fault(
+            "reconcile does nothing",
+            "journeys/test_paying.py::test_paid_by_reconcile_alone",
+            First("checkouts.reconcile:Reconciler.run", "return ReconcileReport()"),
+        ),
+        fault(
+            "a customer is sent to a page before it is stored",
+            "checkouts/test_start.py::test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody",
+            Before(
+                "checkouts.start:Checkouts._make",
+                "store",
+                "import threading, types\n"
+                "stored = (order_id, link.id, link.url, total, self._clock(), current)\n"
+                "threading.Thread(target=self._attempts.store, args=stored).start()\n"
+                "return types.SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status='created')",
+            ),
+        ),
+        fault(
+            "what the deposit said is forgotten when it cannot be applied",
+            f"{_REFUSING}[sqlite]",
+            Drop("checkouts.settlement:Settlement._weigh", "_note_failure"),
+        ),
+        fault(
+            "what arrived is stored in a second statement, after the move",
+            "store/test_stored_payments.py::test_receivers_of_every_kind_get_what_arrived[sqlite]",
+            Drop("checkouts.settlement:Settlement._seen", "payment_columns"),
+            After(
+                "checkouts.settlement:Settlement._weigh",
+                "_move",
+                "if stored is not None and deposit is not None and deposit.status == _COMPLETED:\n"
+                "    arrived = payment_columns(deposit, now)\n"
+                "    self._attempts.note(self._require(attempt.checkout_id), None, None, **arrived)",
+            ),
+        ),
+        fault(
+            "a rejection is not told",
+            "checkouts/test_resolve.py::test_each_decision_for_each_reason",
+            Swap(
+                "store.checkouts:Attempts._store_move",
+                "move.decision is not None",
+                "move.decision is not None and move.decision.accepted",
+            ),
+        ),
+        fault(
+            "an accepted second payment is in no list",
+            "store/test_paybacks.py::test_what_became_of_it_is_recorded_with_who_and_why",
+            Said("store.models:MONEY_TO_PAY_BACK", "status IN ('paid', 'rejected')", "status = 'rejected'"),
+        ),
+        fault(
+            "every payment method is waited for as long",
+            f"{_SETTLEMENT}::test_how_long_a_payment_may_be_on_its_way_depends_on_how_the_customer_pays",
+            Never("rules.schedule:Schedule.patience", "pending_for"),
+        ),
+        fault(
+            "an abandoned checkout does not say how it ended",
+            f"{_SETTLEMENT}::test_each_end_without_a_payment_has_a_reason",
+            Swap("checkouts.settlement:Settlement._plan", "REASON_OF.get(ruling.evidence)", "None"),
+        ),
+    ),
+    "Receivers run once, in order, and their effects are committed with the mark.": (
+        fault(
+            "an event counts as delivered before its receivers were called",
+            f"{_OUTBOX}::test_only_the_receiver_that_failed_runs_again",
+            Before("checkouts.outbox:Outbox._tell", "_turns", "self._mark(event)"),
+        ),
+        fault(
+            "a move is committed although its atomic receiver raised",
+            f"{_REFUSING}[sqlite]",
+            Drop("store.shop_transaction:ShopTransaction.run", "ReceiverFailed"),
+        ),
+        fault(
+            "an atomic receiver may commit",
+            "checkouts/test_atomic.py::test_an_atomic_receiver_must_leave_the_transaction_open",
+            Drop("store.shop_transaction:refuse_commits", "listen"),
+        ),
+        fault(
+            "signals hold their receivers weakly",
+            "test_signals.py::test_receivers_of_a_factory_run_once",
+            Swap("signals:Signal.connect", "False", "True"),
+        ),
+        fault(
+            "a payment that nobody hears of counts as delivered",
+            "test_signals.py::test_a_payment_that_nobody_hears_of",
+            Swap("store.events:new_event", "told and not unheard", "told"),
+            Swap("store.events:new_event", "told or unheard", "told"),
+        ),
+        fault(
+            "an event that nobody listens to counts as delivered",
+            f"{_TROUBLE}[missing]",
+            First("rules.receivers:is_unheard", "return False"),
+        ),
+        fault(
+            "the order of events is ignored",
+            f"{_ORDER}::test_a_receiver_that_missed_an_event",
+            Never("checkouts.outbox:Outbox._turns", "waited_for"),
+        ),
+        fault(
+            "an event is not looked at again when its receiver is marked",
+            f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works",
+            Never("checkouts.outbox:Outbox._mark_and_commit", "has_happened_to"),
+        ),
+        fault(
+            "a lease is never renewed",
+            "checkouts/test_leases.py::test_nobody_takes_an_event",
+            First("checkouts.outbox:Outbox._kept", "return nullcontext()"),
+        ),
+        fault(
+            "a receiver may end the process that delivers",
+            f"{_OUTBOX}::test_a_receiver_that_wants_to_end_the_process",
+            Swap("checkouts.outbox:Outbox._tell", "BaseException", "Exception"),
+        ),
+        fault(
+            "two databases are taken for one",
+            "store/test_separate_database.py::test_a_receivers_effect_is_never_lost",
+            Never("checkouts.outbox:Outbox._run", "_separate"),
+        ),
+    ),
+    "Alarms tell the truth, and a failing service is left alone.": (
+        fault(
+            "a circuit breaker that never closes",
+            "service/test_breaker.py::test_after_five_seconds_one_probe_may_go",
+            Swap("service.breaker:Breaker.answered", "(0, _FIRST_WAIT, None)", "(circuit.failures, _FIRST_WAIT, None)"),
+        ),
+        fault(
+            "a circuit breaker without a single probe",
+            "service/test_breaker.py::test_of_many_threads_one_is_the_probe",
+            Swap("service.breaker:Breaker.admit", "circuit.probe is not None and now < circuit.probe_until", "False"),
+        ),
+        fault(
+            "the report judges by the next read, which whoever tries in vain puts off",
+            f"{_TROUBLE}[secret]",
+            Swap(
+                "reports.report:_unreadable", "c.problem_since <= now - _PATIENCE", "c.next_read_at <= now - _PATIENCE"
+            ),
+        ),
+        fault(
+            "a read that succeeds leaves the problem of the one before",
+            "reports/test_report.py::test_reads_that_fail_for_minutes",
+            Swap("checkouts.settlement:Settlement._seen", '{"problem": None, "problem_since": None}', "{}"),
+        ),
+        fault(
+            "starts that another process makes do not take back that starts fail",
+            "reports/test_report.py::test_starts_that_another_process_makes",
+            Never("reports.report:_failing", "START"),
+        ),
+    ),
+    "A forged or replayed webhook: a hint, about ids that are stored; only a fresh read of the deposit decides.": (
+        fault(
+            "the webhook's own words are believed",
+            f"{_WEBHOOK}::test_what_the_webhook_itself_says_is_not_evidence",
+            Before(
+                "views.webhook:webhook",
+                "receive_webhook",
+                "from flask_paycheckout.rules.states import Status\n"
+                "attempts, found = runtime().attempts, runtime().attempts.find(notice.order_id)\n"
+                "if found is not None and b'completed' in body:\n"
+                "    attempts.move(found, Status.PAID, runtime().clock(), '{}\\n', next_read_at=None)",
+            ),
+        ),
+        fault(
+            "a webhook that could not be stored is answered with 200",
+            f"{_WEBHOOK}::test_what_could_not_be_stored_is_a_503_and_comes_again",
+            Swap("views.webhook:webhook", "503", "200"),
+        ),
+        fault(
+            "the webhook's secret is not compared",
+            f"{_WEBHOOK}::test_with_a_secret_only_its_path_is_served",
+            Never("views.webhook:webhook", "_is_expected"),
+        ),
+    ),
+    "One cheap request that causes many expensive ones: unknown ids end in our own table, reads have cool-downs.": (
+        fault(
+            "webhooks have no cool-down",
+            f"{_WEBHOOK}::test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down",
+            Swap("store.checkouts:Attempts.note_webhook", "now - cooldown", "now"),
+        ),
+        fault(
+            "a read that reconcile makes for a webhook is not the webhook's",
+            "checkouts/test_webhooks.py::test_webhooks_and_reconcile_together_read_once_per_cool_down",
+            Swap("store.checkout_statements:CheckoutStatements._hint_taken", "read_at", "c.webhook_read_at"),
+        ),
+        fault(
+            "webhooks of one checkout read side by side",
+            "service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
+            Always("checkouts.webhooks:Notices.receive", "free"),
+        ),
+        fault(
+            "visits of one order read side by side",
+            "service/test_single_flight.py::test_visits_pile_up_no_reads_while_the_service_is_slow",
+            Never("checkouts.order_status:Standings._read", "free"),
+        ),
+        fault(
+            "status pages have no cool-down",
+            "views/test_order.py::test_visits_share_one_read_in_five_seconds",
+            Value("checkouts.order_status:_PAGE_COOLDOWN", "timedelta(0)"),
+        ),
+        fault(
+            "a visit reads all attempts of an order",
+            "test_bounds.py::test_a_visit_reads_three_attempts_at_most[sqlite-100-JSON]",
+            Swap("checkouts.order_status:Standings.of", "newest[:NEWEST]", "newest"),
+            Swap("store.checkout_statements:CheckoutStatements.newest", "NEWEST + 1", "10**9"),
+        ),
+        fault(
+            "starts of one order go side by side",
+            "test_bounds.py::test_sixteen_starts_of_one_order_make_one_checkout",
+            Swap("checkouts.start:Checkouts.start", "self._starting.join(order_id)", "self._starting.join(object())"),
+        ),
+    ),
+    "A token that is forged, altered, too old or made for something else: sealed, with a key for each purpose.": (
+        fault(
+            "an order id can be read out of a link",
+            "security/test_signed_links.py::test_nobody_reads_an_order_id_out_of_a_token",
+            First(
+                "security.signed_links:Tokens.sign",
+                "return str(URLSafeTimedSerializer(self._good_keys()[-1], salt=purpose).dumps(subject))",
+            ),
+        ),
+        fault(
+            "a link on our pages begins a new age",
+            "views/test_order_urls.py::test_links_on_our_pages_keep_the_age_of_the_link_that_led_there",
+            Swap("views.order_urls:_token", "link.signed_at", "None"),
+        ),
+        fault(
+            "all purposes share a key",
+            f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
+            Swap("security.signed_links:_sealer", "purpose.encode()", 'b"paycheckout"'),
+        ),
+        fault(
+            "all purposes share a salt, in links of earlier versions",
+            f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
+            Swap("security.signed_links:Tokens._open_signed", "purpose", '"paycheckout"'),
+        ),
+        fault(
+            "SHA-1 signs, in links of earlier versions",
+            f"{_TOKENS}::test_only_one_algorithm_signs",
+            Swap("security.signed_links:_SIGNED", "hashlib.sha256", "hashlib.sha1"),
+        ),
+        fault(
+            "a token never ends",
+            f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
+            Swap("security.signed_links:Tokens.open", "self._max_age", "timedelta.max"),
+        ),
+        fault(
+            "clocks may not differ",
+            f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
+            Value("security.signed_links:_CLOCK_SKEW", "timedelta(0)"),
+        ),
+        fault(
+            "an empty key seals",
+            f"{_TOKENS}::test_no_key_that_can_be_guessed_is_taken",
+            Swap(
+                "security.signed_links:Tokens._good_keys",
+                "[key for key in self._keys() if key]",
+                "[key for key in self._keys() if key is not None]",
+            ),
+        ),
+        fault(
+            "fallbacks may be one string",
+            f"{_TOKENS}::test_fallbacks_that_are_one_string_are_refused_at_once",
+            Never("extension:_require_keys", "isinstance"),
+        ),
+        fault(
+            "links of earlier versions need no signature",
+            f"{_TOKENS}::test_a_hundred_thousand_spoiled_tokens_open_nothing[signed by an earlier version]",
+            Swap(
+                "security.signed_links:Tokens._open_signed",
+                "serializer.loads(token, return_timestamp=True)",
+                "(serializer.loads_unsafe(token)[1], self._clock())",
+            ),
+        ),
+    ),
+    "Reading other people's orders: one answer to each bad link, nothing cached or told on, no amount or id shown.": (
+        fault(
+            "answers may be cached",
+            f"{_EVERY}[200 page]",
+            Swap("views.headers:harden", '"no-store"', '"private"'),
+        ),
+        fault(
+            "the next site is told of the link",
+            f"{_EVERY}[200 page]",
+            Swap("views.headers:harden", '"Referrer-Policy"', '"X-Referrer-Policy"'),
+        ),
+        fault(
+            "the page shows the amount although the shop did not ask for it",
+            "views/test_money.py::test_without_the_setting_no_amount_is_shown_in_any_language",
+            Swap("views.order:order_page", "runtime().settings.show_total", "True"),
+        ),
+        fault(
+            "the JSON has an id",
+            "views/test_order.py::test_the_json_has_three_fields_and_no_more",
+            Swap(
+                "views.order:order_status",
+                "jsonify(status=standing.status, final=standing.final, pollAfter=standing.poll_after)",
+                "jsonify(token=token, status=standing.status, final=standing.final, pollAfter=standing.poll_after)",
+            ),
+        ),
+        fault(
+            "a bad link has two answers",
+            "security/test_one_answer.py::test_every_bad_token_gets_the_same_bytes_and_headers[testing-status JSON]",
+            Swap("views.order:order_status", "404", '404 if "." in token else 410'),
+        ),
+        fault(
+            "the time that the comparison of secrets takes tells of them",
+            "security/test_one_answer.py::test_the_webhook_secret_is_compared_in_constant_time",
+            Swap("views.webhook:_is_expected", "hmac.compare_digest(given, one.encode())", "given == one.encode()"),
+        ),
+    ),
+    "A payment started by another site's page: POST only, from a page that the browser says is the shop's own.": (
+        fault(
+            "nobody asks where a form comes from",
+            f"{_SITE}::test_the_referer_does_not_matter[cross-site-https://shop.example-None]",
+            Drop("views.checkout:create_checkout", "require_same_site"),
+        ),
+        fault(
+            "neighbouring hosts are trusted",
+            f"{_SITE}::test_exactly_the_shops_own_pages_may_send_the_form[by its server name]",
+            Swap("views.headers:require_same_site", '("same-origin", "none")', '("same-origin", "none", "same-site")'),
+        ),
+        fault(
+            "a host that makes no sense is trusted",
+            f"{_SITE}::test_no_host_header_makes_another_site_the_shops_own[https://-by its public address-a b]",
+            Swap("views.headers:_own_origins", "set()", '{f"{request.scheme}://{request.host}"}'),
+        ),
+        fault(
+            "Flask-WTF guards nothing any more",
+            "security/test_flask_wtf.py::test_the_shops_own_posts_are_guarded_as_before[/own-csrf first]",
+            Before("views.csrf:exempt_from_csrf.exempt", "exempt", 'app.config["WTF_CSRF_ENABLED"] = False'),
+        ),
+        fault(
+            "a Flask-WTF that is set up later refuses our posts",
+            "security/test_flask_wtf.py::test_our_posts_need_no_token_of_a_session[csrf last]",
+            Drop("views.csrf:exempt_from_csrf", "before_request"),
+        ),
+    ),
+    "A customer sent to a stranger: only the service's own URL, plain and of an allowed origin; no Host is believed.": (
+        fault(
+            "the list of allowed origins is not read",
+            f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
+            Swap("security.origins:require_allowed", "origin not in allowed", "not origin"),
+        ),
+        fault(
+            "plain http is allowed",
+            f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
+            Swap("security.origins:require_allowed", '"http://"', '"ftp://"'),
+        ),
+        fault(
+            "a URL that was stored is not looked at again",
+            f"{_URLS}::test_a_url_that_was_allowed_and_is_not_any_more_sends_nobody_there",
+            Drop("checkouts.start:Checkouts._usable", "require_allowed"),
+        ),
+        fault(
+            "odd characters are taken",
+            f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
+            Swap("security.origins:origin_of", "ord(character) <= 32", "False"),
+            Swap("security.origins:origin_of", "ord(character) >= 127", "False"),
+        ),
+        fault(
+            "user names are taken",
+            f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
+            Swap("security.origins:origin_of", '"@" in parts.netloc', "False"),
+        ),
+        fault(
+            "odd hosts are taken",
+            f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
+            Swap("security.origins:origin_of", "_is_plain(parts.hostname)", "True"),
+        ),
+        fault(
+            "the public address is not used within a request",
+            f"{_HOSTS}::test_addresses_never_come_from_a_host_that_nobody_vouched_for[public address-evil.example]",
+            Never("views.order_urls:_absolute", "public"),
+        ),
+        fault(
+            "no address or trusted hosts are demanded",
+            f"{_HOSTS}::test_a_shop_that_trusts_every_host_does_not_start",
+            Drop("config:_checked", "_require_public_address"),
+        ),
+        fault(
+            "redirects tidy paths up",
+            f"{_HOSTS}::test_no_answer_repeats_a_host[unpaid-GET-/paycheckout/orders//{{status}}]",
+            Swap("views:_make_blueprint", "False", "True"),
+        ),
+    ),
+    "Markup from outside, and our pages inside a stranger's: everything is escaped, under a strict policy.": (
+        fault(
+            "the button's label is markup",
+            "security/test_markup.py::test_no_field_adds_an_element_or_attribute_to_a_page[0]",
+            InTemplate("paycheckout/button.html", "label | e", "label | safe"),
+        ),
+        fault(
+            "the button's label is escaped only where the shop escapes",
+            "security/test_markup.py::test_a_label_is_text_even_where_the_shop_escapes_nothing_by_itself",
+            InTemplate("paycheckout/button.html", "label | e", "label"),
+        ),
+        fault(
+            "pages may be framed",
+            f"{_EVERY}[200 page]",
+            Said("views.headers:_page_policy", "frame-ancestors 'none';", ""),
+        ),
+        fault(
+            "what is no page may be framed",
+            f"{_EVERY}[200 JSON]",
+            Said("views.headers:_POLICY", "frame-ancestors 'none';", ""),
+        ),
+        fault(
+            "scripts that are not ours run",
+            f"{_EVERY}[200 page]",
+            Said("views.headers:_page_policy", "script-src 'nonce-", "script-src 'unsafe-inline' 'nonce-"),
+        ),
+        fault(
+            "types are sniffed",
+            "security/test_every_answer.py::test_our_static_files_are_not_sniffed",
+            Swap("views.headers:harden", '"nosniff"', '"sniff"'),
+        ),
+        fault(
+            "errors that no route answers have no headers",
+            f"{_EVERY}[405]",
+            Drop("views:_make_blueprint", "after_app_request"),
+        ),
+    ),
+    "Words of strangers that steer a terminal or hide a payment: control characters are escaped.": (
+        fault(
+            "control characters are printed",
+            "security/test_terminals.py::test_no_command_prints_what_a_terminal_would_obey[show o-1]",
+            Swap("rules.text:visible", "sign.isprintable()", "True"),
+        ),
+        fault(
+            "an access token is printed as it comes",
+            "security/test_terminals.py::test_an_access_token_that_no_header_takes_is_not_printed",
+            Drop("cli:login", "header_value"),
+        ),
+        fault(
+            "a total that is none hides its order",
+            "reports/test_explain.py::test_what_another_program_wrote_is_told_and_hides_nothing[no amount]",
+            Swap("reports.explain:total_text", "(ValueError, TypeError, ArithmeticError)", "ZeroDivisionError"),
+        ),
+    ),
+    "A stranger on the owner's pages, or one who decides in the owner's name: a permission before every answer.": (
+        fault(
+            "nobody asks who looks",
+            f"{_OWNER}::test_whom_the_shop_does_not_name_sees_nothing",
+            Drop("views.owner:make_owner_view", "_admit"),
+        ),
+        fault(
+            "nobody may look as well",
+            f"{_OWNER}::test_whom_the_shop_does_not_name_sees_nothing",
+            Never("views.owner:_admit", "who"),
+        ),
+        fault(
+            "another site decides",
+            f"{_OWNER}::test_another_sites_form_decides_nothing",
+            Drop("views.owner:resolve", "require_same_site"),
+        ),
+        fault(
+            "a form is good for everybody",
+            f"{_OWNER}::test_a_form_is_good_for_the_person_it_was_made_for_only",
+            Swap("views.owner:_checkout_of", "who != g.paycheckout_owner", "False"),
+        ),
+        fault(
+            "a receiver's words are shown",
+            f"{_OWNER}::test_what_failed_in_a_receiver_is_named_without_its_words",
+            InTemplate("owner/order.html", 'event.last_error.partition(":")[0]', "event.last_error"),
+        ),
+    ),
+    "A call that goes elsewhere than to the service, or an answer without end: one origin, caps and a deadline.": (
+        fault(
+            "redirects are followed",
+            f"{_ANSWERS}::test_a_redirect_reaches_nobody",
+            Never("client.transport:_check_head", "status"),
+        ),
+        fault(
+            "certificates of the environment are trusted",
+            f"{_ANSWERS}::test_no_certificate_of_the_environment_is_trusted",
+            Swap("client.transport:Transport._new_pool", "False", "True"),
+        ),
+        fault(
+            "a connection that holds more than its answer is used again",
+            f"{_ANSWERS}::test_what_follows_an_answer_is_never_the_answer_to_the_next_call",
+            Never("client.pool:Pool._end", "_holds_more"),
+        ),
+        fault(
+            "an id's slashes are not quoted",
+            f"{_IDS}::test_a_hostile_id_is_one_segment[deposits.get]",
+            Swap("client.operations:segment", 'quote(value, safe="")', "quote(value)"),
+        ),
+        fault(
+            "dots are an id",
+            f"{_IDS}::test_what_is_no_segment_is_never_sent[dots-deposits.get]",
+            Swap("client.operations:segment", '("", ".", "..")', '("",)'),
+        ),
+        fault(
+            "a body has no cap",
+            f"{_ANSWERS}::test_an_endless_answer_is_cut_off_in_time_and_in_flat_memory[until-close]",
+            Never("client.transport:_read", "max_bytes"),
+        ),
+        fault(
+            "each read has a deadline of its own",
+            f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[silence]",
+            Swap("client.pool:_Stream.read", "_left(timeout, httpcore.ReadTimeout)", "30.0"),
+        ),
+        fault(
+            "packed bodies are taken",
+            f"{_ANSWERS}::test_a_fault_is_a_typed_error_at_once[encoded-gzip]",
+            Never("client.transport:_check_head", "headers"),
+        ),
+    ),
+    "The sandbox used against its developer, or taken for the service: known hosts, this machine, tokens.": (
+        fault(
+            "control calls need no token",
+            f"{_SANDBOX}::test_without_the_token_no_control_call_answers_or_moves_anything[form]",
+            Never("sandbox.guard:check_control_token", "is_control_token"),
+        ),
+        fault(
+            "every host name is taken",
+            f"{_SANDBOX}::test_a_rebound_name_gets_nothing_even_with_the_token[evil.example]",
+            Never("sandbox.guard:check_host", "hosts"),
+        ),
+        fault(
+            "nobody looks at the page that a request comes from",
+            f"{_FOREIGN}::test_a_foreign_page_pays_no_checkout",
+            Never("sandbox.foreign_pages:check_page", "is_foreign"),
+        ),
+        fault(
+            "a signature is kept whole",
+            "sandbox/test_request_log.py::test_an_entry_is_bounded_whatever_is_sent",
+            Swap("sandbox.request_log:log_request", '_signed(g.get("rejected_string"))', 'g.get("rejected_string")'),
+        ),
+        fault(
+            "the inspector's forms need no token",
+            f"{_SANDBOX}::test_no_lever_of_the_inspector_moves_for_another_page[no-word-of-where-from]",
+            Swap(
+                "sandbox.guard:check_form",
+                'hmac.compare_digest(request.form.get("token", "").encode(), form_token(of).encode())',
+                "True",
+            ),
+        ),
+        fault(
+            "the inspector's forms may come from anywhere",
+            f"{_SANDBOX}::test_the_forms_token_alone_is_no_leave_for_another_page",
+            Swap(
+                "sandbox.guard:check_form",
+                'fetched_from != "same-origin" or origin not in {None, request.host_url.rstrip("/")}',
+                "False",
+            ),
+        ),
+        fault(
+            "webhooks leave this machine",
+            f"{_SANDBOX}::test_a_name_that_moved_away_is_not_followed",
+            Swap("sandbox.webhook_sender:_resolve", "not loopback_only", "True"),
+        ),
+        fault(
+            "a webhook goes to another address than was looked at",
+            f"{_SANDBOX}::test_a_name_that_moves_between_the_look_and_the_call_is_called_where_it_was",
+            Swap("sandbox.webhook_sender:make_sender.send", "address", "(parts.hostname, parts.port)"),
+        ),
+        fault(
+            "this machine is the service in production",
+            "test_config.py::test_so_is_this_machine_in_any_other_spelling",
+            Never("config:_require_real_service", "reaches_this_machine"),
+        ),
+    ),
+}
