@@ -9,7 +9,6 @@ import sys
 from datetime import timedelta
 from typing import Any
 
-import click
 import pytest
 from click.testing import Result
 from flask import Flask
@@ -299,25 +298,3 @@ def test_sandbox_hands_its_options_through(shop: Shop, capsys: pytest.CaptureFix
     ran = runs(shop, "sandbox", "--list-unknowns")
     assert ran.exit_code == 0
     assert "http_status" in ran.output + capsys.readouterr().out
-
-
-def test_every_command_has_a_line_of_help(shop: Shop) -> None:
-    context = click.Context(cli.paycheckout)
-    for name in cli.paycheckout.list_commands(context):
-        command = cli.paycheckout.get_command(context, name)
-        assert command is not None
-        assert command.get_short_help_str(), name
-
-
-def test_the_list_of_commands_cuts_no_sentence_short(shop: Shop) -> None:
-    listed = runs(shop, "--help").output.split("Commands:")[1].strip().splitlines()
-    assert [line for line in listed if not line.endswith(".") or line.endswith("..")] == []
-
-
-@pytest.mark.parametrize(
-    "name", ["reconcile", "deliver", "show", "resolve", "payback", "fill-payments", "report", "doctor"]
-)
-def test_help_tells_the_exit_codes(shop: Shop, name: str) -> None:
-    ran = runs(shop, name, "--help")
-    assert ran.exit_code == 0
-    assert "Exit code 0" in ran.output

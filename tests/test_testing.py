@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -283,9 +282,3 @@ def test_the_pages_shop_with_its_factory_is_tested_as_it_stands_there(tmp_path: 
         (tmp_path / name).write_text(snippet(f"factory/{name}", page=PAGE))
     told = run(tmp_path, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", base_url="")
     assert "6 passed" in told
-
-
-def test_the_page_names_all_that_the_sandbox_does() -> None:
-    public = {name for name in vars(Sandbox) if not name.startswith("_")} - {"control"} | {"transport"}
-    named = set(re.findall(r"`\.(\w+)", PAGE))
-    assert named == public

@@ -19,7 +19,6 @@ from sqlalchemy import Column, Connection, MetaData, Table
 from tests.scripted import Shop
 from tests.test_cli import runs
 from tests.test_migrations import Merchant
-from tests.test_readme import README
 
 pytestmark = pytest.mark.slow("programs")
 
@@ -159,15 +158,6 @@ def test_the_next_automatic_migration_after_a_removal_drops_the_tables_unless_it
 
 def commands() -> list[str]:
     return [line for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
-
-
-def test_the_commands_of_the_page_are_those_of_the_readme_and_of_the_product(shop: Shop) -> None:
-    for line in commands():
-        if " db " in line:
-            assert re.sub('"[^"]*"', "", line) in re.sub('"[^"]*"', "", README), line
-        else:
-            command = line.partition(" paycheckout ")[2].split()
-            assert runs(shop, *command, "--help").exit_code == 0, line
 
 
 def test_an_upgrade_in_the_pages_order_keeps_what_was_paid(tmp_path: Path, shop: Shop) -> None:

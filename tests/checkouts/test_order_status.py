@@ -35,17 +35,3 @@ def test_a_replaced_attempt_is_read_by_the_schedule_only(shop: Shop) -> None:
     with shop.app.app_context():
         shop.runtime.standing("o-1")
     assert shop.service.reads == [second]
-
-
-def test_of_two_visits_at_once_one_reads(shop: Shop) -> None:
-    shop.starts()
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        with shop.app.app_context():
-            assert shop.runtime.standing("o-1").status == "created"
-
-    shop.service.meanwhile = meanwhile
-    with shop.app.app_context():
-        shop.runtime.standing("o-1")
-    assert len(shop.service.reads) == 1

@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from tests.example_shop.conftest import Shopper
 
 
-def test_every_product_has_a_picture_of_its_own(shopper: Shopper) -> None:
-    page = shopper.sees("/")
-    assert len({product.slug for product in SHELF}) == 12
-    for product in SHELF:
-        assert f"/static/jars/{product.slug}.svg" in page
-        with shopper.browser.get(f"/static/jars/{product.slug}.svg") as picture:
-            assert picture.status_code == 200
-
-
-def test_every_product_has_a_page(shopper: Shopper) -> None:
-    for product in SHELF:
-        assert product.story in shopper.sees(f"/jars/{product.slug}")
-
-
 def test_a_jar_that_is_not_sold_is_not_found(shopper: Shopper) -> None:
     assert shopper.browser.get("/jars/locusts").status_code == 404
     assert shopper.sends("/basket/add", slug="locusts", quantity=1).status_code == 404
@@ -39,12 +25,6 @@ def test_totals_are_exact_to_the_cent() -> None:
         cents = sum(int(str(product.price).replace(".", "")) * quantity for product in SHELF)
         assert total(entries) == Decimal(cents) / 100
     assert total([]) == 0
-
-
-def test_three_drizzles_cost_what_a_float_would_get_wrong(shopper: Shopper) -> None:
-    shopper.takes(summer_drizzle=3)
-    assert 3 * 9.9 != 29.7
-    assert "$29.70" in shopper.sees("/basket/")
 
 
 def test_the_same_jar_twice_is_one_row(shopper: Shopper) -> None:

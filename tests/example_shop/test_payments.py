@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from example_shop import create_app
-from example_shop.database import db
 from example_shop.payments import order_total, paycheckout
 from flask_paycheckout import Pay, Receive
 from tests.example_shop.conftest import Shopper, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from flask import Flask
 
@@ -57,15 +53,6 @@ def test_the_payment_pages_lead_back_to_the_order(shop: Flask, shopper: Shopper)
     assert order_id not in Shopper(shop).sees(status_page), "its address is the key to the order"
     shopper.cancels(order_id)
     assert back in shopper.sees(status_page)
-
-
-def test_few_orders_are_remembered_in_a_cookie(shopper: Shopper) -> None:
-    for _ in range(23):
-        last = shopper.orders(small_rainbow=1)
-        shopper.sees(f"/orders/{last}")
-    with shopper.browser.session_transaction() as session:
-        assert len(session["orders"]) == 20
-        assert session["orders"][-1] == last
 
 
 def test_the_diary_tells_how_a_payment_came_to_nothing(
@@ -174,35 +161,3 @@ def test_money_for_a_cancelled_order_is_held(shop: Flask, shopper: Shopper, payc
     assert shopper.reads(order_id) == "We are looking at your payment"
     with shop.app_context():
         assert paycheckout.order_status(order_id) == "held"
-
-
-def test_two_shops_in_one_process_hear_only_of_their_own_orders(
-    make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox
-) -> None:
-    here, there = make_shop(), make_shop()
-    shopper, neighbour = Shopper(here), Shopper(there)
-    order_id, other_id = shopper.orders(first_snow=1), neighbour.orders(first_snow=1)
-    neighbour.starts_to_pay(other_id)
-    checkout_id = shopper.starts_to_pay(order_id)
-    paycheckout_sandbox.pick(checkout_id)
-    paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    assert stored(here, order_id)["state"] == "paid"
-    assert stored(there, other_id)["diary"] == ["A payment page was opened."]
-
-
-def test_a_shop_can_be_made_after_another_one_is_gone(make_shop: Callable[..., Flask], tmp_path: Path) -> None:
-    settings = {
-        "TESTING": True,
-        "SECRET_KEY": "a key for tests only",
-        "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path / 'gone.sqlite'}",
-        "PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790",
-        "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
-        "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
-    }
-    gone = create_app(settings)
-    with gone.app_context():
-        db.engine.dispose()
-    del gone
-    gc.collect()
-    assert Shopper(make_shop()).orders(first_snow=1)

@@ -97,22 +97,6 @@ def test_the_reconciler_needs_nobody_to_call_it() -> None:
         assert told.wait(PATIENCE)
 
 
-def test_the_shop_keeps_the_sandboxs_time() -> None:
-    with Demo(reconciler=False) as demo:
-        customer = Customer(demo)
-        before = customer.orders("first-snow")
-        demo.advance(minutes=60 * 24)
-        after = customer.orders("first-snow")
-        customer.post("/owner/login", password=demo.owner_password)
-        desk = customer.get("/owner/")
-        days = [
-            re.search(rf'{order_id}</a></th>.*?datetime="([\d-]+)T', desk, re.DOTALL) for order_id in (before, after)
-        ]
-        assert days[0]
-        assert days[1]
-        assert days[0][1] < days[1][1]
-
-
 def test_stopping_leaves_nothing_behind() -> None:
     threads = set(threading.enumerate())
     demo = Demo()
@@ -127,11 +111,6 @@ def test_stopping_leaves_nothing_behind() -> None:
             probe.bind((HOST, int(url.rsplit(":", 1)[1])))
 
 
-def test_a_connection_that_says_nothing_does_not_keep_the_demo_from_stopping() -> None:
-    with Demo() as demo, closing(socket.create_connection((HOST, int(demo.shop_url.rsplit(":", 1)[1])))):
-        assert requests.get(demo.shop_url, timeout=PATIENCE).status_code == 200
-
-
 def test_a_taken_port_is_told_and_nothing_is_left_running(capsys: pytest.CaptureFixture[str]) -> None:
     threads = set(threading.enumerate())
     with closing(socket.socket()) as other:
@@ -144,13 +123,6 @@ def test_a_taken_port_is_told_and_nothing_is_left_running(capsys: pytest.Capture
             assert main(["--port", "0", "--sandbox-port", str(port), "--warehouse-port", "0"]) == 2
     assert f"Port {port} of {HOST} cannot be used: Address already in use" in capsys.readouterr().err
     assert set(threading.enumerate()) <= threads
-
-
-@pytest.mark.parametrize("port", ["65536", "-1", "http"])
-def test_a_port_that_cannot_be_is_refused(port: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(["--port", port])
-    assert f"invalid port value: '{port}'" in capsys.readouterr().err
 
 
 def test_a_database_that_was_given_is_kept(tmp_path: Path) -> None:
@@ -232,12 +204,6 @@ def test_the_command_prints_its_addresses_and_stops_cleanly(number: signal.Signa
     assert rest.strip() == "Stopping."
     assert errors == ""
     assert demo.returncode == 0
-
-
-def test_a_command_in_another_terminal_works_on_the_same_shop() -> None:
-    with Demo(reconciler=False) as demo:
-        order_id = Customer(demo).orders("first-snow")
-        assert order_id in in_another_terminal(demo, "paycheckout", "show", order_id)
 
 
 def test_suppliers_are_paid_from_another_terminal() -> None:

@@ -12,13 +12,12 @@ from example_shop.database import db
 from example_shop.models import Order
 from example_shop.shelf import OPENING, Reservation, SoldOut, Stock, release, reserve
 from example_shop.stock import follow_payment
-from tests.example_shop.conftest import WAREHOUSE, Owner, Shopper, newest_checkout, stored
+from tests.example_shop.conftest import Owner, Shopper, newest_checkout, stored
 from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import responses
     from flask import Flask
 
     from flask_paycheckout.testing import Sandbox
@@ -71,34 +70,6 @@ def test_jars_of_an_abandoned_order_are_free_again(
     passes(paycheckout_sandbox, reconcile, 2)
     assert shelf(shop) == (OPENING - 3, 3, 0)
     passes(paycheckout_sandbox, reconcile, 25 * 60)
-    assert shelf(shop) == (OPENING, 0, 0)
-
-
-def test_jars_are_kept_for_as_long_as_the_way_to_pay_may_take(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
-) -> None:
-    by_token, by_bank = shopper.orders(first_snow=3), shopper.orders(first_snow=5)
-    paycheckout_sandbox.pick(shopper.starts_to_pay(by_token), "us_usdc_polygon")
-    paycheckout_sandbox.pick(shopper.starts_to_pay(by_bank))
-    passes(paycheckout_sandbox, reconcile, 2)
-    assert shelf(shop) == (OPENING - 8, 8, 0)
-    passes(paycheckout_sandbox, reconcile, 61)
-    assert shelf(shop) == (OPENING - 5, 5, 0)
-    passes(paycheckout_sandbox, reconcile, 24 * 60)
-    assert shelf(shop) == (OPENING, 0, 0)
-
-
-def test_jars_of_a_payment_that_was_rejected_are_free_again(
-    shop: Flask, owner: Owner, shopper: Shopper, paycheckout_sandbox: Sandbox
-) -> None:
-    order_id = shopper.orders(first_snow=3)
-    checkout_id = shopper.starts_to_pay(order_id)
-    shopper.cancels(order_id)
-    paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    assert shelf(shop) == (OPENING - 3, 3, 0)
-    owner.logs_in()
-    owner.decides(checkout_id, "reject", "cancelled")
     assert shelf(shop) == (OPENING, 0, 0)
 
 
@@ -194,16 +165,6 @@ def test_nobody_empties_the_shelf_without_paying(
     assert shelf(shop) == (0, reserved, free)
 
 
-def test_a_cent_buys_no_shelf(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
-) -> None:
-    """Too little money is held for the owner, and is no reason to keep more than half of the jars."""
-    for _ in range(3):
-        paycheckout_sandbox.pay(shopper.starts_to_pay(shopper.orders(first_snow=20)), "0.01")
-    passes(paycheckout_sandbox, reconcile, 2)
-    assert shelf(shop) == (OPENING - 20, 20, 0)
-
-
 def test_a_late_payment_takes_jars_that_were_released_while_there_are_enough(
     shop: Flask,
     shopper: Shopper,
@@ -265,38 +226,6 @@ def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
     passes(paycheckout_sandbox, reconcile, 60)
     assert shelf(shop) == (3, 0, 2)
     assert "Paid, but sold out" not in owner.sees("/owner/")
-
-
-def test_the_warehouse_is_not_told_to_send_what_is_not_there(
-    make_shop: Callable[..., Flask], warehouse: responses.RequestsMock, paycheckout_sandbox: Sandbox
-) -> None:
-    shop = make_shop(WAREHOUSE_URL=WAREHOUSE)
-    shopper, owner = Shopper(shop), Owner(shop)
-    order_id = shopper.orders(first_snow=1)
-    checkout_id = shopper.starts_to_pay(order_id)
-    shopper.cancels(order_id)
-    paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    with shop.app_context():
-        release(order_id)
-        db.session.commit()
-    leave_only(shop, 0)
-    owner.logs_in()
-    owner.decides(checkout_id, "accept", "an old friend")
-    assert stored(shop, order_id)["state"] == "paid"
-    assert not warehouse.calls
-
-
-def test_a_signal_that_comes_late_reserves_nothing(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
-) -> None:
-    order_id = shopper.orders(first_snow=3)
-    shopper.starts_to_pay(order_id)
-    passes(paycheckout_sandbox, reconcile, 17, 2)
-    with shop.app_context():
-        follow_payment(shop, order_id=order_id)
-        db.session.commit()
-    assert shelf(shop) == (OPENING, 0, 0)
 
 
 def test_an_order_is_reserved_whole_or_not_at_all(shop: Flask, shopper: Shopper) -> None:

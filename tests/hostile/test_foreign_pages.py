@@ -8,7 +8,7 @@ import pytest
 from flask import Flask
 
 from tests.hostile.test_sandbox import HOME, doors, knock, sandbox, world_of
-from tests.sandbox.actors import CONTROL_TOKEN, Tester
+from tests.sandbox.actors import Tester
 
 __all__ = ["sandbox"]
 
@@ -80,12 +80,6 @@ def test_a_link_opens_a_page(sandbox: Flask, site: str) -> None:
         assert knock(sandbox, "GET", path, link).status_code == 200
 
 
-def test_pictures_may_be_shown_anywhere(sandbox: Flask) -> None:
-    answer = knock(sandbox, "GET", "/pictures/us.svg", FOREIGN["other-port"])
-    assert answer.status_code == 200
-    assert "Cross-Origin-Resource-Policy" not in answer.headers
-
-
 def test_no_answer_can_be_run_framed_or_loaded_elsewhere(sandbox: Flask) -> None:
     for verb, path in (*doors(sandbox, *PARTS, "control"), ("GET", "/nothing"), ("GET", "/v1/nothing")):
         headers = knock(sandbox, verb, path, {}).headers
@@ -109,9 +103,3 @@ def test_an_own_page_and_a_program_are_served(sandbox: Flask) -> None:
     for number, headers in enumerate((own, {"Origin": f"http://{HOME}"}, {})):
         body = REGISTERS.replace(b"evil@", f"ada{number}@".encode())
         assert knock(sandbox, "POST", "/v1/auth/register", headers, body=body).status_code == 200
-
-
-def test_the_token_is_enough_for_the_control_interface(sandbox: Flask) -> None:
-    """No page can send it without leave, and none is given."""
-    told = CROSS | {"X-Sandbox-Control": CONTROL_TOKEN}
-    assert knock(sandbox, "GET", "/_sandbox/clock", told).status_code == 200

@@ -12,7 +12,7 @@ from flask_paycheckout import Pay
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
 from tests.hostile.door import Answer, knock
-from tests.hostile.posts import CARRIERS, RUBBISH, draw
+from tests.hostile.posts import CARRIERS, draw
 from tests.scripted import Shop
 
 EVERY_CHANGE = 10_000
@@ -118,9 +118,3 @@ def test_a_decided_checkout_is_never_read_and_only_its_first_webhook_is_counted(
         assert knock(shop.app, chance.choice(CARRIERS)(chance, own)).status == 200
         shop.clock.advance(seconds=5)
     assert (shop.service.reads, tables(shop)) == ([], before)
-
-
-def test_the_posts_hold_every_kind(pytestconfig: pytest.Config) -> None:
-    chance = stream(seed_of(pytestconfig), "kinds")
-    kinds = {draw(chance, "chk-1").kind for _ in range(5000)}
-    assert len(kinds) == len(CARRIERS) + len(RUBBISH)

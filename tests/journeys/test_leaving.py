@@ -6,7 +6,7 @@ import pytest
 
 from flask_paycheckout import Pay
 from flask_paycheckout.testing import Sandbox, Signals
-from tests.journeys.conftest import Shop, ShopMaker, Shopper
+from tests.journeys.conftest import Shop, Shopper
 
 pytestmark = pytest.mark.on_each_database
 
@@ -20,30 +20,6 @@ def test_a_page_where_nobody_picked_a_method_is_abandoned(
     assert shop.attempts("o-1")[0].status == "abandoned"
     assert signals.names == ["checkout_created", "order_abandoned"]
     assert shopper.sees_status() == "abandoned"
-
-
-def test_not_before_fifteen_minutes_and_sixty_seconds(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox
-) -> None:
-    shopper.starts_to_pay()
-    shop.reconciles()
-    for _ in range(4):
-        paycheckout_sandbox.advance(minutes=3.9)
-        shop.reconciles()
-    paycheckout_sandbox.advance(minutes=0, seconds=20)
-    shop.reconciles()
-    assert shop.attempts("o-1")[0].status == "created"
-    paycheckout_sandbox.advance(minutes=0, seconds=10)
-    shop.reconciles()
-    assert shop.attempts("o-1")[0].status == "abandoned"
-
-
-def test_one_not_found_alone_abandons_nothing(shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox) -> None:
-    checkout_id = shopper.starts_to_pay()
-    paycheckout_sandbox.advance(minutes=17)
-    with shop.app.app_context():
-        assert shop.paycheckout.settle(checkout_id).status == "created"
-        assert shop.paycheckout.settle(checkout_id).status == "abandoned"
 
 
 def test_an_abandoned_order_may_be_paid_anew(
@@ -92,22 +68,6 @@ def test_a_late_payment_is_accepted_while_the_shop_wants_it(
     assert signals.names == ["checkout_created", "order_abandoned", "order_paid"]
 
 
-def test_a_late_payment_of_a_cancelled_order_is_held(
-    quiet_shop: Shop, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    checkout_id = Shopper(quiet_shop).starts_to_pay()
-    paycheckout_sandbox.advance(minutes=14)
-    paycheckout_sandbox.pick(checkout_id)
-    quiet_shop.cancels("o-1")
-    paycheckout_sandbox.advance(minutes=10)
-    paycheckout_sandbox.pay(checkout_id)
-    quiet_shop.reconciles()
-    (attempt,) = quiet_shop.attempts("o-1")
-    assert (attempt.status, attempt.reason) == ("held", "order_not_payable")
-    assert signals[-1].name == "payment_held"
-    assert signals[-1].extra == {"reason": "order_not_payable"}
-
-
 def test_a_payment_on_an_old_attempt_after_its_abandonment_pays_the_open_order(
     quiet_shop: Shop, paycheckout_sandbox: Sandbox
 ) -> None:
@@ -125,22 +85,6 @@ def test_a_payment_on_an_old_attempt_after_its_abandonment_pays_the_open_order(
     assert [attempt.status for attempt in quiet_shop.attempts("o-1")] == ["paid", "abandoned"]
 
 
-def test_a_pending_payment_that_never_moves_is_given_up_after_a_day(
-    make_shop: ShopMaker, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    shop = make_shop(webhooks=False)
-    checkout_id = Shopper(shop).starts_to_pay()
-    paycheckout_sandbox.pick(checkout_id)
-    shop.reconciles()
-    paycheckout_sandbox.advance(minutes=23 * 60)
-    shop.reconciles()
-    assert shop.attempts("o-1")[0].status == "pending"
-    paycheckout_sandbox.advance(minutes=62)
-    shop.reconciles()
-    assert shop.attempts("o-1")[0].status == "abandoned"
-    assert signals.names == ["checkout_created", "order_pending", "order_abandoned"]
-
-
 def test_money_is_found_days_after_abandonment(
     quiet_shop: Shop, paycheckout_sandbox: Sandbox, signals: Signals
 ) -> None:
@@ -156,13 +100,3 @@ def test_money_is_found_days_after_abandonment(
     paycheckout_sandbox.advance(minutes=24 * 60)
     quiet_shop.reconciles()
     assert quiet_shop.attempts("o-1")[0].status == "paid"
-
-
-def test_after_the_watch_ends_reconcile_reads_no_more(quiet_shop: Shop, paycheckout_sandbox: Sandbox) -> None:
-    Shopper(quiet_shop).starts_to_pay()
-    reads = 0
-    for _ in range(300):
-        paycheckout_sandbox.advance(minutes=60)
-        reads += quiet_shop.reconciles().checked
-    assert quiet_shop.attempts("o-1")[0].next_read_at is None
-    assert reads < 40

@@ -23,28 +23,6 @@ def test_another_amount_is_held(
     assert f"inputAmount: asked 12.50, found {paid.rstrip('0').rstrip('.')}" in shop.explains("o-1")
 
 
-def test_an_order_changed_while_paying_is_held(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    checkout_id = shopper.starts_to_pay()
-    shop.prices("o-1", Pay("99.00", "USD"))
-    paycheckout_sandbox.pay(checkout_id)
-    (attempt,) = shop.attempts("o-1")
-    assert (attempt.status, attempt.reason) == ("held", "order_changed")
-    assert signals[-1].extra == {"reason": "order_changed"}
-
-
-def test_a_changed_total_makes_a_new_attempt_and_keeps_the_old_one_known(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox
-) -> None:
-    first = shopper.starts_to_pay()
-    shop.prices("o-1", Pay("15.00", "USD"))
-    second = shopper.starts_to_pay()
-    assert [attempt.checkout_id for attempt in shop.attempts("o-1")] == [first, second]
-    paycheckout_sandbox.pay(second)
-    assert shopper.sees_status() == "paid"
-
-
 def test_a_second_payment_of_an_order_is_noticed_with_both_ids(
     shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
 ) -> None:
@@ -71,49 +49,6 @@ def test_a_held_payment_is_decided_by_a_person(
     assert decided.status == "paid"
     assert signals.names == ["checkout_created", "payment_held", "payment_resolved", "order_paid"]
     assert "Ada accepted the held payment: 50 cents of bank fees" in shop.explains("o-1")
-
-
-def test_a_rejected_payment_leaves_the_order_abandoned(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    """Nothing is live, pending, held or paid any more: the shop may release what it kept for the order."""
-    checkout_id = shopper.starts_to_pay()
-    paycheckout_sandbox.pay(checkout_id, amount=1)
-    with shop.app.app_context():
-        shop.paycheckout.resolve(checkout_id, False, by="Ada", why="far too little, sent back")
-    assert signals.names == ["checkout_created", "payment_held", "payment_resolved", "order_abandoned"]
-    assert shopper.sees_status() == "unpaid"
-
-
-def test_a_rejected_duplicate_leaves_the_paid_order_alone(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    first = shopper.starts_to_pay()
-    shop.prices("o-1", Pay("13.00", "USD"))
-    paycheckout_sandbox.pay(shopper.starts_to_pay())
-    paycheckout_sandbox.pay(first)
-    with shop.app.app_context():
-        shop.paycheckout.resolve(first, False, by="Ada", why="sent back")
-    assert signals.names[-3:] == ["order_paid", "payment_held", "payment_resolved"]
-
-
-def test_an_accepted_duplicate_pays_the_order_no_second_time(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    first = shopper.starts_to_pay()
-    paycheckout_sandbox.advance(minutes=15.2)
-    second = shopper.starts_to_pay()
-    paycheckout_sandbox.pay(second)
-    with shop.app.app_context():
-        engine = shop.db.engine
-        table = shop.paycheckout.Checkout.__table__
-        with engine.begin() as connection:
-            connection.execute(
-                table.update().where(table.c.checkout_id == first).values(status="held", reason="duplicate")
-            )
-        shop.paycheckout.resolve(first, True, by="Ada", why="the customer wants it as credit")
-    assert [attempt.status for attempt in shop.attempts("o-1")] == ["paid", "paid"]
-    assert signals.names.count("order_paid") == 1
 
 
 def test_a_held_order_is_not_offered_for_payment_again(

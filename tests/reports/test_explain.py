@@ -56,12 +56,6 @@ def test_a_held_payment_says_why_and_how_to_decide(shop: Shop) -> None:
     assert "flask paycheckout resolve chk-1 --accept (or --reject) --by YOU --why REASON" in text
 
 
-def test_an_order_whose_only_payment_was_rejected(shop: Shop) -> None:
-    shop.resolves(shop.has_held(), accept=False)
-    assert explains(shop).status == "unpaid"
-    assert explains(shop).meaning == "The order is not paid: each payment of it was rejected."
-
-
 def test_a_decision_says_who_and_why(shop: Shop) -> None:
     shop.resolves(shop.has_held("o-1"), accept=True, by="Ada", why="close enough")
     shop.resolves(shop.has_held("o-2"), accept=False, by="Bob", why="too little")
@@ -105,13 +99,6 @@ def test_what_each_decision_does_is_said_before_it_is_taken(shop: Shop) -> None:
     assert (story.attempts[0].payback, story.attempts[1].payback) == (None, "waiting")
     assert "agrees" in story.meaning, "the other payment paid the order"
     assert "TO PAY BACK OR KEEP. When it is done: flask paycheckout payback chk-3 --done" in str(story)
-
-
-def test_a_second_payment_is_said_to_stay_one(shop: Shop) -> None:
-    has_second("o-1", shop)
-    assert "--accept: the order stays paid by its other payment, and order_paid does not fire again" in str(
-        explains(shop)
-    )
 
 
 def test_every_attempt_is_told_with_what_it_replaced(shop: Shop) -> None:
@@ -196,11 +183,3 @@ def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: 
     assert told in str(story)
     assert "checkout_created of chk-1: delivered" in str(story)
     assert json.loads(json.dumps(story.as_dict()))["attempts"][0]["checkout_id"] == "chk-1"
-
-
-def test_reading_how_an_order_stands_costs_no_call_to_the_service(shop: Shop) -> None:
-    shop.starts()
-    shop.clock.advance(minutes=20)
-    shop.service.reads.clear()
-    assert explains(shop).status == "created"
-    assert (shop.service.reads, len(shop.service.created)) == ([], 1)

@@ -10,7 +10,6 @@ import pytest
 from flask import Flask
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from itsdangerous import URLSafeSerializer, URLSafeTimedSerializer
 
 from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS, SignedLinks
 from tests.scripted import Clock, Shop
@@ -31,11 +30,6 @@ def test_a_token_reads_as_the_order_it_was_made_for(clock: Clock, order_id: str)
     assert tokens(clock).read(PAY, token) == order_id
     assert token.isascii()
     assert not set(token) & set("/?#%&=+ ")
-
-
-@pytest.mark.parametrize(("made_for", "used_as"), [(PAY, STATUS), (STATUS, PAY), (PAY, "other")])
-def test_a_token_is_good_for_its_purpose_only(clock: Clock, made_for: str, used_as: str) -> None:
-    assert tokens(clock).read(used_as, tokens(clock).sign(made_for, "o-1")) is None
 
 
 def test_every_flipped_bit_spoils_a_token(clock: Clock) -> None:
@@ -59,32 +53,6 @@ def test_no_text_is_a_token_by_accident(text: str) -> None:
 @pytest.mark.parametrize("token", ["", ".", "..", "a.b.c", "\ud800", "\x00", "." + "A" * 9000, "é.é.é"])
 def test_nonsense_is_no_token(clock: Clock, token: str) -> None:
     assert tokens(clock).read(PAY, token) is None
-
-
-def test_a_token_without_a_time_is_none(clock: Clock) -> None:
-    timeless = URLSafeSerializer("key-1", salt=PAY, signer_kwargs={"key_derivation": "hmac"}).dumps("o-1")
-    assert tokens(clock).read(PAY, str(timeless)) is None
-
-
-def test_the_hash_is_not_the_librarys_sha_1(clock: Clock) -> None:
-    weak = URLSafeTimedSerializer("key-1", salt=PAY, signer_kwargs={"key_derivation": "hmac"}).dumps("o-1")
-    assert tokens(clock).read(PAY, str(weak)) is None
-
-
-@pytest.mark.parametrize(
-    ("age", "good"),
-    [
-        pytest.param(timedelta(0), True, id="new"),
-        pytest.param(DAY, True, id="as old as allowed"),
-        pytest.param(DAY + timedelta(seconds=1), False, id="a second too old"),
-        pytest.param(timedelta(seconds=-30), True, id="from a server whose clock is ahead"),
-        pytest.param(timedelta(seconds=-31), False, id="from the future"),
-    ],
-)
-def test_a_token_has_an_age(clock: Clock, age: timedelta, good: bool) -> None:
-    token = tokens(clock).sign(PAY, "o-1")
-    clock.now += age
-    assert tokens(clock).read(PAY, token) == ("o-1" if good else None)
 
 
 def test_a_rotated_key_still_reads_and_no_longer_signs(clock: Clock) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import Pay
 from flask_paycheckout.client import TransportFailed
 from flask_paycheckout.security.signed_links import PAY, STATUS
-from flask_paycheckout.service.calls import CREATE, READ, NotAsked
+from flask_paycheckout.service.calls import CREATE
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Answer, Shop, garbage, refusal
 
@@ -196,19 +195,3 @@ def test_what_a_receiver_does_with_the_answer_needs_no_place(open_shop: OpenShop
     with shop.app.test_request_context(), shop.runtime.service.turn(CREATE) as turn:
         turn.create(Pay("12.50", "USD"))
         assert presses_pay(shop).status_code == 303
-
-
-def test_a_turn_that_is_not_used_and_one_that_breaks_are_given_back(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_WEB_CALLS=1)
-    with shop.app.test_request_context():
-        for _ in range(3):
-            with pytest.raises(ZeroDivisionError), shop.runtime.service.turn(READ):
-                raise ZeroDivisionError
-            with shop.runtime.service.turn(READ):
-                pass
-    assert presses_pay(shop).status_code == 303
-
-
-def test_the_refusal_can_be_copied_for_those_who_wait() -> None:
-    error = copy.copy(NotAsked(CREATE, "no", 2.0))
-    assert (error.operation, error.message, error.retry_after, error.request_sent) == (CREATE, "no", 2.0, False)

@@ -63,13 +63,6 @@ def test_a_button_on_an_old_page_leads_to_the_orders_own_words_and_back_to_the_s
     assert 'http-equiv="refresh"' not in answer.text, "a posted form is not sent again by itself"
 
 
-def test_a_button_on_an_old_page_of_an_order_whose_money_is_on_its_way_says_so(shop: Shop) -> None:
-    reach(shop, "pending")
-    shop.totals["o-1"] = None
-    answer = presses_pay(shop)
-    assert (answer.status_code, heading(answer.text)) == (404, "Your payment is on its way")
-
-
 @pytest.mark.parametrize(
     ("answer", "retry_after"),
     [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from flask import render_template_string, template_rendered
 from flask_babel import Babel  # type: ignore[import-untyped]  # it has no types
@@ -123,9 +121,3 @@ def test_flask_babel_decides_where_the_shop_uses_it(shop: Shop, chosen: str | No
     assert fails_to_pay(shop, language="id").headers["Content-Language"] == language
     labels = {"de": "Jetzt bezahlen", "ja": "今すぐ支払う", "en": "Pay now", "es": "Pagar ahora"}
     assert labels[language] in button(shop, "id")
-
-
-def test_what_only_calls_itself_babel_decides_nothing(shop: Shop) -> None:
-    assert "flask_babel" in sys.modules
-    shop.app.extensions["babel"] = {"locale": "de"}
-    assert heading(opens(shop, language="id").text) == HEADINGS["id"]
