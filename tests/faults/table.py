@@ -161,7 +161,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         ),
         fault(
             "an abandoned checkout does not say how it ended",
-            f"{_SETTLEMENT}::test_each_end_without_a_payment_has_a_reason",
+            f"{_SETTLEMENT}::test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_comes_back",
             Swap("checkouts.settlement:Settlement._plan", "REASON_OF.get(ruling.evidence)", "None"),
         ),
     ),
@@ -183,50 +183,50 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         ),
         fault(
             "signals hold their receivers weakly",
-            "test_signals.py::test_receivers_of_a_factory_run_once",
+            "test_signals.py::test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran",
             Swap("signals:Signal.connect", "False", "True"),
         ),
         fault(
             "a payment that nobody hears of counts as delivered",
-            "test_signals.py::test_a_payment_that_nobody_hears_of",
+            "test_signals.py::test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens",
             Swap("store.events:new_event", "told and not unheard", "told"),
             Swap("store.events:new_event", "told or unheard", "told"),
         ),
         fault(
             "an event that nobody listens to counts as delivered",
-            f"{_TROUBLE}[missing]",
+            f"{_TROUBLE}[receiver is missing]",
             First("rules.receivers:is_unheard", "return False"),
         ),
         fault(
             "the order of events is ignored",
-            f"{_ORDER}::test_a_receiver_that_missed_an_event",
+            f"{_ORDER}::test_a_receiver_that_missed_an_event_hears_it_before_the_next_one",
             Never("checkouts.outbox:Outbox._turns", "waited_for"),
         ),
         fault(
             "an event is not looked at again when its receiver is marked",
-            f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works",
+            f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
             Never("checkouts.outbox:Outbox._mark_and_commit", "has_happened_to"),
         ),
         fault(
             "a lease is never renewed",
-            "checkouts/test_leases.py::test_nobody_takes_an_event",
+            "checkouts/test_leases.py::test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease",
             First("checkouts.outbox:Outbox._kept", "return nullcontext()"),
         ),
         fault(
             "a receiver may end the process that delivers",
-            f"{_OUTBOX}::test_a_receiver_that_wants_to_end_the_process",
+            f"{_OUTBOX}::test_a_receiver_that_wants_to_end_the_process_fails_like_any_other",
             Swap("checkouts.outbox:Outbox._tell", "BaseException", "Exception"),
         ),
         fault(
             "two databases are taken for one",
-            "store/test_separate_database.py::test_a_receivers_effect_is_never_lost",
+            "store/test_separate_database.py::test_a_receivers_effect_is_never_lost_whenever_its_process_dies",
             Never("checkouts.outbox:Outbox._run", "_separate"),
         ),
     ),
     "Alarms tell the truth, and a failing service is left alone.": (
         fault(
             "a circuit breaker that never closes",
-            "service/test_breaker.py::test_after_five_seconds_one_probe_may_go",
+            "service/test_breaker.py::test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it",
             Swap("service.breaker:Breaker.answered", "(0, _FIRST_WAIT, None)", "(circuit.failures, _FIRST_WAIT, None)"),
         ),
         fault(
@@ -236,19 +236,19 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         ),
         fault(
             "the report judges by the next read, which whoever tries in vain puts off",
-            f"{_TROUBLE}[secret]",
+            f"{_TROUBLE}[wrong secret]",
             Swap(
                 "reports.report:_unreadable", "c.problem_since <= now - _PATIENCE", "c.next_read_at <= now - _PATIENCE"
             ),
         ),
         fault(
             "a read that succeeds leaves the problem of the one before",
-            "reports/test_report.py::test_reads_that_fail_for_minutes",
+            "reports/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
             Swap("checkouts.settlement:Settlement._seen", '{"problem": None, "problem_since": None}', "{}"),
         ),
         fault(
             "starts that another process makes do not take back that starts fail",
-            "reports/test_report.py::test_starts_that_another_process_makes",
+            "reports/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
             Never("reports.report:_failing", "START"),
         ),
     ),
@@ -304,7 +304,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         ),
         fault(
             "a visit reads all attempts of an order",
-            "test_bounds.py::test_a_visit_reads_three_attempts_at_most[sqlite-100-JSON]",
+            "test_bounds.py::test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little[sqlite-100-JSON]",
             Swap("checkouts.order_status:Standings.of", "newest[:NEWEST]", "newest"),
             Swap("store.checkout_statements:CheckoutStatements.newest", "NEWEST + 1", "10**9"),
         ),
