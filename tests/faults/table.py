@@ -615,28 +615,30 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "control calls need no token",
             f"{_SANDBOX}::test_without_the_token_no_control_call_answers_or_moves_anything[form]",
-            Never("sandbox.guard:check_control_token", "is_control_token"),
+            Never("sandbox.wire.callers:check_control_token", "is_control_token"),
         ),
         fault(
             "every host name is taken",
             f"{_SANDBOX}::test_a_rebound_name_gets_nothing_even_with_the_token[evil.example]",
-            Never("sandbox.guard:check_host", "hosts"),
+            Never("sandbox.wire.callers:check_host", "hosts"),
         ),
         fault(
             "nobody looks at the page that a request comes from",
             f"{_FOREIGN}::test_a_foreign_page_pays_no_checkout",
-            Never("sandbox.foreign_pages:check_page", "is_foreign"),
+            Never("sandbox.wire.cross_origin:check_site", "is_cross_site"),
         ),
         fault(
             "a signature is kept whole",
-            "sandbox/test_request_log.py::test_an_entry_is_bounded_whatever_is_sent",
-            Swap("sandbox.request_log:log_request", '_signed(g.get("rejected_string"))', 'g.get("rejected_string")'),
+            "sandbox/wire/test_request_log.py::test_an_entry_is_bounded_whatever_is_sent",
+            Swap(
+                "sandbox.wire.request_log:log_request", '_signed(g.get("rejected_string"))', 'g.get("rejected_string")'
+            ),
         ),
         fault(
             "the inspector's forms need no token",
             f"{_SANDBOX}::test_no_lever_of_the_inspector_moves_for_another_page[no-word-of-where-from]",
             Swap(
-                "sandbox.guard:check_form",
+                "sandbox.wire.callers:check_form",
                 'hmac.compare_digest(request.form.get("token", "").encode(), form_token(of).encode())',
                 "True",
             ),
@@ -645,7 +647,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             "the inspector's forms may come from anywhere",
             f"{_SANDBOX}::test_the_forms_token_alone_is_no_leave_for_another_page",
             Swap(
-                "sandbox.guard:check_form",
+                "sandbox.wire.callers:check_form",
                 'fetched_from != "same-origin" or origin not in {None, request.host_url.rstrip("/")}',
                 "False",
             ),
@@ -653,12 +655,12 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "webhooks leave this machine",
             f"{_SANDBOX}::test_a_name_that_moved_away_is_not_followed",
-            Swap("sandbox.webhook_sender:_resolve", "not loopback_only", "True"),
+            Swap("sandbox.outgoing.webhook_sender:_resolve", "not loopback_only", "True"),
         ),
         fault(
             "a webhook goes to another address than was looked at",
             f"{_SANDBOX}::test_a_name_that_moves_between_the_look_and_the_call_is_called_where_it_was",
-            Swap("sandbox.webhook_sender:make_sender.send", "address", "(parts.hostname, parts.port)"),
+            Swap("sandbox.outgoing.webhook_sender:_Connection.connect", "self.address", "(self.host, self.port)"),
         ),
         fault(
             "this machine is the service in production",

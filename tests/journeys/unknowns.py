@@ -16,7 +16,9 @@ def settings(alone: Collection[str]) -> dict[str, dict[str, str]]:
     :param alone: switches that may change what the journey sees of others.
     """
     others = [
-        [(unknown.name, value) for value in unknown.alternatives] for unknown in ASSUMPTIONS if unknown.name not in alone
+        [(unknown.name, value) for value in unknown.alternatives]
+        for unknown in ASSUMPTIONS
+        if unknown.name not in alone
     ]
     together = {
         f"others, {number}": dict(pair for pair in turned if pair is not None)
