@@ -260,7 +260,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "views.webhook:webhook",
                 "receive_webhook",
                 "from flask_paycheckout.rules.states import Status\n"
-                "attempts, found = runtime().attempts, runtime().attempts.find(notice.order_id)\n"
+                "attempts, found = runtime().attempts, runtime().attempts.find(payload.order_id)\n"
                 "if found is not None and b'completed' in body:\n"
                 "    attempts.move(found, Status.PAID, runtime().clock(), '{}\\n', next_read_at=None)",
             ),
@@ -319,7 +319,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             "an order id can be read out of a link",
             "security/test_signed_links.py::test_nobody_reads_an_order_id_out_of_a_token",
             First(
-                "security.signed_links:Tokens.sign",
+                "security.signed_links:SignedLinks.sign",
                 "return str(URLSafeTimedSerializer(self._good_keys()[-1], salt=purpose).dumps(subject))",
             ),
         ),
@@ -336,7 +336,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "all purposes share a salt, in links of earlier versions",
             f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
-            Swap("security.signed_links:Tokens._open_signed", "purpose", '"paycheckout"'),
+            Swap("security.signed_links:SignedLinks._open_signed", "purpose", '"paycheckout"'),
         ),
         fault(
             "SHA-1 signs, in links of earlier versions",
@@ -346,7 +346,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "a token never ends",
             f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
-            Swap("security.signed_links:Tokens.open", "self._max_age", "timedelta.max"),
+            Swap("security.signed_links:SignedLinks.open", "self._max_age", "timedelta.max"),
         ),
         fault(
             "clocks may not differ",
@@ -357,7 +357,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             "an empty key seals",
             f"{_TOKENS}::test_no_key_that_can_be_guessed_is_taken",
             Swap(
-                "security.signed_links:Tokens._good_keys",
+                "security.signed_links:SignedLinks._good_keys",
                 "[key for key in self._keys() if key]",
                 "[key for key in self._keys() if key is not None]",
             ),
@@ -371,7 +371,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             "links of earlier versions need no signature",
             f"{_TOKENS}::test_a_hundred_thousand_spoiled_tokens_open_nothing[signed by an earlier version]",
             Swap(
-                "security.signed_links:Tokens._open_signed",
+                "security.signed_links:SignedLinks._open_signed",
                 "serializer.loads(token, return_timestamp=True)",
                 "(serializer.loads_unsafe(token)[1], self._clock())",
             ),
@@ -529,7 +529,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "control characters are printed",
             "security/test_terminals.py::test_no_command_prints_what_a_terminal_would_obey[show o-1]",
-            Swap("rules.text:visible", "sign.isprintable()", "True"),
+            Swap("rules.text:visible", "char.isprintable()", "True"),
         ),
         fault(
             "an access token is printed as it comes",
@@ -546,12 +546,12 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "nobody asks who looks",
             f"{_OWNER}::test_whom_the_shop_does_not_name_sees_nothing",
-            Drop("views.owner:make_owner_view", "_admit"),
+            Drop("views.owner:make_owner_view", "_require_permission"),
         ),
         fault(
             "nobody may look as well",
             f"{_OWNER}::test_whom_the_shop_does_not_name_sees_nothing",
-            Never("views.owner:_admit", "who"),
+            Never("views.owner:_require_permission", "who"),
         ),
         fault(
             "another site decides",
