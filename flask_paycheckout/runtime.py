@@ -28,7 +28,6 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations import Operations
-from flask_paycheckout.reports.order_list import OrderPage, find_order_id, page_of_orders
 from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
@@ -47,6 +46,8 @@ from flask_paycheckout.totals import Pay, Receive, Total
 
 if TYPE_CHECKING:
     import httpx
+
+    from flask_paycheckout.reports.order_list import OrderPage
 
 __all__ = ["KEY", "Runtime", "build_runtime", "runtime"]
 
@@ -111,6 +112,8 @@ class Runtime(Operations):
 
     def find_order_id(self, text: str) -> str | None:
         """The order that this order id, or checkout id, names; None when neither is stored."""
+        from flask_paycheckout.reports.order_list import find_order_id
+
         return find_order_id(self.engine(), self.models, text)
 
     def list_orders(self, status: Status | None, place: str | None) -> OrderPage:
@@ -119,6 +122,8 @@ class Runtime(Operations):
         :param status: only orders in this state.
         :param place: `next_place` of the page before; None for the first page.
         """
+        from flask_paycheckout.reports.order_list import page_of_orders
+
         return page_of_orders(self.engine(), self.models, self.attempts.order_statuses, status, place)
 
     def list_money_to_pay_back(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:

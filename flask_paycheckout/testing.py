@@ -27,12 +27,12 @@ No socket is opened. Time runs as on every clock, and `advance` moves it on, for
 # Pytest imports this module in every test run of every project that has the package installed: it stays cheap.
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import pytest
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
     from werkzeug.test import TestResponse
 
-    from flask_paycheckout import PayCheckout
+    from flask_paycheckout import CheckoutMixin, PayCheckout
     from flask_paycheckout.checkouts.reconcile import ReconcileReport
 
 __all__ = ["Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckout_signals"]
@@ -50,6 +50,37 @@ __all__ = ["Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckou
 _TOKEN = "in-process-control"  # noqa: S105 - guards a sandbox that no socket reaches
 _WEBHOOK_URL = "http://localhost/webhook"
 _MOST_ROUNDS = 100
+
+
+# Written as calls, because their keys are those of the sandbox's JSON.
+class PaymentStep(TypedDict):
+    paymentMethod: str
+    deposit: dict[str, Any]
+
+
+"""What a customer did: the code of the payment method, and the deposit as the service shows it."""
+
+
+class WebhookAttempt(TypedDict):
+    at: str
+    request: dict[str, Any]
+    answer: dict[str, Any] | None
+    error: str | None
+
+
+"""One try to deliver a webhook; without an answer, `error` says why."""
+
+
+class SentWebhook(TypedDict):
+    id: str
+    orderId: str
+    state: str
+    createdAt: str
+    dueAt: str | None
+    attempts: list[WebhookAttempt]
+
+
+"""A webhook with its delivery attempts, the oldest first."""
 
 
 class Sandbox:
@@ -91,7 +122,7 @@ class Sandbox:
             "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",
         }
 
-    def pick(self, checkout_id: str, payment_method: str | None = None) -> dict[str, Any]:
+    def pick(self, checkout_id: str, payment_method: str | None = None) -> PaymentStep:
         """The customer picks a payment method: the first enabled one when none is named.
 
         :returns: `paymentMethod`, its code, and `deposit`, as the service shows it.
@@ -101,7 +132,7 @@ class Sandbox:
 
     def pay(
         self, checkout_id: str, amount: Decimal | int | str | float | None = None, *, after_minutes: float = 0
-    ) -> dict[str, Any]:
+    ) -> PaymentStep:
         """The customer pays, exactly what was asked when no amount is named; picks a method first if need be.
 
         :param amount: in the currency that the customer pays in.
@@ -117,7 +148,7 @@ class Sandbox:
         exact = None if amount is None else Decimal(str(amount))
         return self._deposit(checkout_id, "pay", amount=exact)
 
-    def pay_twice(self, first_id: str, second_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def pay_twice(self, first_id: str, second_id: str) -> tuple[PaymentStep, PaymentStep]:
         """The customer pays two pages of one order, each exactly: the shop is to notice the second payment.
 
         :returns: for each what `pay` returns.
@@ -125,7 +156,7 @@ class Sandbox:
         """
         return self.pay(first_id), self.pay(second_id)
 
-    def fail(self, checkout_id: str) -> dict[str, Any]:
+    def fail(self, checkout_id: str) -> PaymentStep:
         """The bank refuses the payment; picks a method first if need be.
 
         :returns: `paymentMethod`, its code, and `deposit`, as the service shows it: failed.
@@ -187,9 +218,9 @@ class Sandbox:
         self.control("POST", "faults", operation=operation, kind=kind, times=times, **details)
 
     @property
-    def webhooks(self) -> list[dict[str, Any]]:
+    def webhooks(self) -> list[SentWebhook]:
         """Every webhook with its delivery attempts."""
-        listed: list[dict[str, Any]] = self.control("GET", "webhooks")
+        listed: list[SentWebhook] = self.control("GET", "webhooks")
         return listed
 
     def deliver_to(self, client: FlaskClient) -> None:
@@ -222,8 +253,8 @@ class Sandbox:
             content_type="application/json",
         )
 
-    def _deposit(self, checkout_id: str, act: str, **body: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = self.control("POST", f"checkouts/{checkout_id}/{act}", **body)
+    def _deposit(self, checkout_id: str, act: str, **body: Any) -> PaymentStep:
+        answer: PaymentStep = self.control("POST", f"checkouts/{checkout_id}/{act}", **body)
         return answer
 
     def _send(self, url: str, headers: dict[str, str], body: bytes) -> int:
@@ -280,8 +311,8 @@ def paycheckout_signals() -> Iterator[Signals]:
 
     seen = Signals()
 
-    def recorder(name: str) -> Any:
-        def record(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: Any) -> None:
+    def recorder(name: str) -> Callable[..., None]:
+        def record(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
             seen.append(Signalled(name, order_id, checkout.checkout_id, event_id, extra))
 
         return record

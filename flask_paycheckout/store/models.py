@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import BigInteger, DateTime, Index, Integer, String, Table, Text, event, text
+from sqlalchemy import BigInteger, DateTime, FromClause, Index, Integer, String, Table, Text, event, text
 from sqlalchemy.orm import Mapped, class_mapper, declared_attr, make_transient_to_detached, mapped_column
 from sqlalchemy.orm.attributes import instance_state, manager_of_class, set_committed_value
 
@@ -102,7 +102,7 @@ class CheckoutMixin:
         )
 
     if TYPE_CHECKING:
-        __table__: ClassVar[Table]
+        __table__: ClassVar[FromClause]
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
@@ -206,7 +206,7 @@ class EventMixin:
         return (Index("ix_paycheckout_event_undelivered", "next_attempt_at", "id"),)
 
     if TYPE_CHECKING:
-        __table__: ClassVar[Table]
+        __table__: ClassVar[FromClause]
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     event_id: Mapped[str] = mapped_column(String(36), unique=True)
@@ -259,7 +259,7 @@ class Models:
 
     @property
     def checkouts(self) -> Table:
-        return self.Checkout.__table__
+        return cast("Table", self.Checkout.__table__)
 
     def checkout_of_row(self, row: Mapping[Any, Any]) -> CheckoutMixin:
         """The checkout that a plain statement found; belongs to no session, as if loaded and let go.
@@ -289,7 +289,7 @@ class Models:
 
     @property
     def events(self) -> Table:
-        return self.Event.__table__
+        return cast("Table", self.Event.__table__)
 
 
 def make_models(db: SQLAlchemy) -> Models:

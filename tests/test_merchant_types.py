@@ -1,0 +1,317 @@
+"""A merchant's type checker: silent about a right shop, and an error for each mistake."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import flask_paycheckout
+
+SHOP = '''
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from flask import Flask, redirect, session, url_for
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import select
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from werkzeug.wrappers import Response
+
+from flask_paycheckout import (
+    CheckoutMixin,
+    EventMixin,
+    Explanation,
+    OrderNotPayable,
+    Pay,
+    PayCheckout,
+    Payment,
+    Receive,
+    ReconcileReport,
+    order_paid,
+    payment_held,
+)
+from flask_paycheckout.testing import Sandbox, Signals
+
+
+class Base(DeclarativeBase):
+    pass
+
+
+class Order(Base):
+    __tablename__ = "orders"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    total: Mapped[Decimal]
+    open: Mapped[bool]
+
+
+class OwnCheckout(CheckoutMixin, Base):
+    """With a column of the shop's own."""
+
+    till: Mapped[str | None] = mapped_column(default=None)
+
+
+class OwnEvent(EventMixin, Base):
+    pass
+
+
+db = SQLAlchemy(model_class=Base)
+paycheckout = PayCheckout()
+
+
+@paycheckout.order_total
+def price(order_id: str) -> Pay | None:
+    order = db.session.get(Order, order_id, with_for_update=True)
+    return Pay(order.total, "USD") if order and order.open else None
+
+
+def price_net(order_id: str) -> Receive:
+    return Receive("12.50", "USD", pay_in="EUR")
+
+
+paycheckout.order_total(price_net)
+paycheckout.order_total({"o-1": Pay(12, "USD")}.get)
+total: Pay | None = price("o-1")
+
+
+@paycheckout.order_url
+def order_page(order_id: str) -> str:
+    return url_for("show", order_id=order_id)
+
+
+@order_paid.connect
+@paycheckout.atomic
+def close(app: Flask, *, order_id: str, **extra: Any) -> None:
+    db.session.get_one(Order, order_id).open = False
+
+
+@payment_held.connect
+def tell_owner(app: Flask, *, order_id: str, checkout: CheckoutMixin, reason: str, event_id: str, **extra: Any) -> None:
+    print(app.name, checkout.total, reason.upper(), event_id)
+
+
+def owner() -> str | None:
+    name: str | None = session.get("owner")
+    return name
+
+
+def create_app(clock: Callable[[], datetime] | None = None) -> Flask:
+    app = Flask(__name__)
+    db.init_app(app)
+    paycheckout.init_app(app, db, clock=clock)
+    app.register_blueprint(paycheckout.owner_view(owner), url_prefix="/owner")
+    return app
+
+
+def pay(order_id: str) -> Response:
+    try:
+        checkout: CheckoutMixin = paycheckout.start(order_id)
+    except OrderNotPayable:
+        return redirect(paycheckout.status_url(order_id))
+    return redirect(checkout.url, 303)
+
+
+def receipt(checkout_id: str) -> str:
+    checkout = paycheckout.settle(checkout_id)
+    payment: Payment | None = checkout.payment
+    if payment is None or payment.paid is None:
+        return f"{checkout.status} since {checkout.moved_at:%H:%M}, {checkout.total.amount:f} {checkout.total.currency}"
+    fee = payment.fee.amount if payment.fee else None
+    return f"{payment.paid.amount:f} {payment.paid.currency}, fee {fee}, {payment.completed_at.isoformat()}"
+
+
+def decide(checkout_id: str) -> str | None:
+    resolved = paycheckout.resolve(checkout_id, accept=False, by="Ada", why="not ours")
+    kept = paycheckout.mark_paid_back(checkout_id, by="Ada", why="sent by bank", kept=False)
+    assert isinstance(kept, OwnCheckout)
+    return kept.till or resolved.reason
+
+
+def summary(order_ids: list[str]) -> str:
+    report: ReconcileReport = paycheckout.reconcile(limit=10)
+    story: Explanation = paycheckout.explain(order_ids[0])
+    statuses: dict[str, str] = paycheckout.order_statuses(order_id for order_id in order_ids)
+    status: str = paycheckout.order_status(order_ids[0])
+    attempts = [f"{attempt.created_at:%d} {attempt.payment} {attempt.happenings[0].text}" for attempt in story.attempts]
+    events = [f"{event.name} {event.delivered_at}" for event in story.events]
+    return " ".join([str(report.checked), story.meaning, statuses[order_ids[0]], status, *attempts, *events])
+
+
+def held() -> list[str]:
+    model = paycheckout.Checkout
+    rows = db.session.scalars(select(model).where(model.status == "held").order_by(model.moved_at)).all()
+    names = db.session.execute(select(model.order_id, model.created_at)).all()
+    told = db.session.scalars(select(paycheckout.Event).where(paycheckout.Event.delivered_at.is_(None)))
+    newest = db.session.get(model, 1)
+    table_name: str = model.__tablename__
+    return [row.url for row in rows] + [name for name, _ in names] + [event.name for event in told] + [
+        newest.order_id if newest else table_name
+    ]
+
+
+@pytest.fixture
+def shop(paycheckout_sandbox: Sandbox) -> Iterator[Flask]:
+    app = create_app()
+    with app.app_context():
+        yield app
+
+
+def test_late(shop: Flask, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals) -> None:
+    checkout = paycheckout.start("o-1")
+    picked = paycheckout_sandbox.pick(checkout.checkout_id)
+    paid = paycheckout_sandbox.pay(checkout.checkout_id, after_minutes=16)
+    paycheckout_sandbox.deliver_to(shop.test_client())
+    assert paycheckout_sandbox.reconcile(paycheckout).changed == 1
+    assert picked["paymentMethod"] == paid["deposit"]["paymentFiat"]["bankCode"]
+    assert paycheckout_sandbox.webhooks[0]["attempts"][0]["at"] < paycheckout_sandbox.now.isoformat()
+    assert paycheckout_signals.names == ["order_paid"]
+    assert paycheckout_signals[0].order_id == "o-1"
+'''
+
+# Each line that ends with a comment is a mistake; the comment is the code of mypy's error.
+MISTAKES = """
+from decimal import Decimal
+
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import select
+
+from flask_paycheckout import CheckoutMixin, Pay, PayCheckout, Receive, order_paid
+from flask_paycheckout import Pey  # attr-defined
+from flask_paycheckout.testing import Sandbox, Signals
+
+paycheckout = PayCheckout()
+paycheckout.strat("o-1")  # attr-defined
+
+checkout = paycheckout.start("o-1")
+checkout.urll  # attr-defined
+checkout.total.amonut  # union-attr
+checkout.payment.paid  # union-attr
+checkout.order_id + 1  # operator
+paycheckout.start(7)  # arg-type
+paycheckout.start(order="o-1")  # call-arg
+paycheckout.start()  # call-arg
+paycheckout.settle("c").statuss  # attr-defined
+paycheckout.settle(checkout)  # arg-type
+paycheckout.resolve("c", accept=True, by="Ada")  # call-arg
+paycheckout.resolve("c", "yes", by="Ada", why="seen")  # arg-type
+paycheckout.resolve("c", True, "Ada", "seen").urll  # attr-defined
+paycheckout.mark_paid_back("c", "Ada", "sent")  # call-arg
+paycheckout.mark_paid_back("c", by="Ada", why="sent").urll  # attr-defined
+paycheckout.reconcile(limit="10")  # arg-type
+paycheckout.reconcile().chekced  # attr-defined
+paycheckout.explain("o-1").atempts  # attr-defined
+paycheckout.explain("o-1").attempts[0].happenings[0].txt  # attr-defined
+paycheckout.explain("o-1").attempts[0].payment.paid  # union-attr
+paycheckout.order_status(["o-1"])  # arg-type
+paycheckout.order_status("o-1").paid  # attr-defined
+paycheckout.order_statuses([7])  # list-item
+paycheckout.order_statuses(["o-1"])["o-1"].paid  # attr-defined
+paycheckout.pay_url(7)  # arg-type
+paycheckout.client.deposits.get("c").statsu  # attr-defined
+
+select(paycheckout.Checkout.state)  # attr-defined
+select(paycheckout.Event).where(paycheckout.Event.nam == "order_paid")  # attr-defined
+paycheckout.Event.event_idd  # attr-defined
+
+Pay(12.5, "USD")  # arg-type
+Pay("12.50")  # call-arg
+Receive("12.50", "USD")  # call-arg
+
+
+@paycheckout.order_total  # type-var
+def decimal_price(order_id: str) -> Decimal:
+    return Decimal(1)
+
+
+@paycheckout.order_total  # type-var
+def price_without_id() -> Pay:
+    return Pay(1, "USD")
+
+
+@paycheckout.order_url  # type-var
+def page(order_id: str) -> int:
+    return 1
+
+
+@order_paid.connect
+@paycheckout.atomic
+def close(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: object) -> None:
+    checkout.urll  # attr-defined
+
+
+close("shop")  # call-arg, arg-type
+paycheckout.atomic("close")  # type-var
+order_paid.conect(close)  # attr-defined
+paycheckout.owner_view("Ada")  # arg-type
+PayCheckout(Flask("shop"), SQLAlchemy)  # arg-type
+paycheckout.init_app(Flask("shop"))  # call-arg
+paycheckout.init_app(Flask("shop"), SQLAlchemy(), transport="http://localhost")  # arg-type
+
+
+def test_late(paycheckout_sandbox: Sandbox, paycheckout_signals: Signals) -> None:
+    paycheckout_sandbox.pik("c")  # attr-defined
+    paycheckout_sandbox.pick("c")["method"]  # typeddict-item
+    paycheckout_sandbox.pay("c", after=16)  # call-arg
+    paycheckout_sandbox.pay("c", after_minutes="16")  # arg-type
+    paycheckout_sandbox.pay("c").deposit  # attr-defined
+    paycheckout_sandbox.advance(hours=1)  # call-arg
+    paycheckout_sandbox.abandon("c").minut  # attr-defined
+    paycheckout_sandbox.webhooks[0]["order"]  # typeddict-item
+    paycheckout_sandbox.reconcile(paycheckout).cheked  # attr-defined
+    paycheckout_sandbox.reconcile("shop")  # arg-type
+    paycheckout_signals[0].orderid  # attr-defined
+    paycheckout_signals.name  # attr-defined
+"""
+
+
+def expected(program: str) -> dict[int, set[str]]:
+    """The codes that each line of a program announces."""
+    found = (
+        (number, re.search(r"  # ([a-z-, ]+)$", line)) for number, line in enumerate(program.splitlines(), start=1)
+    )
+    return {number: set(comment[1].split(", ")) for number, comment in found if comment}
+
+
+@pytest.fixture(scope="module")
+def errors(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, dict[int, set[str]]]:
+    """The codes of mypy's errors, by program and line."""
+    pytest.importorskip("mypy", reason="mypy is not installed; pip install 'flask-paycheckout[dev]'")
+    folder = tmp_path_factory.mktemp("merchant")
+    (folder / "shop.py").write_text(SHOP)
+    (folder / "mistakes.py").write_text(MISTAKES)
+    # What the merchant imports is checked in silence, as it is where it is installed.
+    options = ["--strict", "--follow-imports=silent", "--no-error-summary", "--config-file=", "--no-pretty"]
+    if pytestconfig.cache is not None:
+        options.append(f"--cache-dir={pytestconfig.cache.mkdir('merchant_types')}")
+    ran = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "shop.py", "mistakes.py"],
+        cwd=folder,
+        env=os.environ | {"MYPYPATH": str(Path(flask_paycheckout.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert ran.returncode in (0, 1), ran.stdout + ran.stderr
+    found: dict[str, dict[int, set[str]]] = {"shop.py": {}, "mistakes.py": {}}
+    for file, line, code in re.findall(r"^(\w+\.py):(\d+): error: .*\[([a-z-]+)\]$", ran.stdout, re.MULTILINE):
+        found[file].setdefault(int(line), set()).add(code)
+    return found
+
+
+def test_a_right_shop_is_clean(errors: dict[str, dict[int, set[str]]]) -> None:
+    assert errors["shop.py"] == {}
+
+
+def test_each_mistake_is_an_error(errors: dict[str, dict[int, set[str]]]) -> None:
+    assert errors["mistakes.py"] == expected(MISTAKES)
