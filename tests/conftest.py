@@ -26,7 +26,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Some tests run test files of their own, to try the plugin as a shop would; all are watched for secrets that show.
-pytest_plugins = ["pytester", "tests.tiers", "tests.rules.watching", "tests.canaries"]
+pytest_plugins = ["pytester", "tests.tiers", "tests.canaries"]
 
 
 @pytest.fixture(scope="session")

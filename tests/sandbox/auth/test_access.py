@@ -14,6 +14,7 @@ from tests.sandbox.conftest import MakeSandbox
 READ = "/v1/deposit/none"
 
 
+@pytest.mark.rule("How a signature is made is open; client and sandbox each hold a stand-in against fixed vectors.")
 @pytest.mark.parametrize(
     ("method", "target", "body", "expected"),
     [
@@ -37,6 +38,7 @@ def test_the_contracts_vectors_hold(method: str, target: str, body: bytes, expec
     assert sign(CLIENT_SECRET, string_to_sign(method, target, "1767225600", body)) == expected
 
 
+@pytest.mark.rule("A signature of something else, of somebody else or without its headers is refused.")
 def test_a_signed_request_reaches_the_operation(merchant: Merchant) -> None:
     assert merchant.reads_deposit("none").code == 404
 
@@ -79,6 +81,7 @@ def test_a_request_without_headers_is_refused(sandbox: Flask) -> None:
     assert sandbox.test_client().get(READ).status_code == 401
 
 
+@pytest.mark.rule("How far a timestamp may be off is open; by default five minutes.")
 @pytest.mark.parametrize(
     ("away", "code"),
     [

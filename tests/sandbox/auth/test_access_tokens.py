@@ -32,6 +32,7 @@ def test_the_published_token_is_the_start_users(sandbox: Flask) -> None:
     assert whose(sandbox, f"Bearer {ACCESS_TOKEN}") == USER_ID
 
 
+@pytest.mark.rule("The access token stands for the user who logged in.")
 def test_the_token_of_a_login_is_its_users(sandbox: Flask, visitor: Visitor) -> None:
     registered = visitor.registers().data["verificationToken"]
     login = visitor.confirms(registered, visitor.otp("new@example.com")).data
@@ -43,6 +44,7 @@ def test_without_a_valid_token_it_is_401(sandbox: Flask, header: str | None) -> 
     assert whose(sandbox, header) == 401
 
 
+@pytest.mark.rule("Whether the access token is sent with a scheme before it is open; both are understood.")
 @pytest.mark.parametrize(
     ("name", "with_scheme", "raw"),
     [("both", USER_ID, USER_ID), ("bearer", USER_ID, 401), ("raw", 401, USER_ID)],
@@ -54,6 +56,7 @@ def test_unknown_authorization_format(make_sandbox: MakeSandbox, name: str, with
     assert whose(app, ACCESS_TOKEN) == raw
 
 
+@pytest.mark.rule("How long an access token lives is open; by default a day.")
 def test_a_token_expires_after_a_day_of_the_virtual_clock(sandbox: Flask, visitor: Visitor, tester: Tester) -> None:
     token = visitor.gets_token()
     tester.advances(hours=23)
@@ -62,6 +65,7 @@ def test_a_token_expires_after_a_day_of_the_virtual_clock(sandbox: Flask, visito
     assert whose(sandbox, token) == 401
 
 
+@pytest.mark.rule("With isDisableExpire the access token never expires, and nothing done later invalidates it.")
 def test_is_disable_expire_true_gives_a_token_without_expiry(sandbox: Flask, visitor: Visitor, tester: Tester) -> None:
     token = visitor.gets_token(isDisableExpire=True)
     tester.advances(hours=24 * 3000)

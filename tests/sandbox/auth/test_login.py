@@ -16,6 +16,7 @@ from tests.sandbox.conftest import MakeSandbox
 pytestmark = pytest.mark.each_database
 
 
+@pytest.mark.rule("A login answers a verification token, with its number under status.")
 def test_a_login_answers_status_in_place_of_status_code(visitor: Visitor) -> None:
     answer = visitor.logs_in()
     assert set(answer.body) == {"status", "message", "data"}
@@ -23,6 +24,7 @@ def test_a_login_answers_status_in_place_of_status_code(visitor: Visitor) -> Non
     assert set(answer.data) == {"verificationToken"}
 
 
+@pytest.mark.rule("The one-time password goes to the user's e-mail address.")
 def test_the_one_time_password_is_mailed(visitor: Visitor) -> None:
     visitor.logs_in()
     (mail,) = visitor.mails()
@@ -33,6 +35,7 @@ def test_the_one_time_password_is_mailed(visitor: Visitor) -> None:
     assert mail["otp"] not in mail["subject"]
 
 
+@pytest.mark.rule("A login needs e-mail address and password.")
 @pytest.mark.parametrize("field", ["email", "password"])
 @pytest.mark.parametrize("value", [None, "", 5, ["x"], "x" * 300], ids=repr)
 def test_email_and_password_are_required_strings(visitor: Visitor, field: str, value: Any) -> None:
@@ -41,6 +44,7 @@ def test_email_and_password_are_required_strings(visitor: Visitor, field: str, v
     assert refused.message.startswith(f"{field} ")
 
 
+@pytest.mark.rule("How wrong passwords and wrong one-time passwords are answered is open.")
 def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(visitor: Visitor) -> None:
     wrong, stranger = visitor.logs_in(password="guessed"), visitor.logs_in("stranger@example.com")
     assert (wrong.code, wrong.body["error"]) == (401, "Unauthorized")

@@ -15,6 +15,7 @@ from tests.sandbox.conftest import MakeSandbox
 pytestmark = pytest.mark.each_database
 
 
+@pytest.mark.rule("A registration answers a verification token, in the envelope that says statusCode.")
 def test_a_registration_answers_status_code_message_and_verification_token(visitor: Visitor) -> None:
     answer = visitor.registers()
     assert set(answer.body) == {"statusCode", "message", "data"}
@@ -23,6 +24,7 @@ def test_a_registration_answers_status_code_message_and_verification_token(visit
     assert len(answer.data["verificationToken"]) > 30
 
 
+@pytest.mark.rule("A registration needs an e-mail address, a password and a full name, each a text.")
 @pytest.mark.parametrize("field", ["email", "password", "fullName"])
 @pytest.mark.parametrize("value", [..., None, "", "  ", 5, ["x"], "a\nb", "x" * 300], ids=repr)
 def test_email_password_and_full_name_are_required_strings(visitor: Visitor, field: str, value: Any) -> None:
@@ -32,6 +34,7 @@ def test_email_password_and_full_name_are_required_strings(visitor: Visitor, fie
     assert visitor.mails("new@example.com") == []
 
 
+@pytest.mark.rule("A national id and a country's name may be told, as texts.")
 @pytest.mark.parametrize("field", ["nationalID", "country"])
 def test_national_id_and_country_are_optional_strings(visitor: Visitor, field: str) -> None:
     assert visitor.registers("a@example.com").code == 200
@@ -39,6 +42,7 @@ def test_national_id_and_country_are_optional_strings(visitor: Visitor, field: s
     assert visitor.registers("c@example.com", **{field: 5}).message.startswith(f"{field} ")
 
 
+@pytest.mark.rule("A country code may be told, and then has two letters.")
 @pytest.mark.parametrize(
     ("code", "status"),
     [("NO", 200), ("no", 200), (None, 200), ("NOR", 400), ("N", 400), ("", 400), ("N1", 400), ("ÅL", 400), (47, 400)],
@@ -62,6 +66,7 @@ def test_what_was_registered_is_in_the_user(visitor: Visitor) -> None:
     assert user["kyc_url"].startswith("http")
 
 
+@pytest.mark.rule("A registration mails a one-time password too, which confirms the first login.")
 def test_the_token_of_a_registration_logs_in(visitor: Visitor) -> None:
     token = visitor.registers().data["verificationToken"]
     assert visitor.confirms(token, visitor.otp("new@example.com")).data["accessToken"]
@@ -129,6 +134,7 @@ def test_unknown_email_format_any(make_sandbox: MakeSandbox) -> None:
     assert visitor.otp("nobody")
 
 
+@pytest.mark.rule("Which success number a registration has is open.")
 def test_unknown_register_status_code(make_sandbox: MakeSandbox) -> None:
     answer = Visitor(make_sandbox(register_status_code="201")).registers()
     assert (answer.http_status, answer.code) == (201, 201)

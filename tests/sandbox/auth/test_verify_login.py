@@ -24,6 +24,7 @@ USER_FIELDS = {
 }
 
 
+@pytest.mark.rule("A confirmed login answers access token and user, with its number under status.")
 def test_it_answers_status_access_token_and_user(visitor: Visitor) -> None:
     answer = visitor.confirms(visitor.begins(), visitor.otp())
     assert set(answer.body) == {"status", "message", "data"}
@@ -32,6 +33,7 @@ def test_it_answers_status_access_token_and_user(visitor: Visitor) -> None:
     assert len(answer.data["accessToken"]) > 30
 
 
+@pytest.mark.rule("A user has these fields; nobody was invited here, and a used one-time password is not repeated.")
 def test_the_user_has_every_field_of_the_interface(make_sandbox: MakeSandbox) -> None:
     visitor = Visitor(make_sandbox(absent_fields="null"))
     user = visitor.confirms(visitor.begins(), visitor.otp()).data["user"]
@@ -48,6 +50,9 @@ def test_fields_without_a_value_are_left_out(visitor: Visitor) -> None:
     assert set(user) == USER_FIELDS - absent
 
 
+@pytest.mark.rule(
+    "Verification token and one-time password together are exchanged for the access token; one is not enough."
+)
 @pytest.mark.parametrize("field", ["verificationToken", "otp"])
 @pytest.mark.parametrize("value", [None, "", 123456, ["x"], "x" * 300], ids=repr)
 def test_token_and_otp_are_required_strings(visitor: Visitor, field: str, value: Any) -> None:
@@ -56,6 +61,7 @@ def test_token_and_otp_are_required_strings(visitor: Visitor, field: str, value:
     assert refused.message.startswith(f"{field} ")
 
 
+@pytest.mark.rule("isDisableExpire is true or false, and false when it is not sent: then the access token expires.")
 @pytest.mark.parametrize("value", ["true", 1, []], ids=repr)
 def test_is_disable_expire_is_true_or_false(visitor: Visitor, value: Any) -> None:
     assert visitor.confirms("t", "1", isDisableExpire=value).message.startswith("isDisableExpire ")

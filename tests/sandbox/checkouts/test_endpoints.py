@@ -12,6 +12,8 @@ from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 
 
+@pytest.mark.rule("A checkout has no state of its own: it answers id and address only.")
+@pytest.mark.rule("A checkout answers its id and the address of its hosted page, which ends with the id.")
 @pytest.mark.each_database
 def test_a_checkout_has_an_id_and_an_address_that_ends_with_it(merchant: Merchant) -> None:
     answer = merchant.asks_checkout(inputCurrency="USD", inputAmount=12.5)
@@ -21,6 +23,11 @@ def test_a_checkout_has_an_id_and_an_address_that_ends_with_it(merchant: Merchan
     assert answer.data["url"] == f"http://127.0.0.1:8790/checkout/{answer.data['id']}"
 
 
+@pytest.mark.rule("A code that is no currency and no token is refused wherever one is taken.")
+@pytest.mark.rule("An amount that is zero or less is refused wherever one is taken.")
+@pytest.mark.rule("Exactly one of the two amounts is sent, a positive number.")
+@pytest.mark.rule("A checkout names the currency that the customer pays in.")
+@pytest.mark.rule("A body is a JSON object, sent as application/json.")
 @pytest.mark.parametrize(
     "body",
     [
@@ -65,6 +72,8 @@ def test_unknown_fields_are_ignored(merchant: Merchant) -> None:
     assert merchant.asks_checkout(inputCurrency="USD", inputAmount=5, returnUrl="https://x").code == 200
 
 
+@pytest.mark.rule("One enabled deposit method has to take a checkout's amount, limits included.")
+@pytest.mark.rule("A checkout that no enabled method can take is a 400, on either side of the limits.")
 @pytest.mark.parametrize(
     ("amount", "code"),
     [
@@ -97,12 +106,14 @@ def test_a_currency_nobody_pays_in_is_refused(merchant: Merchant) -> None:
     assert merchant.asks_checkout(inputCurrency="CHF", inputAmount=20).code == 400
 
 
+@pytest.mark.rule("An account without checkout is told so.")
 def test_an_account_without_checkout_is_told_so(merchant: Merchant, tester: Tester) -> None:
     tester.does("POST", "account", {"checkoutEnabled": False})
     refused = merchant.asks_checkout(inputCurrency="USD", inputAmount=5)
     assert refused.body == {"statusCode": 400, "error": "Bad Request", "message": "Checkout is not enabled"}
 
 
+@pytest.mark.rule("A checkout into a token is refused where the pair is not converted; the number is open.")
 @pytest.mark.parametrize("output", ["eth-ethereum", "usdt-tron", "GBP"])
 def test_a_pair_without_conversion_is_refused(merchant: Merchant, output: str) -> None:
     assert merchant.asks_checkout(inputCurrency="USD", inputAmount=50, outputCurrency=output).code == 400
@@ -115,6 +126,7 @@ def test_a_conversion_can_be_enabled(merchant: Merchant, tester: Tester) -> None
     assert merchant.asks_checkout(**pair, inputAmount=50).code == 200
 
 
+@pytest.mark.rule("The output currency is that of the input unless another is named, which may be a token.")
 def test_the_output_currency_defaults_to_the_input_currency(merchant: Merchant, tester: Tester) -> None:
     deposit = tester.picks(merchant.makes_checkout(20, "EUR"))
     assert deposit["outputCurrency"] == "EUR"
@@ -133,6 +145,7 @@ def test_unknown_conversion_refused(make_sandbox: MakeSandbox) -> None:
     assert merchant.asks_checkout(inputCurrency="USD", inputAmount=5, outputCurrency="GBP").code == 422
 
 
+@pytest.mark.rule("Which success number a checkout has is open.")
 def test_unknown_checkout_status_code(make_sandbox: MakeSandbox) -> None:
     answer = Merchant(make_sandbox(checkout_status_code="201")).asks_checkout(inputCurrency="USD", inputAmount=5)
     assert (answer.http_status, answer.code) == (201, 201)

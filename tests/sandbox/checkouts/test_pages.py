@@ -15,6 +15,7 @@ def test_a_checkout_without_an_input_currency_is_told_so(merchant: Merchant, fie
     assert (refused.code, refused.message) == (400, "inputCurrency is required.")
 
 
+@pytest.mark.rule("A client sends customers to the address it was given and builds none; its host may be another one.")
 @pytest.mark.parametrize("base_url", ["http://127.0.0.1:8791", "http://pay.localhost:9999/"])
 def test_the_host_of_the_hosted_page_is_that_of_the_environment(base_url: str) -> None:
     app = create_sandbox(base_url=base_url)

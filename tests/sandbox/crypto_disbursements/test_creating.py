@@ -18,6 +18,9 @@ from tests.sandbox.disbursements.payers import STELLAR_WALLET, WALLET, Payer
 SENT = {"receiverWalletAddress": WALLET, "amount": 5}
 
 
+@pytest.mark.rule("The transfers of one request share a group id.")
+@pytest.mark.rule("The answer counts the receivers, sums amounts and fees, and holds a record of each transfer.")
+@pytest.mark.rule("A receiver may have a reference and a note.")
 def test_the_answer_holds_the_batch(payer: Payer) -> None:
     batch = payer.sends_tokens(SENT | {"reference": "r-1", "note": "May"}, SENT).data
     assert set(batch) == {"totalReceiver", "disburseData", "sumFees", "sumAmount"}
@@ -30,6 +33,7 @@ def test_the_answer_holds_the_batch(payer: Payer) -> None:
     assert len({item["groupId"] for item in batch["disburseData"]}) == 1
 
 
+@pytest.mark.rule("A new transfer is pending, and its history says that it was sent to the wallet.")
 def test_a_new_disbursement_is_pending_and_its_history_says_sent(payer: Payer) -> None:
     item = payer.sends_tokens(SENT).data["disburseData"][0]
     assert item["status"] == "pending"
@@ -38,6 +42,10 @@ def test_a_new_disbursement_is_pending_and_its_history_says_sent(payer: Payer) -
     ]
 
 
+@pytest.mark.rule("The kind of blockchain is EVM or STELLAR.")
+@pytest.mark.rule(
+    "A token's id is symbol and network; the record tells network, decimals, contract and kind of blockchain."
+)
 @pytest.mark.parametrize("token", TOKENS, ids=lambda token: token.id)
 def test_every_token_can_be_sent_and_shows_its_network(payer: Payer, token: Any) -> None:
     wallet = WALLET if token.blockchain_type == "EVM" else STELLAR_WALLET
@@ -57,6 +65,7 @@ def test_fixed_fees_are_whole_units_of_their_token(token: Any) -> None:
     assert is_divisible(terms.network, token.decimal)
 
 
+@pytest.mark.rule("The fee is made of a flat part, a percentage and what the network takes.")
 def test_the_fee_is_what_its_configuration_says(payer: Payer) -> None:
     item = payer.sends_tokens(SENT).data["disburseData"][0]
     config = item["feeConfig"]
@@ -66,12 +75,14 @@ def test_the_fee_is_what_its_configuration_says(payer: Payer) -> None:
     assert item["feePercentage"] == config["feePercentage"]
 
 
+@pytest.mark.rule("A token that cannot be sent is refused in the same words.")
 @pytest.mark.parametrize("token", ["doge-moon", "usdt-tron", "USDC-polygon", "USD"])
 def test_an_unknown_token_is_not_found_as_the_interface_words_it(payer: Payer, token: str) -> None:
     refused = payer.sends_tokens(SENT, token=token)
     assert refused.body == {"statusCode": 400, "error": "Not Found", "message": "Payment method not found"}
 
 
+@pytest.mark.rule("A receiver has an amount and a wallet address.")
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
@@ -97,6 +108,7 @@ def test_a_wrong_receiver_is_refused_and_nothing_is_sent(payer: Payer, wrong: di
     assert payer.sends_tokens(SENT | {"reference": "r"}).code == 200
 
 
+@pytest.mark.rule("A request names one token and a list of receivers.")
 @pytest.mark.parametrize(
     "body", [{"receivers": [SENT]}, {"token": "usdc-polygon"}, {"token": "usdc-polygon", "receivers": []}]
 )
@@ -115,6 +127,7 @@ def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
     assert Merchant(sandbox).calls("POST", "/v1/disbursement/crypto", b"{}").code == 401
 
 
+@pytest.mark.rule("Which success number a create has is open here as well.")
 def test_unknown_disbursement_status_code(make_sandbox: MakeSandbox) -> None:
     assert Payer(make_sandbox(disbursement_status_code="201")).sends_tokens(SENT).code == 201
 
@@ -128,6 +141,7 @@ def test_the_blockchain_type_is_evm_or_stellar(payer: Payer) -> None:
     assert kind("usdc-stellar", STELLAR_WALLET) == "STELLAR"
 
 
+@pytest.mark.rule("Receiver and sender are wallets of the token's chain, and the sender is the account's own.")
 @pytest.mark.parametrize(("token", "wallet"), [("usdc-polygon", WALLET), ("usdc-stellar", STELLAR_WALLET)])
 def test_a_record_names_both_wallets_and_its_user(payer: Payer, token: str, wallet: str) -> None:
     first, second = payer.sends_tokens(*[SENT | {"receiverWalletAddress": wallet}] * 2, token=token).data[

@@ -13,6 +13,7 @@ from tests.sandbox.disbursements.payers import WALLET, Payer
 PATH = "/v1/disbursement/crypto/estimate"
 
 
+@pytest.mark.rule("An estimate tells token, amount and the fee that sending it would have.")
 def test_it_is_what_sending_costs(payer: Payer) -> None:
     estimate = payer.reads(f"{PATH}?token=usdc-polygon&amount=7").data
     sent = payer.sends_tokens({"receiverWalletAddress": WALLET, "amount": 7}).data["disburseData"][0]
@@ -20,6 +21,7 @@ def test_it_is_what_sending_costs(payer: Payer) -> None:
     assert estimate["fee"] == Decimal("0.124")
 
 
+@pytest.mark.rule("An estimate is asked for with a token and an amount, which is a whole number unless told otherwise.")
 @pytest.mark.parametrize(
     ("query", "field"),
     [

@@ -31,6 +31,8 @@ FIELDS = {
 }
 
 
+@pytest.mark.rule("A deposit cannot be found before a method was picked.")
+@pytest.mark.rule("Only when the customer picks a method there is a deposit: pending, with the checkout's id.")
 def test_before_a_method_is_picked_there_is_no_deposit(merchant: Merchant) -> None:
     refused = merchant.reads_deposit(merchant.makes_checkout())
     assert refused.body == {"statusCode": 404, "error": "Not Found", "message": "Deposit not found"}
@@ -42,6 +44,7 @@ def test_an_id_that_never_was_reads_the_same(merchant: Merchant) -> None:
     assert merchant.reads_deposit("0" * 24).body == unpicked.body
 
 
+@pytest.mark.rule("The checkout's id is the id of its deposit and the orderId of its webhook.")
 def test_picking_a_method_makes_a_pending_deposit_with_the_checkouts_id(merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout()
     tester.picks(checkout)
@@ -53,6 +56,7 @@ def test_picking_a_method_makes_a_pending_deposit_with_the_checkouts_id(merchant
     ]
 
 
+@pytest.mark.rule("The customer's payment completes a pending deposit.")
 def test_paying_completes_the_deposit(merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout()
     tester.picks(checkout)
@@ -62,6 +66,7 @@ def test_paying_completes_the_deposit(merchant: Merchant, tester: Tester) -> Non
     assert [entry["status"] for entry in deposit["activityHistory"]] == ["pending", "completed"]
 
 
+@pytest.mark.rule("A deposit is read by its id, or by a reference.")
 def test_a_deposit_is_read_by_its_reference_too(merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout()
     tester.picks(checkout, reference="invoice-7")
@@ -76,6 +81,7 @@ def test_an_id_goes_before_a_reference_of_the_same_text(merchant: Merchant, test
     assert merchant.reads_deposit(one).data["depositId"] == one
 
 
+@pytest.mark.rule("An input amount is what the customer pays, exactly, whichever method is picked.")
 @pytest.mark.parametrize(
     ("paid", "received"),
     [("USD", "USD"), ("USD", "usdc-polygon"), ("EUR", "USD"), ("JPY", "USD"), ("KWD", "KWD"), ("IDR", "usdc-polygon")],
@@ -118,6 +124,8 @@ def test_bank_qr_and_crypto_each_say_where_to_pay(merchant: Merchant, tester: Te
     assert "paymentFiat" not in crypto
 
 
+@pytest.mark.rule("The sandbox's update of a deposit sends the webhook too.")
+@pytest.mark.rule("A pending deposit takes the status sent.")
 def test_a_sandbox_update_forces_the_status_and_sends_the_webhook(
     merchant: Merchant, tester: Tester, receiver: Receiver
 ) -> None:
@@ -128,12 +136,15 @@ def test_a_sandbox_update_forces_the_status_and_sends_the_webhook(
     assert receiver.order_ids == [checkout]
 
 
+@pytest.mark.rule("Nor can it be updated before that.")
+@pytest.mark.rule("Before a method was picked there is nothing to update.")
 def test_a_sandbox_update_before_a_method_is_picked_is_a_400(merchant: Merchant, receiver: Receiver) -> None:
     refused = merchant.forces_status(merchant.makes_checkout())
     assert refused.code == 400
     assert receiver.received == []
 
 
+@pytest.mark.rule("The sandbox's update of a deposit sends a status, a text.")
 @pytest.mark.parametrize("status", ["", None, 5, True, "x" * 201, "a\nb"])
 def test_a_sandbox_update_needs_a_status(merchant: Merchant, tester: Tester, status: object) -> None:
     checkout = merchant.makes_checkout()
@@ -158,6 +169,7 @@ def test_deposit_calls_are_signed(make_sandbox: MakeSandbox, call: str) -> None:
     assert getattr(Merchant(make_sandbox(), secret="guessed"), call)("x").code == 401
 
 
+@pytest.mark.rule("What becomes of a deposit past expiredAt is open; by default it stays pending.")
 def test_a_method_picked_in_minute_14_stays_payable_long_after_the_page(merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout()
     tester.advances(minutes=14)

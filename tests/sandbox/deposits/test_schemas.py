@@ -24,6 +24,9 @@ each_method = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.rule(
+    "A deposit is read with these fields; paid through a bank it has one of two, paid over a chain the other."
+)
 @each_method
 def test_a_deposit_is_read_with_every_field(
     merchant: Merchant, tester: Tester, method: str, where: dict[str, set[str]]
@@ -41,6 +44,7 @@ def test_a_deposit_is_read_with_every_field(
     assert deposit["createdAt"] == deposit["updatedAt"] < deposit["expiredAt"]
 
 
+@pytest.mark.rule("The update answers the whole deposit as it then is.")
 @each_method
 def test_an_update_answers_the_deposit_as_it_is_read_then(
     merchant: Merchant, tester: Tester, method: str, where: dict[str, set[str]]
@@ -53,6 +57,7 @@ def test_an_update_answers_the_deposit_as_it_is_read_then(
     assert set(updated) == set(before) == COMMON | where.keys()
 
 
+@pytest.mark.rule("Fee and exchange are told in the record, and agree with its amounts.")
 @pytest.mark.parametrize(
     ("pair", "unit"),
     [

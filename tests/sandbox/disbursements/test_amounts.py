@@ -44,6 +44,7 @@ def expect_sums(items: list[dict[str, Any]], amounts: list[Decimal], sum_amount:
     assert sum_fees == sum(item["feeAmount"] for item in items)
 
 
+@pytest.mark.rule("The sums are those of the items.")
 @relaxed
 @given(data=st.data(), currency=st.sampled_from(sorted(LIMITS)))
 def test_the_sums_of_the_second_version(payer: Payer, data: st.DataObject, currency: str) -> None:
@@ -54,6 +55,7 @@ def test_the_sums_of_the_second_version(payer: Payer, data: st.DataObject, curre
     expect_sums(batch["disburseData"], amounts, batch["sumAmount"], batch["sumFees"])
 
 
+@pytest.mark.rule("Each sum is that of the items in its currency.")
 @relaxed
 @given(
     amounts=st.lists(st.sampled_from(["USD", "JPY"]).flatmap(lambda c: st.tuples(st.just(c), amount_in(c))), min_size=1)
@@ -71,6 +73,7 @@ def test_the_sums_of_the_first_version_by_currency(payer: Payer, amounts: list[t
         assert {entry["currency"] for entry in sums} == {currency for currency, _ in amounts}
 
 
+@pytest.mark.rule("The sums are those of the receivers, in the token.")
 @relaxed
 @given(data=st.data(), token=st.sampled_from(sorted(TOKENS)))
 def test_the_sums_of_tokens(payer: Payer, data: st.DataObject, token: str) -> None:
@@ -129,6 +132,7 @@ def test_a_larger_batch_is_refused(payer: Payer) -> None:
     assert payer.pays(*[item] * 1001).message.startswith("disburseData must be a list of 1 to 1000")
 
 
+@pytest.mark.rule("How many items one request may hold is open.")
 @pytest.mark.parametrize("most", [500, 100])
 def test_unknown_batch_maximum(make_sandbox: Any, most: int) -> None:
     payer = Payer(make_sandbox(batch_maximum=str(most)))

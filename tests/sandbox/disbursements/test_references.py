@@ -6,6 +6,7 @@ import time
 from decimal import Decimal
 from threading import Barrier, Thread
 
+import pytest
 import sqlalchemy as sa
 from flask import Flask
 
@@ -24,6 +25,7 @@ SENT = {"receiverWalletAddress": WALLET, "amount": 5}
 SHARED = 300
 
 
+@pytest.mark.rule("A reference is used once in an account, by whichever create; any number of items may have none.")
 def test_a_reference_is_refused_a_second_time(payer: Payer) -> None:
     assert payer.pays(ITEM | {"reference": "r"}).code == 200
     refused = payer.pays(ITEM, ITEM | {"reference": "r"})

@@ -16,6 +16,8 @@ ADA = RECIPIENTS["USD"]
 ITEM = {"recipientId": ADA, "amount": 12.5}
 
 
+@pytest.mark.rule("The second version answers the items with group and history, and one sum of each kind.")
+@pytest.mark.rule("An item may carry a reference and a note here too.")
 def test_the_answer_holds_the_batch(payer: Payer) -> None:
     batch = payer.pays(ITEM | {"reference": "r-1", "note": "May"}, {"recipient": given(), "amount": 20}).data
     assert set(batch) == {"totalRecipient", "disburseData", "sumFees", "sumAmount"}
@@ -26,6 +28,7 @@ def test_the_answer_holds_the_batch(payer: Payer) -> None:
     }
 
 
+@pytest.mark.rule("What the second version creates is pending; its history begins with the request and the recipient.")
 def test_a_new_disbursement_is_pending_and_so_is_its_history(payer: Payer) -> None:
     item = payer.pays(ITEM).data["disburseData"][0]
     assert item["status"] == "pending"
@@ -35,6 +38,7 @@ def test_a_new_disbursement_is_pending_and_so_is_its_history(payer: Payer) -> No
     ]
 
 
+@pytest.mark.rule("The items of one request share a group id, and no other request has it.")
 def test_a_batch_shares_one_group_and_the_next_has_another(payer: Payer) -> None:
     def groups() -> set[str]:
         return {item["groupId"] for item in payer.pays(ITEM, ITEM).data["disburseData"]}
@@ -44,6 +48,7 @@ def test_a_batch_shares_one_group_and_the_next_has_another(payer: Payer) -> None
     assert first != second
 
 
+@pytest.mark.rule("A saved recipient is one that exists, and is shown with its bank.")
 def test_a_saved_recipient_is_shown_with_its_bank(payer: Payer) -> None:
     recipient = payer.pays(ITEM).data["disburseData"][0]["recipient"]
     assert recipient == {
@@ -61,6 +66,7 @@ def test_a_saved_recipient_is_shown_with_its_bank(payer: Payer) -> None:
     }
 
 
+@pytest.mark.rule("A given recipient may leave out name and e-mail address, but not the bank.")
 def test_a_given_recipient_shows_what_it_was_given_with(payer: Payer) -> None:
     recipient = payer.pays({"recipient": given(name=None), "amount": 5}).data["disburseData"][0]["recipient"]
     assert recipient == {
@@ -80,6 +86,7 @@ def test_the_past_keeps_a_recipient_that_is_deleted(sandbox: Flask, payer: Payer
     assert payer.sees(made)["recipient"]["name"] == "Ada Example"
 
 
+@pytest.mark.rule("Each item has a saved recipient or a given one, not both and not neither.")
 @pytest.mark.parametrize(
     ("item", "field"),
     [
@@ -109,6 +116,7 @@ def test_a_wrong_item_is_refused_naming_the_field(payer: Payer, item: Any, field
     assert refused.message.split()[0] == field
 
 
+@pytest.mark.rule("The bank of a given recipient is told in full.")
 @pytest.mark.parametrize("field", ["bankName", "accountName", "accountNumber", "bankCode"])
 def test_a_given_bank_needs_all_of_its_fields(payer: Payer, field: str) -> None:
     recipient = given()
@@ -117,6 +125,7 @@ def test_a_given_bank_needs_all_of_its_fields(payer: Payer, field: str) -> None:
     assert refused.message == f"disburseData[0].recipient.bank.{field} is required."
 
 
+@pytest.mark.rule("A bank code is one of the list of payment methods.")
 def test_the_bank_code_must_be_of_the_method_list_of_the_currency(payer: Payer) -> None:
     for code in ("nowhere", "fr_banque_du_sable"):
         refused = payer.pays({"recipient": given(bankCode=code), "amount": 5})
@@ -124,6 +133,7 @@ def test_the_bank_code_must_be_of_the_method_list_of_the_currency(payer: Payer) 
         assert refused.message.startswith("disburseData[0].recipient.bank.bankCode leads to no bank of the USD")
 
 
+@pytest.mark.rule("The second version takes one currency for all items, and a list of them.")
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -139,6 +149,7 @@ def test_a_wrong_body_is_refused_naming_the_field(payer: Payer, body: Any, field
     assert (refused.code, refused.message.split()[0]) == (400, field)
 
 
+@pytest.mark.rule("A fiat disbursement stays within the least and the most of its payment method, both included.")
 def test_the_limits_themselves_are_allowed(payer: Payer) -> None:
     assert payer.pays(ITEM | {"amount": 1}, ITEM | {"amount": 250000}).code == 200
 
@@ -164,6 +175,7 @@ def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
     assert Merchant(sandbox).calls("POST", "/v2/disbursement/fiat", b"{}").code == 401
 
 
+@pytest.mark.rule("Which success number a create has is open.")
 def test_unknown_disbursement_status_code(make_sandbox: MakeSandbox) -> None:
     payer = Payer(make_sandbox(disbursement_status_code="201"))
     assert payer.pays(ITEM).code == 201

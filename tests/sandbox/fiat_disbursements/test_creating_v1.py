@@ -16,6 +16,8 @@ def item(currency: str = "USD", amount: Any = 100, **more: Any) -> dict[str, Any
     return {"currency": currency, "recipientId": RECIPIENTS[currency], "amount": amount} | more
 
 
+@pytest.mark.rule("The first version answers the items without group and history, and the sums of each currency.")
+@pytest.mark.rule("No item names a payment method: the recipient's bank is enough.")
 def test_the_answer_sums_up_each_currency(payer: Payer) -> None:
     batch = payer.pays_v1(item(), item("JPY", 1000), item(amount=20.5)).data
     assert set(batch) == {"totalRecipient", "disburseData", "sumFees", "sumAmount"}
@@ -30,6 +32,7 @@ def test_the_answer_sums_up_each_currency(payer: Payer) -> None:
     ]
 
 
+@pytest.mark.rule("An item may carry a reference and a note.")
 def test_an_item_shows_reference_and_note_and_no_group(payer: Payer) -> None:
     shown = payer.pays_v1(item(reference="r-1", note="May")).data["disburseData"][0]
     assert set(shown) == {
@@ -40,6 +43,9 @@ def test_an_item_shows_reference_and_note_and_no_group(payer: Payer) -> None:
     assert "groupId" not in payer.sees(shown["disbursementId"])
 
 
+@pytest.mark.rule(
+    "A fiat disbursement of the first version without a payment method is a 400 that calls itself not found."
+)
 def test_a_recipient_whose_bank_has_no_method_is_not_found_as_the_interface_words_it(payer: Payer) -> None:
     for wrong in (item() | {"currency": "EUR"}, item() | {"currency": "CHF"}):
         refused = payer.pays_v1(wrong)
@@ -55,6 +61,8 @@ def test_a_recipient_at_a_bank_off_the_list_cannot_be_paid(sandbox: Flask, payer
     assert payer.pays_v1(item() | {"recipientId": made}).message == "Payment method not found"
 
 
+@pytest.mark.rule("The first version keeps the limits of the methods too.")
+@pytest.mark.rule("The first version takes a list of items, each with a currency, a saved recipient and an amount.")
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [

@@ -13,6 +13,7 @@ from tests.sandbox.disbursements.payers import Payer
 PATH = "/v1/disbursement/fiat/payment-method"
 
 
+@pytest.mark.rule("A bank that can be paid has a code in lower-case words, limits and fees.")
 def test_every_method_has_limits_and_fees(payer: Payer) -> None:
     methods = payer.sends("GET", PATH).data
     for method in methods:
@@ -29,6 +30,7 @@ def test_bank_codes_are_lowercase_snake_case_and_unique(payer: Payer) -> None:
     assert all(code.replace("_", "").isalpha() and code == code.lower() for code in codes)
 
 
+@pytest.mark.rule("All banks are listed, or those of one currency.")
 def test_the_currency_filters(payer: Payer) -> None:
     methods = payer.sends("GET", f"{PATH}?currency=KWD").data
     assert [method["bankCode"] for method in methods] == ["kw_al_marsa"]

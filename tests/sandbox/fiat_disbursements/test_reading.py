@@ -19,6 +19,7 @@ PAGE_FIELDS = {
 }
 
 
+@pytest.mark.rule("A fiat disbursement is read with all of these fields.")
 def test_a_record_holds_every_field(payer: Payer) -> None:
     record = payer.sees(payer.pays_one(reference="r-1", note="May"))
     assert set(record) == {
@@ -38,6 +39,8 @@ def test_a_crypto_disbursement_is_no_fiat_one(payer: Payer) -> None:
     assert payer.lists()["totalDocs"] == 0
 
 
+@pytest.mark.rule("Lists of disbursements, payments and recipients have ten items a page by default.")
+@pytest.mark.rule("Ten a page unless limit says otherwise, the first page unless page does.")
 def test_ten_records_a_page_by_default_in_the_order_of_their_making(payer: Payer) -> None:
     made = [payer.pays_one() for _ in range(12)]
     page = payer.lists()
@@ -53,6 +56,7 @@ def test_the_limit_is_the_page_size(payer: Payer) -> None:
     assert payer.ids_listed("limit=2&page=2") == made[2:]
 
 
+@pytest.mark.rule("Sorted by creation unless sort says otherwise; a minus turns the order around.")
 def test_the_order_turns_around_with_a_minus(payer: Payer) -> None:
     made = [payer.pays_one() for _ in range(3)]
     assert payer.ids_listed("sort=createdAt") == made
@@ -73,6 +77,8 @@ def test_sorting_by_the_last_change(payer: Payer, tester: Tester) -> None:
     assert payer.ids_listed("sort=-updatedAt") == [first, second]
 
 
+@pytest.mark.rule("The status to filter by is pending, failed or completed; others are refused.")
+@pytest.mark.rule("The list is narrowed by id, by status and by currency, and by all that are given together.")
 def test_filters_by_id_status_and_currency_all_hold(payer: Payer) -> None:
     dollars, yen, settled = payer.pays_one(), payer.pays_one(1000, "JPY"), payer.pays_one()
     payer.forces(settled)

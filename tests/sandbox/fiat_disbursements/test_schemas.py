@@ -23,18 +23,21 @@ def makes_three(payer: Payer) -> list[str]:
     return [made["disbursementId"] for made in batch["disburseData"] + first["disburseData"]]
 
 
+@pytest.mark.rule("The list holds the records that are read one by one, in the envelope of pages.")
 def test_a_listed_disbursement_is_the_one_that_is_read(payer: Payer) -> None:
     read = [payer.sees(made) for made in makes_three(payer)]
     assert payer.lists()["docs"] == read
     assert [payer.lists(f"limit=1&page={page}")["docs"] for page in (1, 2, 3)] == [[record] for record in read]
 
 
+@pytest.mark.rule("Whether the list is paged is open; a plain array holds the same records.")
 def test_unknown_fiat_list_array_holds_the_same_records(make_sandbox: MakeSandbox) -> None:
     payer = Payer(make_sandbox(fiat_list="array"))
     made = makes_three(payer)
     assert payer.lists() == [payer.sees(one) for one in made]
 
 
+@pytest.mark.rule("createdBy is the user who created it.")
 def test_a_disbursement_names_the_user_who_created_it(sandbox: Flask, payer: Payer) -> None:
     visitor = Visitor(sandbox)
     user = visitor.confirms(visitor.begins(), visitor.otp()).data["user"]
@@ -47,6 +50,7 @@ def test_the_list_of_items_is_required_and_not_empty(payer: Payer, items: Any) -
     assert (refused.code, refused.message.split()[0]) == (400, "disburseData")
 
 
+@pytest.mark.rule("What the first version creates is pending, and so is its history.")
 def test_what_the_first_version_creates_begins_with_a_pending_history(payer: Payer) -> None:
     item = payer.pays_v1(ADA | {"currency": "USD"}).data["disburseData"][0]
     assert item["status"] == "pending"
@@ -57,6 +61,7 @@ def test_what_the_first_version_creates_begins_with_a_pending_history(payer: Pay
     ]
 
 
+@pytest.mark.rule("Every disbursement of every create has an id of its own.")
 def test_every_disbursement_has_an_id_of_its_own(payer: Payer) -> None:
     batches = (payer.pays_v1(*[ADA | {"currency": "USD"}] * 3), payer.pays(ADA, ADA), payer.sends_tokens(SENT, SENT))
     made = [item["disbursementId"] for batch in batches for item in batch.data["disburseData"]]

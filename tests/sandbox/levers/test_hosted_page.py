@@ -60,6 +60,7 @@ def test_the_way_from_choosing_to_paid(merchant: Merchant, customer: Customer, r
     assert receiver.order_ids == [checkout]
 
 
+@pytest.mark.rule("An output amount is what arrives, exactly; each method makes its own amount of it, fees included.")
 def test_every_usable_method_is_offered_with_its_amount_and_fee(merchant: Merchant, customer: Customer) -> None:
     answer = merchant.asks_checkout(inputCurrency="USD", outputAmount=100)
     seen = customer.sees(answer.data["id"]).replace("\N{NO-BREAK SPACE}", " ")
@@ -88,6 +89,10 @@ def test_the_time_left_is_in_the_page_without_any_script(
     assert re.search(r">9:(2\d|30)</span>", customer.sees(checkout))
 
 
+@pytest.mark.rule("A checkout's address is good for 15 minutes, to the second.")
+@pytest.mark.rule("Not found, more than 15 minutes after its creation, means that a checkout was abandoned.")
+@pytest.mark.rule("A method can be picked within the page's 15 minutes only.")
+@pytest.mark.rule("The hosted page can be used for 15 minutes after the checkout was made.")
 def test_after_15_minutes_without_a_method_the_page_has_expired(
     merchant: Merchant, tester: Tester, customer: Customer
 ) -> None:

@@ -17,6 +17,8 @@ def paid(merchant: Merchant, tester: Tester) -> str:
     return checkout
 
 
+@pytest.mark.rule("orderId in the webhook is the checkout's id; nothing else in it is certain.")
+@pytest.mark.rule("A completed deposit is told of by a webhook, once.")
 def test_a_completed_deposit_is_told_once(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
     checkout = merchant.makes_checkout()
     tester.picks(checkout)
@@ -25,6 +27,7 @@ def test_a_completed_deposit_is_told_once(merchant: Merchant, tester: Tester, re
     assert receiver.received == [{"orderId": checkout}]
 
 
+@pytest.mark.rule("A checkout whose customer never picks a method sends nothing, ever.")
 def test_no_pick_no_webhook(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
     merchant.makes_checkout()
     tester.advances(hours=48)
@@ -66,6 +69,7 @@ def test_every_attempt_is_recorded_with_request_answer_and_time(
     assert first["at"] < second["at"]
 
 
+@pytest.mark.rule("Whether a webhook is sent again is open.")
 def test_retries_wait_for_the_virtual_clock(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
     receiver.answers = [500, 500]
     paid(merchant, tester)
@@ -102,6 +106,9 @@ def test_unknown_webhook_retries_off(make_sandbox: MakeSandbox, receiver: Receiv
     assert len(receiver.received) == 1
 
 
+@pytest.mark.rule(
+    "One place is registered for webhooks, outside of the operations; a checkout needs no set-up of its own."
+)
 def test_without_an_endpoint_it_is_only_recorded_and_can_be_sent_later(
     merchant: Merchant, tester: Tester, receiver: Receiver
 ) -> None:

@@ -24,6 +24,7 @@ FIELDS = {
 }
 
 
+@pytest.mark.rule("Creating answers 201 and the payment in detail, which is pending.")
 def test_a_payment_is_made_with_201_in_the_body_and_is_pending(merchant: Merchant) -> None:
     answer = sends(merchant)
     assert (answer.http_status, answer.code) == (201, 201)
@@ -31,6 +32,7 @@ def test_a_payment_is_made_with_201_in_the_body_and_is_pending(merchant: Merchan
     assert set(answer.data) == FIELDS
 
 
+@pytest.mark.rule("A payment is onramp or offramp; what can be made is the latter.")
 def test_a_payment_names_both_sides(merchant: Merchant) -> None:
     payment = sends(merchant).data
     assert payment["paymentType"] == "offramp"
@@ -68,6 +70,7 @@ def test_amounts_stay_exact_over_eighteen_decimals(merchant: Merchant) -> None:
     assert payment["exchangeFees"] == Decimal("0.005000000000000001")
 
 
+@pytest.mark.rule("A payment needs wallet, amount, sender, recipient and both currencies.")
 @pytest.mark.parametrize(
     "field",
     ["walletAddress", "inputAmount", "senderName", "senderEmail", "receiverId", "inputCurrency", "outputCurrency"],
@@ -78,6 +81,7 @@ def test_a_required_field_is_required(merchant: Merchant, field: str) -> None:
         assert (refused.code, refused.message) == (400, f"{field} is required.")
 
 
+@pytest.mark.rule("Reason and description may be told, and are kept.")
 @pytest.mark.parametrize("field", ["reason", "description", "usNetwork"])
 def test_an_optional_field_may_be_absent_or_null(merchant: Merchant, field: str) -> None:
     assert sends(merchant, **{field: None}).code == 201
@@ -88,6 +92,7 @@ def test_reason_and_description_are_kept(merchant: Merchant) -> None:
     assert (payment["reason"], payment["description"]) == ("Invoice 7", "For the bridge")
 
 
+@pytest.mark.rule("Recipient, token and currency are ones that the service's own lists hold.")
 @pytest.mark.parametrize(
     ("fields", "field"),
     [
@@ -125,6 +130,7 @@ def test_a_pair_that_is_not_exchanged_is_refused(make_sandbox: MakeSandbox) -> N
     assert refused.code == 422
 
 
+@pytest.mark.rule("Within the United States the money may go by ach or by wire.")
 @pytest.mark.parametrize("network", ["ach", "wire"])
 def test_us_network_is_ach_or_wire(merchant: Merchant, network: str) -> None:
     history = sends(merchant, usNetwork=network).data["activityHistory"]
@@ -185,6 +191,7 @@ CONVERTED = [("Converted to", "completed"), ("Sent to receipient account", "pend
 ARRIVED = ("Received by recipient account", "completed")
 
 
+@pytest.mark.rule("A pending payment is processed by itself once the crypto asset was received.")
 def test_a_payment_is_processed_once_the_crypto_asset_was_received(merchant: Merchant, tester: Tester) -> None:
     payment = makes(merchant)
     tester.advances(minutes=4)
@@ -197,6 +204,7 @@ def test_a_payment_is_processed_once_the_crypto_asset_was_received(merchant: Mer
     assert len({entry["_id"] for entry in processed["activityHistory"]}) == 3
 
 
+@pytest.mark.rule("How a payment is completed or fails is open; by default it is completed.")
 def test_a_processed_payment_is_completed_when_the_money_arrives(merchant: Merchant, tester: Tester) -> None:
     payment = makes(merchant)
     tester.advances(minutes=6)
@@ -207,6 +215,7 @@ def test_a_processed_payment_is_completed_when_the_money_arrives(merchant: Merch
     assert completed["updatedAt"] > completed["createdAt"]
 
 
+@pytest.mark.rule("The history names the steps in the service's own spelling.")
 def test_one_long_advance_makes_every_move(merchant: Merchant, tester: Tester) -> None:
     payment = makes(merchant)
     tester.advances(hours=1)

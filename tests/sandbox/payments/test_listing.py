@@ -37,10 +37,15 @@ def test_a_listed_payment_has_the_fields_of_the_list(merchant: Merchant) -> None
     assert set(payment["receiver"]) == {"id", "name", "email", "accountNumber", "bankName"}
 
 
+@pytest.mark.rule("The list answers at both paths that the interface gives it.")
 def test_both_paths_give_the_same_list(merchant: Merchant, both: tuple[str, str]) -> None:
     assert lists(merchant, "/v2/payments").data == lists(merchant, "/v2/payment").data
 
 
+@pytest.mark.rule("The list can be narrowed by reason, organization, blockchain and the receiver's name.")
+@pytest.mark.rule("The list can be narrowed to amounts between bounds, on either side of the exchange.")
+@pytest.mark.rule("The list can be narrowed to pending, processed, completed or failed payments.")
+@pytest.mark.rule("A search looks into the names and e-mail addresses of a payment.")
 @pytest.mark.each_database
 @pytest.mark.parametrize(
     ("query", "which"),
@@ -101,6 +106,7 @@ def test_a_filter_that_means_nothing_is_refused_by_name(merchant: Merchant, quer
     assert refused.message.startswith(field)
 
 
+@pytest.mark.rule("Ten payments a page, unless limit and page tell otherwise.")
 @pytest.mark.each_database
 def test_payments_come_in_pages_of_ten(merchant: Merchant) -> None:
     made = [makes(merchant) for _ in range(12)]
@@ -111,6 +117,7 @@ def test_payments_come_in_pages_of_ten(merchant: Merchant) -> None:
     assert found(merchant, limit=5, page=3) == made[10:]
 
 
+@pytest.mark.rule("Payments are sorted by creation or update, forwards or backwards.")
 @pytest.mark.each_database
 def test_payments_are_sorted_by_creation_or_update(merchant: Merchant, tester: Tester) -> None:
     older = makes(merchant)

@@ -23,6 +23,7 @@ from tests.sandbox.payments.customers import makes, quotes
 TARGET = "/v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=USD"
 
 
+@pytest.mark.rule("A quote tells rate, fees and what is received, in the token and in the currency.")
 def test_a_quote_has_the_fields_of_its_record(merchant: Merchant) -> None:
     quote = quotes(merchant).data
     wallet = quote.pop("payout_wallet")
@@ -132,6 +133,7 @@ def test_with_limit_an_unknown_client_is_refused(sandbox: Flask) -> None:
     assert asks(sandbox, f"{TARGET}&withLimit=true").code == 401
 
 
+@pytest.mark.rule("withLimit asks with the client's id alone and looks at the daily limit; a quote without it is pure.")
 @pytest.mark.parametrize("with_limit", ["true", "false", ...])
 def test_a_signed_caller_may_ask_in_every_way(merchant: Merchant, with_limit: Any) -> None:
     assert quotes(merchant, withLimit=with_limit).code == 200

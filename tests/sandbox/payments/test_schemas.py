@@ -51,6 +51,7 @@ def test_a_payment_is_made_with_every_field(merchant: Merchant, payee: str) -> N
     assert made["receiver"] == {"id": payee, "name": "Grace Beispiel", "email": "grace@example.de"} | numbers
 
 
+@pytest.mark.rule("The detail of a payment has its history and, once the crypto asset arrived, its transaction.")
 def test_the_detail_of_a_processed_payment_has_every_field(merchant: Merchant, tester: Tester, payee: str) -> None:
     made = sends(merchant, receiverId=payee, **TEXTS).data
     tester.advances(minutes=6)
@@ -65,6 +66,9 @@ def test_the_detail_of_a_processed_payment_has_every_field(merchant: Merchant, t
     }
 
 
+@pytest.mark.rule(
+    "Payments are listed in pages, without history, and with the receiver's bank in place of its numbers."
+)
 @pytest.mark.parametrize("path", ["/v2/payments", "/v2/payment"])
 def test_both_lists_show_every_field_of_a_payment(merchant: Merchant, payee: str, path: str) -> None:
     makes(merchant)
@@ -121,6 +125,7 @@ def test_both_lists_take_every_parameter(
     assert found == [(first, second)[int(number) - 1] for number in which]
 
 
+@pytest.mark.rule("A quote is asked for with an amount, the token that comes in and the currency that goes out.")
 @pytest.mark.parametrize("field", ["amount", "inputCurrency", "outputCurrency"])
 def test_a_quote_needs_amount_and_both_currencies(merchant: Merchant, field: str) -> None:
     assert quotes(merchant).code == 200

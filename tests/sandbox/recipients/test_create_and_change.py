@@ -40,6 +40,8 @@ def test_every_field_that_is_sent_is_answered(merchant: Merchant) -> None:
     assert {name: value for name, value in made["bank"][0].items() if name != "_id"} == given
 
 
+@pytest.mark.rule("An update sends name, e-mail address, address, city and post code again; none of them may be empty.")
+@pytest.mark.rule("Name, e-mail address, address, city and post code are required.")
 @pytest.mark.parametrize("field", ["name", "email", "address", "city", "postCode"])
 @pytest.mark.parametrize("value", [..., *NO_TEXT], ids=repr)
 @pytest.mark.parametrize("call", [creates, lambda merchant, **fields: changes(merchant, START[0], **fields)])
@@ -59,12 +61,15 @@ def test_account_name_currency_and_country_of_the_bank_are_required(merchant: Me
     assert refused.message.startswith(f"bank.{field} ")
 
 
+@pytest.mark.rule("Of the bank an update has to send the account's name only.")
+@pytest.mark.rule("One bank object is sent, which names account, currency and country.")
 @pytest.mark.parametrize("value", [..., None, "x", [bank()], 5], ids=repr)
 def test_the_bank_is_a_required_object(merchant: Merchant, value: Any) -> None:
     assert creates(merchant, bank=value).message.startswith("bank ")
     assert changes(merchant, START[0], bank=value).message.startswith("bank ")
 
 
+@pytest.mark.rule("Organization and a free reference may be told.")
 @pytest.mark.parametrize("field", OPTIONAL)
 def test_organization_and_reference_are_optional_strings(merchant: Merchant, field: str) -> None:
     assert creates(merchant, **{field: None}).code == 200
@@ -72,6 +77,7 @@ def test_organization_and_reference_are_optional_strings(merchant: Merchant, fie
         assert creates(merchant, **{field: value}).message.startswith(f"{field} ")
 
 
+@pytest.mark.rule("The other details of the bank may be told, ifsc among them.")
 @pytest.mark.parametrize("field", OPTIONAL_OF_BANK)
 def test_the_other_bank_details_are_optional_strings(merchant: Merchant, field: str) -> None:
     assert creates(merchant, bank=bank(**{field: None})).code == 200
@@ -80,6 +86,7 @@ def test_the_other_bank_details_are_optional_strings(merchant: Merchant, field: 
         assert changes(merchant, START[0], bank=bank(**{field: value})).message.startswith(f"bank.{field} ")
 
 
+@pytest.mark.rule("A recipient may be called an individual or a business.")
 @pytest.mark.parametrize(("value", "code"), [("Individual", 200), ("Business", 200), (None, 200)], ids=repr)
 def test_recipient_type_is_individual_or_business(merchant: Merchant, value: Any, code: int) -> None:
     made = creates(merchant, recipientType=value)
@@ -91,6 +98,7 @@ def test_another_recipient_type_is_refused(merchant: Merchant, value: Any) -> No
     assert creates(merchant, recipientType=value).message.startswith("recipientType must be one of")
 
 
+@pytest.mark.rule("The account may be for checking or for savings.")
 @pytest.mark.parametrize("value", ["Checking", "Savings"])
 def test_account_type_is_checking_or_savings(merchant: Merchant, value: str) -> None:
     assert creates(merchant, bank=bank(accountType=value)).data["bank"][0]["accountType"] == value
@@ -115,6 +123,7 @@ def test_unknown_email_format_any_takes_any_text(make_sandbox: MakeSandbox) -> N
     assert creates(Merchant(make_sandbox(email_format="any")), email="nobody").code == 200
 
 
+@pytest.mark.rule("A recipient belongs to the caller's user and organization.")
 def test_a_recipient_belongs_to_the_callers_user_and_organization(merchant: Merchant) -> None:
     made = creates(merchant).data
     assert (made["userId"], made["organizationId"]) == ("5a6d00000000000000000001", "5a6d00000000000000000002")
@@ -125,6 +134,7 @@ def test_a_body_that_is_no_object_is_refused(merchant: Merchant, body: bytes) ->
     assert merchant.calls("POST", "/v1/recipient", body).code == 400
 
 
+@pytest.mark.rule("An account number is sent as a text, and answered as a number where it is one.")
 @pytest.mark.parametrize(
     ("number", "written"),
     [("4000123412", 4000123412), ("007", "007"), ("DE12", "DE12"), ("12 34", "12 34"), ("٣", "٣"), ("0", "0")],
@@ -156,11 +166,13 @@ def test_unknown_absent_fields_null(make_sandbox: MakeSandbox) -> None:
     assert made["bank"][0]["ibanNumber"] is None
 
 
+@pytest.mark.rule("Which success number creating a recipient has is open.")
 def test_unknown_recipient_status_code(make_sandbox: MakeSandbox) -> None:
     answer = creates(Merchant(make_sandbox(recipient_status_code="201")))
     assert (answer.http_status, answer.code) == (201, 201)
 
 
+@pytest.mark.rule("An update changes the name, and at present nothing else.")
 def test_a_patch_changes_the_name(merchant: Merchant, tester: Tester) -> None:
     made = creates(merchant).data
     tester.advances(minutes=1)
@@ -220,6 +232,7 @@ def test_unknown_recipient_changes_refused(make_sandbox: MakeSandbox, fields: di
     assert changes(merchant, made["id"], name="New").data["name"] == "New"
 
 
+@pytest.mark.rule("Deleting answers the recipient a last time, and it is gone.")
 def test_a_deleted_recipient_is_answered_a_last_time_and_gone(merchant: Merchant) -> None:
     made = creates(merchant).data
     deleted = deletes(merchant, made["id"])
@@ -228,6 +241,7 @@ def test_a_deleted_recipient_is_answered_a_last_time_and_gone(merchant: Merchant
     assert deletes(merchant, made["id"]).code == 404
 
 
+@pytest.mark.rule("The id may stand in the query when deleting.")
 def test_the_query_form_deletes_too(merchant: Merchant) -> None:
     made = creates(merchant).data
     assert merchant.calls("DELETE", f"/v1/recipient?id={made['id']}").data == made

@@ -18,6 +18,7 @@ def test_a_few_recipients_exist_from_the_start(merchant: Merchant) -> None:
     assert {doc["recipientType"] for doc in docs} == {"Individual", "Business"}
 
 
+@pytest.mark.rule("A search looks into names and e-mail addresses.")
 @pytest.mark.parametrize(
     ("search", "names"),
     [
@@ -49,6 +50,7 @@ def test_unknown_recipient_search(make_sandbox: MakeSandbox, value: str, hits: d
         assert len(found(merchant, f"search={search.replace(' ', '%20').replace('@', '%40')}")) == count, search
 
 
+@pytest.mark.rule("Country and currency filter by the bank account.")
 def test_country_filters_by_the_banks_country(merchant: Merchant) -> None:
     assert found(merchant, "country=France") == ["Émilie Exemple"]
     assert found(merchant, "country=United%20Kingdom") == ["Brunel Works Ltd"]

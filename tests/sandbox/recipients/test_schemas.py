@@ -43,6 +43,7 @@ def expect_every_field(recipient: dict[str, Any]) -> None:
     assert [set(account) for account in recipient["bank"]] == [BANK_FIELDS]
 
 
+@pytest.mark.rule("A recipient is read with these fields, its bank account in an array.")
 @each_number
 def test_a_recipient_is_answered_and_read_with_every_field(merchant: Merchant, number: str) -> None:
     made = creates(merchant, **everything(number)).data
@@ -50,6 +51,7 @@ def test_a_recipient_is_answered_and_read_with_every_field(merchant: Merchant, n
     assert reads(merchant, made["id"]).data == made
 
 
+@pytest.mark.rule("Recipients are listed in pages, each as it is read.")
 @each_number
 def test_a_listed_recipient_is_the_one_that_is_read(merchant: Merchant, number: str) -> None:
     made = adds(merchant, name="Somebody Rare", **everything(number))
@@ -66,6 +68,7 @@ def _deletes_by_query(merchant: Merchant, recipient_id: str) -> Answer:
     return merchant.calls("DELETE", f"/v1/recipient?id={recipient_id}")
 
 
+@pytest.mark.rule("An update answers the recipient.")
 @each_number
 @pytest.mark.parametrize("call", [_changes, deletes, _deletes_by_query])
 def test_updating_and_deleting_answer_every_field(
@@ -81,6 +84,7 @@ def _sent(field: str, value: Any, *, is_of_bank: bool) -> dict[str, Any]:
     return {"bank": bank(**{field: value})} if is_of_bank else {field: value}
 
 
+@pytest.mark.rule("Everything else may be sent in an update, as when creating.")
 @pytest.mark.parametrize(
     ("field", "value", "is_of_bank"),
     [

@@ -40,6 +40,7 @@ def reader(sandbox: Flask) -> Reader:
     return Reader(sandbox)
 
 
+@pytest.mark.rule("The lists are read without credentials.")
 @pytest.mark.parametrize("path", PATHS)
 def test_no_credentials_are_needed(reader: Reader, path: str) -> None:
     assert reader.reads(path)
@@ -50,6 +51,7 @@ def test_a_list_is_the_same_in_every_world(make_sandbox: MakeSandbox, path: str)
     assert Reader(make_sandbox()).reads(path) == Reader(make_sandbox()).reads(path)
 
 
+@pytest.mark.rule("Each currency names its country and what its bank accounts need.")
 def test_a_currency_has_the_fields_of_its_record(reader: Reader) -> None:
     for record in reader.reads("currencies"):
         texts = {"_id", "id", "value", "currency", "countryCode", "logo", "name", "country", "symbol"}
@@ -59,6 +61,7 @@ def test_a_currency_has_the_fields_of_its_record(reader: Reader) -> None:
         assert all(isinstance(record[name], bool) for name in needs)
 
 
+@pytest.mark.rule("The value of a currency is the country's name in capitals.")
 def test_the_value_of_a_currency_is_its_country_in_capitals(reader: Reader) -> None:
     for record in reader.reads("currencies"):
         assert record["value"] == record["country"].upper()
@@ -92,6 +95,7 @@ def test_identifiers_are_unique(reader: Reader, path: str) -> None:
     assert len({record["id"] for record in records}) == len(records)
 
 
+@pytest.mark.rule("Each token tells contract, chain, decimals, and the currencies that it can be exchanged for.")
 def test_a_crypto_has_the_fields_of_its_record(reader: Reader) -> None:
     (usdc,) = [record for record in reader.reads("cryptos") if record["id"] == "usdc-polygon"]
     assert set(usdc) == {
@@ -107,6 +111,9 @@ def test_all_cryptos_are_listed_when_no_filter_is_given(reader: Reader) -> None:
     assert [record["id"] for record in reader.reads("cryptos")] == [token.id for token in TOKENS]
 
 
+@pytest.mark.rule(
+    "Tokens are filtered by whether the service's contract serves them; without the filter all are listed."
+)
 def test_use_smart_contract_splits_the_cryptos_in_two(reader: Reader) -> None:
     with_contract = {record["id"] for record in reader.reads("cryptos", useSmartContract="true")}
     without = {record["id"] for record in reader.reads("cryptos", useSmartContract="false")}
@@ -116,6 +123,7 @@ def test_use_smart_contract_splits_the_cryptos_in_two(reader: Reader) -> None:
     assert with_contract | without == {token.id for token in TOKENS}
 
 
+@pytest.mark.rule("Tokens are filtered by EVM or STELLAR; all are listed without.")
 @pytest.mark.parametrize("blockchain_type", ["EVM", "STELLAR"])
 def test_cryptos_are_filtered_by_blockchain_type(reader: Reader, blockchain_type: str) -> None:
     found = [record["id"] for record in reader.reads("cryptos", blockchainType=blockchain_type)]
@@ -152,6 +160,7 @@ def test_a_filter_given_twice_is_refused(sandbox: Flask) -> None:
     assert response.status_code == 400
 
 
+@pytest.mark.rule("Banks are listed in pages.")
 def test_a_bank_has_the_fields_of_its_record(reader: Reader) -> None:
     bank = reader.reads("banks")["docs"][0]
     assert set(bank) == {
@@ -160,6 +169,7 @@ def test_a_bank_has_the_fields_of_its_record(reader: Reader) -> None:
     assert bank["__v"] == 0
 
 
+@pytest.mark.rule("limit says how many banks a page has; page, which the interface does not name here, turns it.")
 def test_banks_come_in_pages_of_ten(reader: Reader) -> None:
     page = reader.reads("banks")
     assert len(page["docs"]) == page["limit"] == 10
@@ -172,6 +182,7 @@ def test_pages_of_banks_hold_each_bank_once(reader: Reader) -> None:
     assert len(codes) == len(set(codes)) == len(METHODS) + 2 * len(COUNTRIES)
 
 
+@pytest.mark.rule("Banks are sorted as every list is.")
 @pytest.mark.parametrize("column", ["createdAt", "updatedAt"])
 @pytest.mark.parametrize("sign", ["", "-"])
 def test_banks_are_sorted_by_time(reader: Reader, column: str, sign: str) -> None:
@@ -184,6 +195,7 @@ def test_banks_are_sorted_by_creation_unless_asked_otherwise(reader: Reader) -> 
     assert reader.reads("banks") == reader.reads("banks", sort="createdAt") != reader.reads("banks", sort="updatedAt")
 
 
+@pytest.mark.rule("Banks are filtered by country and by currency.")
 def test_banks_are_filtered_by_country_in_any_case(reader: Reader) -> None:
     found = reader.reads("banks", country="united states", limit=100)["docs"]
     assert {bank["country"] for bank in found} == {"United States"}
@@ -201,6 +213,7 @@ def test_a_country_without_banks_has_an_empty_page(reader: Reader) -> None:
     assert (page["docs"], page["totalDocs"]) == ([], 0)
 
 
+@pytest.mark.rule("disbursmentAvailable, so spelt, leaves the banks that can be paid, and goes with the other filters.")
 def test_disbursment_available_leaves_the_banks_that_can_be_paid(reader: Reader) -> None:
     available = reader.reads("banks", disbursmentAvailable="true", limit=100)["docs"]
     assert [bank["paymentCode"] for bank in available] == [method.bank_code for method in METHODS]
@@ -216,6 +229,7 @@ def test_disbursment_available_false_is_no_filter(reader: Reader) -> None:
     assert reader.reads("banks", disbursmentAvailable="false") == reader.reads("banks")
 
 
+@pytest.mark.rule("Payment methods tell group, fees and whether they can be used.")
 def test_a_payment_method_has_the_fields_of_its_record(reader: Reader) -> None:
     for record in reader.reads("payment-methods") + reader.reads("payment-methods", isForDeposit="true"):
         assert set(record) == {
@@ -223,6 +237,7 @@ def test_a_payment_method_has_the_fields_of_its_record(reader: Reader) -> None:
         }
 
 
+@pytest.mark.rule("The methods are those of buying crypto, or with isForDeposit those of deposits.")
 def test_payment_methods_are_those_of_buying_crypto(reader: Reader) -> None:
     methods = reader.reads("payment-methods")
     assert {"onramp_us_card", "onramp_eu_sepa"} <= {method["code"] for method in methods}
@@ -256,6 +271,7 @@ def test_other_pictures_do_not_exist(sandbox: Flask) -> None:
     assert sandbox.test_client().get("/pictures/script.svg").status_code == 404
 
 
+@pytest.mark.rule("The id of a token is its symbol and its network.")
 def test_the_id_of_a_crypto_is_its_symbol_and_network(reader: Reader) -> None:
     for record in reader.reads("cryptos"):
         symbol, _, network = record["id"].partition("-")

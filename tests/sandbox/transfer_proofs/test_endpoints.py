@@ -48,6 +48,7 @@ def text_of(proof: PdfReader) -> str:
     return "".join(page.extract_text() for page in proof.pages).replace("\n", " ")
 
 
+@pytest.mark.rule("The proof of a completed disbursement is a PDF, attached under a name that holds the id.")
 def test_it_is_a_pdf_attachment_named_after_the_disbursement(payer: Payer) -> None:
     made = payer.pays_one()
     payer.forces(made)
@@ -102,6 +103,7 @@ def test_the_same_disbursement_has_the_same_proof(payer: Payer) -> None:
     assert payer.downloads(made).data == payer.downloads(made).data
 
 
+@pytest.mark.rule("The proof of a disbursement that does not exist is a 404.")
 def test_an_unknown_disbursement_is_not_found(payer: Payer) -> None:
     refused = payer.reads("/v1/disbursement/fiat/none/report")
     assert refused.body == {"statusCode": 404, "error": "Not Found", "message": "Disbursement not found"}
@@ -113,6 +115,7 @@ def test_a_crypto_disbursement_has_none(payer: Payer) -> None:
     assert payer.reads(f"/v1/disbursement/fiat/{made}/report").message == "Disbursement not found"
 
 
+@pytest.mark.rule("Only a completed disbursement has a proof.")
 @pytest.mark.parametrize("status", ["pending", "failed"])
 @pytest.mark.parametrize("code", ["400", "404", "409"])
 def test_unknown_report_of_unfinished(make_sandbox: MakeSandbox, status: str, code: str) -> None:

@@ -34,6 +34,7 @@ def successes(name: str) -> list[dict[str, Any]]:
     return [content["schema"] for content in contents if content is not None]
 
 
+@pytest.mark.rule("A success says statusCode and message and holds its data, an object or an array.")
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 def test_every_operation_answers_the_success_envelope(name: str) -> None:
     for schema in successes(name):
@@ -47,6 +48,7 @@ def test_only_the_report_answers_something_else() -> None:
     assert [name for name in OPERATIONS if not successes(name)] == ["GET /v1/disbursement/fiat/{disbursementId}/report"]
 
 
+@pytest.mark.rule("An error says statusCode, error and message and nothing else.")
 @pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - NEVER_REFUSED))
 def test_every_refusal_has_the_error_envelope(sandbox: Flask, name: str) -> None:
     method, _, path = name.partition(" ")
@@ -66,12 +68,14 @@ def test_what_is_no_operation_is_refused_likewise(sandbox: Flask, target: str, c
         assert exact(answer.data)["statusCode"] == code
 
 
+@pytest.mark.rule("Paths are appended to one base address, which may have a path of its own.")
 def test_every_operation_is_below_the_base_address() -> None:
     described = document(create_sandbox(base_url="https://pay.example.com/"))
     assert described["servers"] == [{"url": "https://pay.example.com"}]
     assert all(path.startswith(("/v1/", "/v2/")) for path in described["paths"])
 
 
+@pytest.mark.rule("Identifiers are texts.")
 def test_every_identifier_is_a_text() -> None:
     found = {
         (name, field): kind
@@ -86,6 +90,7 @@ def test_every_identifier_is_a_text() -> None:
         assert ("string" in str(kind)) is (where not in others), where
 
 
+@pytest.mark.rule("An entry of a history is pending or completed, unless a test moved it elsewhere.")
 def test_histories_say_pending_and_completed(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
     payer, checkout, payment = Payer(sandbox), merchant.makes_checkout(), makes(merchant)
     paid_out = payer.pays_one()

@@ -70,17 +70,25 @@ def test_each_operation_declares_the_scheme_that_the_interface_shows(operation: 
     assert OPERATIONS[operation] is SHOWN[operation]
 
 
+@pytest.mark.rule("Registering and logging in carry no credentials.")
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
 def test_only_open_operations_answer_without_credentials(sandbox: Flask, operation: str) -> None:
     assert (send(sandbox, operation) == 401) is (SHOWN[operation] is not OPEN)
 
 
+@pytest.mark.rule(
+    "Creating disbursements, listing banks that can be paid and the sandbox's update take an access token."
+)
+@pytest.mark.rule(
+    "Reads, proofs, estimates, checkouts, deposits, recipients and payments take the three signature headers."
+)
 @pytest.mark.parametrize("operation", sorted(name for name in OPERATIONS if SHOWN[name] is not OPEN))
 def test_each_guarded_operation_takes_its_own_scheme_and_not_the_other(sandbox: Flask, operation: str) -> None:
     taken = {scheme: send(sandbox, operation, scheme) != 401 for scheme in (SIGNED, TOKEN)}
     assert taken == {scheme: scheme is SHOWN[operation] for scheme in (SIGNED, TOKEN)}
 
 
+@pytest.mark.rule("Which operation insists on which credentials is open; where either is taken, both work.")
 @pytest.mark.parametrize("operation", sorted(name for name in OPERATIONS if SHOWN[name] is not OPEN))
 def test_unknown_access_scheme_either(make_sandbox: MakeSandbox, operation: str) -> None:
     app = make_sandbox(access_scheme="either")

@@ -81,6 +81,7 @@ GET /v1/reference/payment-methods
 SECOND_PATHS = {"GET /v2/payment", "DELETE /v1/recipient"}
 
 
+@pytest.mark.rule("The version begins the path: v2 of payments and of the newer fiat create, v1 of everything else.")
 def test_it_has_the_28_operations_of_the_interface(described: dict[str, Any]) -> None:
     listed = {
         f"{method.upper()} {re.sub('{.*?}', '{}', path)}"
@@ -91,6 +92,9 @@ def test_it_has_the_28_operations_of_the_interface(described: dict[str, Any]) ->
     assert listed == set(INTERFACE.strip().splitlines()) | SECOND_PATHS
 
 
+@pytest.mark.rule("The reference lists are deprecated.")
+@pytest.mark.rule("Everything about payments is deprecated.")
+@pytest.mark.rule("The first version of creating fiat disbursements is deprecated; the second one takes its place.")
 def test_what_the_interface_calls_deprecated_is_marked(described: dict[str, Any]) -> None:
     marked = {
         f"{method.upper()} {path}"
@@ -103,6 +107,7 @@ def test_what_the_interface_calls_deprecated_is_marked(described: dict[str, Any]
     assert len(marked) == 10
 
 
+@pytest.mark.rule("Times are ISO 8601 in UTC.")
 def test_every_time_in_a_record_is_a_date_time(described: dict[str, Any]) -> None:
     times = {
         (name, field): schema

@@ -33,10 +33,12 @@ def twelve(merchant: Merchant) -> list[str]:
     return [*START, *(adds(merchant, name=f"Person {number}") for number in range(12 - len(START)))]
 
 
+@pytest.mark.rule("A page tells how many items there are, which of them it holds, and which pages stand beside it.")
 def test_the_envelope_has_all_eleven_fields(merchant: Merchant) -> None:
     assert set(page(merchant)) == ELEVEN
 
 
+@pytest.mark.rule("Ten recipients a page, unless limit and page say otherwise.")
 def test_ten_items_are_the_default_page(merchant: Merchant, twelve: list[str]) -> None:
     first = page(merchant)
     assert [doc["id"] for doc in first.pop("docs")] == twelve[:10]
@@ -92,6 +94,7 @@ def test_the_largest_page_number_is_an_empty_page(merchant: Merchant) -> None:
     assert page(merchant, "page=999999999&limit=100")["docs"] == []
 
 
+@pytest.mark.rule("sort is createdAt or updatedAt, turned around by a leading minus; other words are refused.")
 @pytest.mark.parametrize("value", ["", "name", "-", "--createdAt", "createdat", "createdAt,name"])
 def test_sort_is_created_at_or_updated_at(merchant: Merchant, value: str) -> None:
     assert lists(merchant, f"sort={value}").message.startswith("sort ")
@@ -112,6 +115,7 @@ def ids(merchant: Merchant, sort: str, limit: int = 3) -> list[str]:
     return found
 
 
+@pytest.mark.rule("Recipients are sorted by creation or by change, in either direction, by creation unless told.")
 def test_the_default_order_is_by_creation(merchant: Merchant, twelve: list[str]) -> None:
     assert ids(merchant, "createdAt") == twelve
 
@@ -138,6 +142,7 @@ def test_rows_of_one_instant_keep_the_order_of_their_making(sandbox: Flask, merc
     assert ids(merchant, f"-{sort}", limit=2) == made[::-1]
 
 
+@pytest.mark.rule("How large a page may be is open; by default larger wishes count as a hundred.")
 @pytest.mark.parametrize(("most", "asked"), [("100", 101), ("25", 100), ("1000", 5000)])
 def test_unknown_limit_maximum_clamps(make_sandbox: MakeSandbox, most: str, asked: int) -> None:
     merchant = Merchant(make_sandbox(limit_maximum=most))

@@ -67,6 +67,7 @@ def test_a_payment_goes_through_under_every_value(
     assert receiver.order_ids == [checkout]
 
 
+@pytest.mark.rule("The number in the body says how it went, whatever the HTTP status is.")
 def test_http_status_always_200_leaves_the_code_to_the_body(make_sandbox: MakeSandbox) -> None:
     merchant = Merchant(make_sandbox(http_status="always_200"))
     refused = merchant.reads_deposit("none")

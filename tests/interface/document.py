@@ -1,15 +1,15 @@
-"""Everything that the OpenAPI document of the sandbox says about its operations, in the notation of the rules.
+"""Everything that the OpenAPI document of the sandbox says about its operations, a fact in a line.
 
-The rules must say the same, so a field that is added to the code without a rule is noticed, and so is a rule whose
-field is gone, is of another type, or has become optional.
+takes inputAmount?: number                     an optional number of the body
+takes bank.accountType?: Checking | Savings    one of two words, within an object
+asks limit?: integer = 10                      a parameter of the query, ten when it is missing
+gives statusCode: 201                          a field of the answer, which is always this
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-
-from tests.rules.rule import Rule
 
 Schema = dict[str, Any]
 _CREDENTIALS = {
@@ -28,20 +28,6 @@ def said_by(document: Schema) -> set[str]:
         for method, operation in item.items()
         for thing in described.operation(operation)
     }
-
-
-def claimed_by(rules: tuple[Rule, ...]) -> set[str]:
-    """The same for what the rules say."""
-    return {f"{operation} {thing}" for rule in rules for operation in rule.on for thing in _claims(rule)}
-
-
-def _claims(rule: Rule) -> Iterator[str]:
-    for word, lines in (("takes", rule.takes), ("asks", rule.asks), ("gives", rule.gives)):
-        yield from (f"{word} {line}" for line in lines)
-    if rule.needs:
-        yield f"needs {rule.needs}"
-    if rule.is_deprecated:
-        yield "is deprecated"
 
 
 class _Described:
