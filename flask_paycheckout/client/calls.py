@@ -10,19 +10,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from flask_paycheckout.client.envelope import JsonObject, Unreadable, checked, data_of
-from flask_paycheckout.client.errors import OutcomeUnknown, RequestRefused, ServiceFault, TransportFailed
+from flask_paycheckout.client.envelope import JsonObject, Unreadable, data_of, envelope_of, status_code_of, words_of
+from flask_paycheckout.client.errors import OutcomeUnknown, RequestRefused, ServiceFault, TransportFailed, refusal_for
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in, hide
 from flask_paycheckout.client.paging import Page, walk
+from flask_paycheckout.client.records.pages import page_of
+from flask_paycheckout.client.retries import moment_of, seconds_to_wait
+from flask_paycheckout.client.sending import credentials_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    import httpx
+
     from flask_paycheckout.client.operations import Operation
-    from flask_paycheckout.client.records.listing import ListReader
     from flask_paycheckout.client.records.reading import RecordReader
     from flask_paycheckout.client.retries import Retries
-    from flask_paycheckout.client.transport import Answer, Transport
+    from flask_paycheckout.client.sending import Sender
 
 __all__ = ["Caller"]
 
@@ -54,50 +58,37 @@ class Caller:
     :raises PaymentsError: see `errors`.
     """
 
-    __slots__ = ("retries", "transport")
+    __slots__ = ("retries", "sender")
 
-    def __init__(self, transport: Transport, retries: Retries) -> None:
-        self.transport = transport
+    def __init__(self, sender: Sender, retries: Retries) -> None:
+        self.sender = sender
         self.retries = retries
 
     def record(self, operation: Operation, reader: RecordReader[R], **asked: Any) -> R:
-        """The record in the answer's `data`."""
-        return self._ask(operation, lambda answer, secrets: reader.read(_data(operation, answer, secrets)), **asked)
+        """The record in the response's `data`."""
+        return self._ask(operation, lambda response: reader.read(response.data()), **asked)
 
-    def records(self, operation: Operation, reader: ListReader[R], **asked: Any) -> tuple[R, ...]:
-        """The records of the array in the answer's `data`."""
+    def records(self, operation: Operation, reader: RecordReader[R], **asked: Any) -> tuple[R, ...]:
+        """The records of the array in the response's `data`."""
+        return self._ask(operation, lambda response: reader.read_each(response.data()), **asked)
 
-        def read(answer: Answer, secrets: _Secrets) -> tuple[R, ...]:
-            records = reader.swift_list(answer.body)
-            return reader.list(_data(operation, answer, secrets)) if records is None else records
+    def page(self, operation: Operation, reader: RecordReader[R], **asked: Any) -> Page[R]:
+        """The page in the response's `data`."""
+        return self._ask(operation, lambda response: page_of(response.data(), reader), **asked)
 
-        return self._ask(operation, read, **asked)
+    def page_or_array(self, operation: Operation, reader: RecordReader[R], **asked: Any) -> Page[R] | tuple[R, ...]:
+        """The page or the records, for a list of which it is not shown whether it comes in pages or as an array."""
 
-    def page(self, operation: Operation, reader: ListReader[R], **asked: Any) -> Page[R]:
-        """The page in the answer's `data`."""
-
-        def read(answer: Answer, secrets: _Secrets) -> Page[R]:
-            page = reader.swift_page(answer.body)
-            return reader.page(_data(operation, answer, secrets)) if page is None else page
-
-        return self._ask(operation, read, **asked)
-
-    def page_or_array(self, operation: Operation, reader: ListReader[R], **asked: Any) -> Page[R] | tuple[R, ...]:
-        """The same for a list of which it is not shown whether it comes in pages or as a plain array."""
-
-        def read(answer: Answer, secrets: _Secrets) -> Page[R] | tuple[R, ...]:
-            swift = reader.swift_page(answer.body) or reader.swift_list(answer.body)
-            if swift is not None:
-                return swift
-            data = _data(operation, answer, secrets)
-            return reader.list(data) if isinstance(data, list) else reader.page(data)
+        def read(response: _Response) -> Page[R] | tuple[R, ...]:
+            data = response.data()
+            return reader.read_each(data) if isinstance(data, list) else page_of(data, reader)
 
         return self._ask(operation, read, **asked)
 
     def iterate(
         self,
         operation: Operation,
-        reader: ListReader[R],
+        reader: RecordReader[R],
         id_of: Callable[[R], str | None],
         query: Callable[[int], str],
     ) -> Iterator[R]:
@@ -110,30 +101,33 @@ class Caller:
         return walk(str(operation), lambda number: (self.page(operation, reader, query=query(number)), False), id_of)
 
     def done(self, operation: Operation, **asked: Any) -> None:
-        """Nothing but the word that it went well."""
-        self._ask(operation, lambda answer, secrets: _envelope(operation, answer, secrets), **asked)
+        """Nothing; returns when the service says that it went well."""
+        self._ask(operation, _Response.envelope, **asked)
 
     def outcome(self, operation: Operation, **asked: Any) -> tuple[RequestRefused | None, float | None]:
-        """What became of it: the refusal, given back instead of raised, and the service's time in Unix seconds."""
+        """The refusal, given back instead of raised, or None; and the service's time in Unix seconds."""
 
-        def read(answer: Answer, secrets: _Secrets) -> tuple[RequestRefused | None, float | None]:
+        def read(response: _Response) -> tuple[RequestRefused | None, float | None]:
+            date = moment_of(response.http.headers.get("date"))
             try:
-                _envelope(operation, answer, secrets)
+                response.envelope()
             except RequestRefused as refused:
-                return refused.with_traceback(None), answer.date
-            return None, answer.date
+                return refused.with_traceback(None), date
+            return None, date
 
         return self._ask(operation, read, **asked)
 
     def document(self, operation: Operation, media_type: str, magic: bytes, **asked: Any) -> bytes:
-        """The answer itself, when it is HTTP 200 of that media type and begins so; otherwise the envelope decides."""
+        """The body itself, when it is HTTP 200 of that media type and begins so; otherwise the envelope decides."""
 
-        def read(answer: Answer, secrets: _Secrets) -> bytes:
-            if answer.http_status == 200 and answer.media_type == media_type:
-                if not answer.body.startswith(magic):
+        def read(response: _Response) -> bytes:
+            http = response.http
+            given = http.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if http.status_code == 200 and given == media_type:
+                if not http.content.startswith(magic):
                     raise Unreadable(f"the body is called {media_type} and is none")
-                return bytes(answer.body)
-            _envelope(operation, answer, secrets)
+                return http.content
+            response.envelope()
             raise Unreadable(f"the answer is no {media_type}")
 
         return self._ask(operation, read, **asked)
@@ -141,7 +135,7 @@ class Caller:
     def _ask(
         self,
         operation: Operation,
-        read: Callable[[Answer, _Secrets], T],
+        read: Callable[[_Response], T],
         *,
         ids: Mapping[str, str] | None = None,
         query: str = "",
@@ -157,7 +151,7 @@ class Caller:
     def _attempt(
         self,
         operation: Operation,
-        read: Callable[[Answer, _Secrets], T],
+        read: Callable[[_Response], T],
         path: str,
         body: Sealed,
         secrets: _Secrets,
@@ -168,8 +162,9 @@ class Caller:
         # repeat what was sent.
         failure: Exception
         try:
-            answer = self.transport.send(operation, path, body, left, self.retries.pace.wall())
-            return _read(operation, read, answer, (*secrets, *answer.credentials))
+            wall = self.retries.pace.wall()
+            http = self.sender.send(operation, path, body, left, wall)
+            return _read(read, _Response(operation, http, secrets, wall))
         except TransportFailed as failed:
             failure = _unknown(operation, _masked(failed, secrets), references)
         except RequestRefused as refused:
@@ -177,21 +172,57 @@ class Caller:
         raise failure.with_traceback(None)
 
 
-def _read(operation: Operation, read: Callable[[Answer, _Secrets], T], answer: Answer, secrets: _Secrets) -> T:
-    """What an answer that says success holds."""
+class _Response:
+    """The response to one attempt.
+
+    :ivar http: the response as httpx gives it.
+    """
+
+    __slots__ = ("_operation", "_secrets", "_wall", "http")
+
+    def __init__(self, operation: Operation, http: httpx.Response, secrets: _Secrets, wall: float) -> None:
+        self._operation = operation
+        self._secrets = secrets
+        self._wall = wall
+        self.http = http
+
+    def envelope(self) -> JsonObject:
+        """The envelope of a success.
+
+        :raises RequestRefused: it is the envelope of a refusal.
+        :raises Unreadable: it is neither.
+        """
+        envelope = envelope_of(self.http.content)
+        status_code = status_code_of(envelope, self._operation.status_key)
+        if status_code >= 400:
+            raise self._refusal(status_code, envelope)
+        return envelope
+
+    def data(self) -> JsonObject | list[Any]:
+        """The `data` of a success."""
+        return data_of(self.envelope())
+
+    def _refusal(self, status_code: int, envelope: JsonObject) -> RequestRefused:
+        secrets = (*self._secrets, *credentials_of(self.http.request))
+        error, message = (hide(words_of(envelope, key) or "", secrets) or None for key in ("error", "message"))
+        return refusal_for(status_code)(str(self._operation), status_code, error, message, self._retry_after())
+
+    def _retry_after(self) -> float | None:
+        """The seconds of its `Retry-After`."""
+        return seconds_to_wait(self.http.headers.get("retry-after"), self._wall)
+
+    def unreadable(self, why: Unreadable) -> TransportFailed:
+        """The error for a response that is neither success nor refusal."""
+        return TransportFailed(str(self._operation), f"{why} (HTTP {self.http.status_code})", self._retry_after())
+
+
+def _read(read: Callable[[_Response], T], response: _Response) -> T:
+    """What a response that says success holds."""
     try:
-        return read(answer, secrets)
+        return read(response)
     except Unreadable as unreadable:
-        why = f"{unreadable} (HTTP {answer.http_status})"
-    raise TransportFailed(str(operation), why, answer.retry_after)
-
-
-def _data(operation: Operation, answer: Answer, secrets: _Secrets) -> JsonObject | list[Any]:
-    return data_of(str(operation), answer.body, answer.retry_after, status_key=operation.status_key, secrets=secrets)
-
-
-def _envelope(operation: Operation, answer: Answer, secrets: _Secrets) -> None:
-    checked(str(operation), answer.body, answer.retry_after, status_key=operation.status_key, secrets=secrets)
+        failure = response.unreadable(unreadable)
+    raise failure
 
 
 def _masked(failed: TransportFailed, secrets: _Secrets) -> TransportFailed:

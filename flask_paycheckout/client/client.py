@@ -14,8 +14,8 @@ from flask_paycheckout.client.probing import Probe, probe
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.deposits import Deposits
 from flask_paycheckout.client.retries import Pace, Retries
+from flask_paycheckout.client.sending import Sender
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
-from flask_paycheckout.client.transport import Transport
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -69,12 +69,11 @@ class PaymentsClient:
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
         self._set_up(
-            Transport(base_url, signers, transport), Retries(_count(retries), _seconds(timeout), _pace(transport))
+            Sender(base_url, signers, transport), Retries(_count(retries), _seconds(timeout), _pace(transport))
         )
 
-    def _set_up(self, transport: Transport, retries: Retries) -> None:
-        self._transport = transport
-        self._caller = caller = Caller(transport, retries)
+    def _set_up(self, sender: Sender, retries: Retries) -> None:
+        self._caller = caller = Caller(sender, retries)
         self.checkouts = Checkouts(caller)
         self.deposits = Deposits(caller)
 
@@ -84,7 +83,7 @@ class PaymentsClient:
         :param timeout: seconds that one call may take in all, retries and waits included.
         """
         other = type(self).__new__(type(self))
-        other._set_up(self._transport, replace(self._caller.retries, budget=_seconds(timeout)))
+        other._set_up(self._caller.sender, replace(self._caller.retries, budget=_seconds(timeout)))
         return other
 
     # The parts of the service that a shop need not use are loaded when they are.
@@ -140,7 +139,7 @@ class PaymentsClient:
 
     def close(self) -> None:
         """Closes the connections; a call after that is a `RuntimeError`."""
-        self._transport.close()
+        self._caller.sender.close()
 
     def __enter__(self) -> Self:
         return self
@@ -151,7 +150,7 @@ class PaymentsClient:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<PaymentsClient {self._transport.base_url}>"
+        return f"<PaymentsClient {self._caller.sender.base_url}>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a PaymentsClient holds secrets and connections: make one in each process, do not pickle it")

@@ -8,14 +8,11 @@ long to be money and the literals NaN and Infinity read as null.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 from flask_paycheckout.client.amounts import exact_number
-from flask_paycheckout.client.errors import refusal_for
-from flask_paycheckout.client.hidden import hide
 
-__all__ = ["Ambiguous", "JsonObject", "Unreadable", "checked", "data_of"]
+__all__ = ["Ambiguous", "JsonObject", "Unreadable", "data_of", "envelope_of", "status_code_of", "words_of"]
 
 JsonObject = dict[str, Any]
 
@@ -45,57 +42,11 @@ _parse = json.JSONDecoder(
 ).decode
 
 
-def data_of(
-    operation: str,
-    body: bytes,
-    retry_after: float | None = None,
-    *,
-    status_key: str = "statusCode",
-    secrets: Iterable[str] = (),
-) -> JsonObject | list[Any]:
-    """The `data` of a successful answer.
+def envelope_of(body: bytes) -> JsonObject:
+    """The body's outermost object.
 
-    :param status_key: where success carries its code; see `checked`.
-    :param secrets: what is masked in the words of a refusal.
-    :raises RequestRefused: the body is the error envelope.
-    :raises Unreadable: the body is neither envelope.
+    :raises Unreadable: the body is no JSON object, or one that names a key twice.
     """
-    return _unambiguous_data(checked(operation, body, retry_after, status_key=status_key, secrets=secrets))
-
-
-def checked(
-    operation: str,
-    body: bytes,
-    retry_after: float | None = None,
-    *,
-    status_key: str = "statusCode",
-    secrets: Iterable[str] = (),
-) -> JsonObject:
-    """The envelope of an answer that says success, with or without `data`.
-
-    Success must be said under `status_key`. A refusal always says `statusCode`, and counts under `status_key` too.
-
-    :raises RequestRefused: the body is the error envelope.
-    :raises Unreadable: the body is neither envelope.
-    """
-    envelope = _envelope(body)
-    codes = [envelope.get(key) for key in dict.fromkeys(("statusCode", status_key))]
-    refused = next((code for code in codes if _is_code(code, 400, 600)), None)
-    if refused is not None:
-        error, message = (_words(envelope.get(key), secrets) for key in ("error", "message"))
-        raise refusal_for(refused)(operation, refused, error, message, retry_after)
-    if not _is_code(codes[-1], 200, 300):
-        raise Unreadable(f"the body has no usable {status_key}")
-    return envelope
-
-
-def _is_code(value: object, least: int, below: int) -> bool:
-    # A bool is an int in Python, but 0 or 1: no status code either.
-    return isinstance(value, int) and least <= value < below
-
-
-def _envelope(body: bytes) -> JsonObject:
-    """The body's outermost object."""
     try:
         envelope = _parse(body.decode())
     except (ValueError, RecursionError):
@@ -107,7 +58,32 @@ def _envelope(body: bytes) -> JsonObject:
     return envelope
 
 
-def _unambiguous_data(envelope: JsonObject) -> JsonObject | list[Any]:
+def status_code_of(envelope: JsonObject, status_key: str = "statusCode") -> int:
+    """The status code that the body itself gives: 200 to 299 of a success, 400 to 599 of a refusal.
+
+    Success must be said under `status_key`. A refusal always says `statusCode`, and counts under `status_key` too.
+
+    :raises Unreadable: the body is neither envelope.
+    """
+    said, success = envelope.get("statusCode"), envelope.get(status_key)
+    for code in (said, success):
+        if _is_code(code, 400, 600):
+            return code
+    if not _is_code(success, 200, 300):
+        raise Unreadable(f"the body has no usable {status_key}")
+    return success
+
+
+def _is_code(value: object, least: int, below: int) -> TypeGuard[int]:
+    # A bool is an int in Python, but 0 or 1: no status code either.
+    return isinstance(value, int) and least <= value < below
+
+
+def data_of(envelope: JsonObject) -> JsonObject | list[Any]:
+    """The `data` of a success.
+
+    :raises Unreadable: there is none, or it names a key twice.
+    """
     data = envelope.get("data")
     if not isinstance(data, (dict, list)):
         raise Unreadable("a successful answer came without its data")
@@ -116,8 +92,9 @@ def _unambiguous_data(envelope: JsonObject) -> JsonObject | list[Any]:
     return data
 
 
-def _words(value: object, secrets: Iterable[str]) -> str | None:
-    """An error's text, with a mask over what was secret in the request; some validators send a list of sentences."""
+def words_of(envelope: JsonObject, key: str) -> str | None:
+    """What a refusal says under `key`; some validators send a list of sentences."""
+    value = envelope.get(key)
     if isinstance(value, list):
         value = "; ".join(item for item in value[:20] if isinstance(item, str))
-    return hide(value, secrets) if isinstance(value, str) and value else None
+    return value if isinstance(value, str) and value else None

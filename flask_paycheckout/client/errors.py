@@ -28,6 +28,7 @@ __all__ = [
     "ServiceFault",
     "TransportFailed",
     "Unauthorized",
+    "refusal_for",
 ]
 
 # Long enough for every message of the service, short enough for a log line.

@@ -1,8 +1,7 @@
-"""Bytes out, bytes in: one request with its signature, one answer, and what is never read of one.
+"""What carries requests for `httpx.Client`: limits of time and size around the transports that httpx brings.
 
-Everything here is bounded. One deadline covers connecting, sending, waiting and every chunk of the answer, so that a
-server that drips one byte at a time cannot stretch a call. Bodies are capped while they stream. Redirects are not
-followed, cookies not kept, proxies and credentials of the environment not used, and compressed answers refused.
+One deadline covers connecting, sending, waiting and every chunk of the response, so that a server that drips one byte
+at a time cannot stretch a call. Bodies are capped while they stream, redirects and compressed responses refused.
 
 What the deadline does not cover: the operating system's name lookup, and a `transport` of the caller's own while it
 blocks inside one read.
@@ -10,273 +9,297 @@ blocks inside one read.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
+import ssl
 import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from collections import deque
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet
 
-from flask_paycheckout.client.errors import TransportFailed
-from flask_paycheckout.client.exchange import Carrier, Fault, Received, Request, fault_of
-from flask_paycheckout.client.hidden import Hidden, Sealed, hide
-from flask_paycheckout.client.http_library import httpx
-from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.retries import moment_of, seconds_to_wait
-from flask_paycheckout.client.signing import Signer, signed_headers
+import httpx
+
+from flask_paycheckout.client.deadlines import Deadlines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
-    from flask_paycheckout.client.pool import Pool
+    import httpcore
 
-__all__ = ["Answer", "Transport", "in_process"]
+__all__ = ["LIMITS", "Connections", "LimitedTransport", "Limits", "RefusedResponse", "in_process"]
 
-_HEADERS = {"Accept-Encoding": "identity", "User-Agent": "flask-paycheckout"}
-# What a request carries besides its credentials; every other header may be one.
-_HARMLESS = {
-    "accept",
-    "accept-encoding",
-    "user-agent",
-    "host",
-    "content-type",
-    "content-length",
-    "transfer-encoding",
-} | {
-    "x-client-id",
-    "x-timestamp",
-}
+LIMITS = "flask_paycheckout.limits"
+"""The request extension with the request's `Limits`."""
+
+_MOST_IDLE = 100
+# Many servers drop an idle connection after five seconds; ours must be the first to let go.
+_KEPT_FOR = 4.0
+_ONE_CONNECTION = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=None)
+_CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What came back.
+class Limits(NamedTuple):
+    """What a request may take.
 
-    :ivar body: whole.
-    :ivar retry_after: the seconds of a `Retry-After`.
-    :ivar date: the `Date`, in Unix seconds.
-    :ivar media_type: the `Content-Type` in lower case, without its parameters.
-    :ivar credentials: what the request proved itself with, to be masked wherever the answer repeats it.
+    :ivar until: the end of the call, as `time.monotonic` tells time.
+    :ivar max_bytes: the largest body that is read.
+    :ivar repeatable: whether the request may be sent again.
     """
 
-    http_status: int
-    body: Sealed
-    retry_after: float | None
-    date: float | None
-    media_type: str
-    credentials: tuple[Hidden, ...] = field(repr=False)
+    until: float
+    max_bytes: int
+    repeatable: bool = False
+
+    def left(self) -> float:
+        """Seconds until the end of the call; a little when it is over, since 0 would mean not to wait at all."""
+        return max(self.until - time.monotonic(), 0.001)
 
 
-class _Refused(Exception):
-    """An answer that will not be read, and why."""
+class RefusedResponse(httpx.RemoteProtocolError):
+    """A response that is not read to its end; the text says why, and holds nothing of the response."""
 
 
-class Transport:
-    """Sends one request and reads one answer, within a deadline.
+class LimitedTransport(httpx.BaseTransport):
+    """Sends through another transport and reads each response whole, as long as it stays within its `Limits`."""
 
-    :param base_url: where the service is; a path in it is put before every call's path and is part of what is signed.
-    :param signers: who signs calls of each kind of access.
-    :param transport: an httpx transport to use instead of the own connection pool; its maker closes it.
-    :raises ValueError: the base URL cannot be used; the text names the fault.
-    """
+    def __init__(self, transport: httpx.BaseTransport) -> None:
+        self._transport = transport
 
-    def __init__(
-        self, base_url: str, signers: Mapping[Access, Signer], transport: httpx.BaseTransport | None = None
-    ) -> None:
-        self.base_url = _checked(base_url)
-        self._url = httpx.URL(self.base_url)
-        self._path = self._url.raw_path.decode("ascii").rstrip("/")
-        self._signers = signers
-        self._given = None if transport is None else _Given(transport, self.base_url)
-        self._pools: dict[int, Pool] = {}
-        self._closed = False
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send, and give the response with its whole body.
 
-    def send(self, operation: Operation, path: str, body: bytes, left: float, wall: float) -> Answer:
-        """The answer to one attempt.
-
-        :param path: below the base URL, with its query, already quoted.
-        :param body: JSON, or empty for none.
-        :param left: seconds until the attempt must have ended.
-        :param wall: Unix time in seconds, for the signature.
-        :raises TransportFailed: nothing usable came back.
-        :raises ValueError: the client has no credentials for this call.
+        :raises RefusedResponse: a redirect, an encoded body, one that is too large or comes too late.
         """
-        request = self._request(operation, path, body, wall)
-        carrier = self._carrier()
-        # The failure is raised outside of the handlers: the library's own exceptions may quote headers.
-        try:
-            return _exchange(carrier, operation, request, left, wall)
-        except _Refused as refused:
-            failure = TransportFailed(str(operation), str(refused))
-        except Exception as error:
-            fault = carrier.fault(error)
-            if fault is None:
-                raise
-            # A transport of the caller's own may quote what it could not send.
-            words = hide(fault.words, _credentials(request))
-            failure = TransportFailed(str(operation), words, None, fault.sent)
-        raise failure
-
-    def close(self) -> None:
-        """Closes the connections; a transport that was given stays open."""
-        self._closed = True
-        self._forget_other_processes()
-        pool = self._pools.pop(os.getpid(), None)
-        if pool is not None:
-            pool.close()
-
-    def _request(self, operation: Operation, path: str, body: bytes, wall: float) -> Request:
-        """The request with its signature over the target that goes on the wire."""
-        headers = {"Accept": operation.accept, **_HEADERS}
-        if body:
-            headers["Content-Type"] = "application/json"
-        target = self._path + path
-        if operation.access is not Access.OPEN:
-            signed = signed_headers(self._signer(operation), operation.method, target, body, int(wall))
-            replaced = {name.lower() for name in signed}
-            headers = {name: value for name, value in headers.items() if name.lower() not in replaced}
-            headers |= {name: Hidden(value) for name, value in signed.items()}
-        return Request(operation.method, path, target, headers, body)
-
-    def _signer(self, operation: Operation) -> Signer:
-        signer = self._signers.get(operation.access)
-        if signer is None:
-            raise ValueError(f"{operation} needs {operation.access.value}: give them to the PaymentsClient")
-        return signer
-
-    def _carrier(self) -> Carrier:
-        """The given transport, or this process's own pool: sockets must not be shared across a fork."""
-        if self._closed:
-            raise RuntimeError("this PaymentsClient is closed; make another one")
-        if self._given is not None:
-            return self._given
-        pid = os.getpid()
-        pool = self._pools.get(pid)
-        if pool is None:
-            self._forget_other_processes()
-            # setdefault and not a lock: a lock may be held by another thread at the moment of a fork.
-            pool = self._pools.setdefault(pid, self._new_pool())
-        return pool
-
-    def _new_pool(self) -> Pool:
-        # Imported late: an application that is being loaded has no use for it yet, and it is a quarter of the client.
-        from flask_paycheckout.client.pool import Pool
-
-        url = self._url
-        secure = httpx.create_ssl_context(trust_env=False) if url.scheme == "https" else None
-        return Pool((url.raw_scheme, url.raw_host, url.port), url.netloc, secure)
-
-    def _forget_other_processes(self) -> None:
-        """Drops what a fork copied here from its parent."""
-        for pid in list(self._pools):
-            if pid != os.getpid() and (pool := self._pools.pop(pid, None)) is not None:
-                pool.forget()
+        return _read_whole(self._transport.handle_request(request), request.extensions[LIMITS])
 
 
-def _exchange(carrier: Carrier, operation: Operation, request: Request, left: float, wall: float) -> Answer:
-    until = time.monotonic() + left
-    received = carrier.send(request, left)
+def _read_whole(response: httpx.Response, limits: Limits) -> httpx.Response:
+    """The response with its body in memory."""
+    stream = response.stream
+    assert isinstance(stream, httpx.SyncByteStream)  # noqa: S101 - a transport of httpx.Client gives no other
     try:
-        retry_after = seconds_to_wait(received.headers.get("retry-after"), wall)
-        _check_head(received, operation.max_bytes)
-        return Answer(
-            received.status,
-            Sealed(_read(received.chunks, operation.max_bytes, until)),
-            retry_after,
-            moment_of(received.headers.get("date")),
-            received.headers.get("content-type", "").partition(";")[0].strip().lower(),
-            _credentials(request),
-        )
+        _check_head(response, limits.max_bytes)
+        response.stream = httpx.ByteStream(_read(stream, limits))
     finally:
-        received.close()
+        stream.close()
+    return response
 
 
-def _credentials(request: Request) -> tuple[Hidden, ...]:
-    """The values of the headers that a signer added; of `Bearer <token>` also the token alone."""
-    values = [value for name, value in request.headers.items() if name.lower() not in _HARMLESS]
-    return tuple(Hidden(secret) for value in values for secret in {value, value.rpartition(" ")[2]})
-
-
-def _check_head(received: Received, max_bytes: int) -> None:
-    """Refuses what no body can make usable."""
-    if 300 <= received.status < 400:
-        raise _Refused(f"a redirect (HTTP {received.status}), which is not followed")
-    if received.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-        raise _Refused("the body is encoded although plain bytes were asked for")
-    length = received.headers.get("content-length", "")
+def _check_head(response: httpx.Response, max_bytes: int) -> None:
+    """Refuse what no body can make usable."""
+    if 300 <= response.status_code < 400:
+        raise RefusedResponse(f"a redirect (HTTP {response.status_code}), which is not followed")
+    if response.status_code == 204:
+        # Bytes that follow all the same would be taken for the start of the next response.
+        raise RefusedResponse("a response without a body (HTTP 204)")
+    if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise RefusedResponse("the body is encoded although plain bytes were asked for")
+    length = response.headers.get("content-length", "")
     if length.isdecimal() and len(length) < 20 and int(length) > max_bytes:
-        raise _Refused(f"the body is larger than {max_bytes} bytes")
+        raise RefusedResponse(f"the body is larger than {max_bytes} bytes")
 
 
-def _read(chunks: Iterable[bytes], max_bytes: int, until: float) -> bytes:
-    """The whole body, as long as it stays small and in time."""
+def _read(chunks: Iterable[bytes], limits: Limits) -> bytes:
     body = bytearray()
     for chunk in chunks:
         body += chunk
-        if len(body) > max_bytes:
-            raise _Refused(f"the body is larger than {max_bytes} bytes")
-        if time.monotonic() > until:
-            raise _Refused("no whole answer in time")
+        if len(body) > limits.max_bytes:
+            raise RefusedResponse(f"the body is larger than {limits.max_bytes} bytes")
+        if time.monotonic() > limits.until:
+            raise RefusedResponse("no whole answer in time")
     return bytes(body)
 
 
-class _Given:
-    """Sends through an httpx transport of the caller's own."""
+class Connections(httpx.BaseTransport):
+    """Kept connections to one service, for any number of threads, on both sides of a fork.
 
-    def __init__(self, transport: httpx.BaseTransport, base_url: str) -> None:
-        self._transport = transport
-        self._base_url = base_url
+    Each connection is an `httpx.HTTPTransport` of its own: httpx's pool looks at all of its connections for each
+    request, which many requests at once make slow. Proxies, credentials and certificates of the environment are not
+    used.
+    """
 
-    def send(self, request: Request, left: float) -> Received:
-        answer = self._transport.handle_request(
-            httpx.Request(
-                request.method,
-                self._base_url + request.path,
-                headers=request.headers,
-                content=request.body or None,
-                extensions={"timeout": {"connect": left, "read": left, "write": left, "pool": left}},
-            )
-        )
-        return Received(answer.status_code, answer.headers, cast("Iterable[bytes]", answer.stream), answer.close)
+    def __init__(self, url: httpx.URL) -> None:
+        self._url = url
+        self._processes: dict[int, _Process] = {}
+        self._closed = False
 
-    def fault(self, error: Exception) -> Fault | None:
-        if not isinstance(error, (httpx.TransportError, OSError)):
-            return None
-        unsent = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
-        return fault_of(error, late=isinstance(error, httpx.TimeoutException), unsent=unsent)
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send over a kept connection or a new one, and give the response with its whole body."""
+        limits, process = request.extensions[LIMITS], self._process()
+        # What may not be sent again gets a connection that nothing can be wrong with.
+        connection = process.take() if limits.repeatable else process.connect()
+        try:
+            response = connection.send(request, limits)
+        except _Unasked:
+            connection = process.connect()
+            response = connection.send(request, limits)
+        if self._closed:
+            connection.close()
+        else:
+            process.keep(connection)
+        return response
+
+    def close(self) -> None:
+        """Close what is idle now, and what is in use when its call ends."""
+        self._closed = True
+        self._process().close()
+
+    def _process(self) -> _Process:
+        """The connections of this process: sockets must not be shared across a fork."""
+        pid = os.getpid()
+        process = self._processes.get(pid)
+        if process is None:
+            for other in list(self._processes):
+                if other != pid and (inherited := self._processes.pop(other, None)) is not None:
+                    inherited.forget()
+            # setdefault and not a lock: a lock may be held by another thread at the moment of a fork.
+            process = self._processes.setdefault(pid, _Process(self._url))
+        return process
 
 
-def _checked(base_url: str) -> str:
-    """The base URL without a slash at its end, when calls can be sent below it."""
-    if not isinstance(base_url, str):
-        raise TypeError(f"base_url must be a string, not {type(base_url).__name__}")
-    fault = _fault_of(base_url)
-    if fault:
-        raise ValueError(f"base_url {fault}; it should look like https://api.example.com")
-    return base_url.rstrip("/")
+class _Process:
+    """The connections that one process opened."""
+
+    def __init__(self, url: httpx.URL) -> None:
+        self._host, self._port = url.host, url.port or url.scheme
+        # Loading the certificates takes long, and plain HTTP needs none.
+        secure = url.scheme == "https"
+        self._handshakes = int(secure)
+        self._context = httpx.create_ssl_context(trust_env=False) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._deadlines = Deadlines()
+        self._idle: deque[_Connection] = deque()
+        self._all: WeakSet[_Connection] = WeakSet()
+
+    def take(self) -> _Connection:
+        """The connection that was used last and that the service still holds open, or a new one."""
+        with contextlib.suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                if connection.is_open():
+                    return connection
+                connection.close()
+        return self.connect()
+
+    def connect(self) -> _Connection:
+        """A new connection, opened with its first request."""
+        connection = _Connection(self._context, self._deadlines, self._addresses() + self._handshakes)
+        self._all.add(connection)
+        return connection
+
+    def keep(self, connection: _Connection) -> None:
+        """Keep a connection for the next request, and let go of those that a busy moment left behind."""
+        self._idle.append(connection)
+        long_ago = time.monotonic() - _KEPT_FOR
+        # Other threads take from it meanwhile.
+        with contextlib.suppress(IndexError):
+            while len(self._idle) > _MOST_IDLE or self._idle[0].used_at < long_ago:
+                self._idle.popleft().close()
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def forget(self) -> None:
+        """Close another process's sockets without a word on them; its locks may be held for ever."""
+        for connection in list(self._all):
+            connection.forget()
+
+    def _addresses(self) -> int:
+        """How many addresses the service's host has; each gets its share of the time for connecting."""
+        try:
+            return len(socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError):
+            return 1
 
 
-def _fault_of(base_url: str) -> str | None:
-    """What is wrong with a base URL; never quotes it, since it may hold a password."""
-    if not base_url.isascii() or not base_url.isprintable() or set(base_url) & set(' \\"<>^`{|}'):
-        return "holds a character that a URL cannot have"
-    try:
-        parts = urlsplit(base_url)
-        host, port = parts.hostname, parts.port
-        httpx.URL(base_url).host.encode("idna")
-    except (ValueError, httpx.InvalidURL):
-        return "is not a URL: its host or port cannot be read"
-    if parts.scheme not in ("http", "https"):
-        return "must begin with https:// or http://"
-    if not host or port == 0:
-        return "has no host, or port 0"
-    if "@" in parts.netloc:
-        return "must not hold a user name or password"
-    if "?" in base_url or "#" in base_url:
-        return "must not have a query or fragment"
-    if any(segment in ("", ".", "..") for segment in parts.path.rstrip("/").split("/")[1:]):
-        return "has an empty or dotted path segment"
-    return None
+class _Unasked(httpx.RemoteProtocolError):
+    """A response that was there before its request: the rest of what the server sent to the request before."""
+
+
+class _Connection:
+    """One connection.
+
+    :ivar used_at: when its last response ended, as `time.monotonic` tells time.
+    """
+
+    def __init__(self, context: ssl.SSLContext, deadlines: Deadlines, shares: int) -> None:
+        self._http = httpx.HTTPTransport(verify=context, trust_env=False, limits=_ONE_CONNECTION)
+        self._deadlines = deadlines
+        # The addresses, tried one after the other, and the TLS handshake.
+        self._shares = shares
+        self._stream: httpcore.NetworkStream | None = None
+        self.used_at = 0.0
+
+    def is_open(self) -> bool:
+        """Whether it can take another request: it was used lately, and the service neither closed it nor went on."""
+        lately = time.monotonic() - self.used_at < _KEPT_FOR
+        return lately and self._stream is not None and not self._stream.get_extra_info("is_readable")
+
+    def send(self, request: httpx.Request, limits: Limits) -> httpx.Response:
+        """The response to a request, with its whole body; a connection that fails is closed.
+
+        :raises httpx.ReadTimeout: the call's time was over.
+        """
+        self._deadlines.begin(self, limits.until, self._cut)
+        try:
+            response = _read_whole(self._answer(request, limits.left()), limits)
+        except BaseException:
+            in_time = self._deadlines.finished(self)
+            self.close()
+            if in_time:
+                raise
+        else:
+            if self._deadlines.finished(self):
+                self.used_at = time.monotonic()
+                return response
+            self.close()
+        # Outside of the handler: what broke off because it was cut off tells nobody anything.
+        raise httpx.ReadTimeout("out of time", request=request)
+
+    def _answer(self, request: httpx.Request, left: float) -> httpx.Response:
+        """The response to this very request, its body not read yet."""
+        # Different, so that the socket's own tells which of the two came last.
+        timeout = {"connect": left / self._shares, "read": left, "write": left + 0.001, "pool": left}
+        extensions = {**request.extensions, "timeout": timeout}
+        if self._stream is None:
+            extensions["trace"] = self._trace
+        request.extensions = extensions
+        response = self._http.handle_request(request)
+        self._stream = response.extensions.get("network_stream")
+        line = self._socket()
+        # Nothing was read since the request was written.
+        if line is not None and abs((line.gettimeout() or 0.0) - timeout["write"]) < 1e-6:
+            raise _Unasked("a response came before its request", request=request)
+        return response
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def forget(self) -> None:
+        """Close this process's copy of the socket."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def _cut(self) -> None:
+        """Wake the thread that waits for this connection; what it reads then is the connection's end."""
+        if (line := self._socket()) is not None:
+            with contextlib.suppress(OSError):
+                # Not the method of a TLS socket, which takes the session away under the thread that reads.
+                socket.socket.shutdown(line, socket.SHUT_RDWR)
+
+    def _socket(self) -> socket.socket | None:
+        line = None if self._stream is None else self._stream.get_extra_info("socket")
+        return line if isinstance(line, socket.socket) else None
+
+    def _trace(self, event: str, info: dict[str, Any]) -> None:
+        """Told by httpx, step by step, what it does: the first request's deadline needs the stream at once."""
+        if event in _CONNECTED:
+            self._stream = info["return_value"]
 
 
 class _InProcess(httpx.WSGITransport):

@@ -3,23 +3,35 @@ from __future__ import annotations
 import json
 import time
 from decimal import Decimal
+from typing import Any
 
+import httpx
 import pytest
 
 from flask_paycheckout.client import Invalid, NotFound, PaymentsError, RateLimited, ServiceFault
-from flask_paycheckout.client.envelope import Ambiguous, Unreadable, data_of
-from tests.client.wire import refusal, success
+from flask_paycheckout.client.envelope import Ambiguous, Unreadable, data_of, envelope_of, status_code_of
+from tests.client.wire import Script, Shop, refusal, success
 
 BOMB = 100_000
 
 
+def data_in(body: bytes) -> Any:
+    envelope = envelope_of(body)
+    status_code_of(envelope)
+    return data_of(envelope)
+
+
+def asked(answer: bytes | httpx.Response) -> object:
+    return Shop(Script(answer), count=0).deposits.get("x")
+
+
 @pytest.mark.parametrize("status_code", [200, 201, 299])
 def test_success_gives_its_data(status_code: int) -> None:
-    assert data_of("GET /x", success({"a": 1}, status_code)) == {"a": 1}
+    assert data_in(success({"a": 1}, status_code)) == {"a": 1}
 
 
 def test_a_list_is_data_too() -> None:
-    assert data_of("GET /x", success([1])) == [1]
+    assert data_in(success([1])) == [1]
 
 
 @pytest.mark.parametrize(
@@ -64,12 +76,12 @@ def test_a_list_is_data_too() -> None:
 def test_anything_else_is_unreadable_at_once(body: bytes) -> None:
     start = time.monotonic()
     with pytest.raises(Unreadable):
-        data_of("GET /x", body)
+        data_in(body)
     assert time.monotonic() - start < 20
 
 
 def test_a_key_named_twice_deeper_down_marks_only_that_object() -> None:
-    data = data_of("GET /x", b'{"statusCode":200,"data":{"fee":{"a":1,"a":2},"b":3}}')
+    data = data_in(b'{"statusCode":200,"data":{"fee":{"a":1,"a":2},"b":3}}')
     assert isinstance(data, dict)
     assert isinstance(data["fee"], Ambiguous)
     assert not isinstance(data, Ambiguous)
@@ -99,7 +111,7 @@ def test_a_key_named_twice_deeper_down_marks_only_that_object() -> None:
     ],
 )
 def test_numbers_are_exact_or_nothing(text: str, value: object) -> None:
-    data = data_of("GET /x", b'{"statusCode":200,"data":{"n":%s}}' % text.encode())
+    data = data_in(b'{"statusCode":200,"data":{"n":%s}}' % text.encode())
     assert isinstance(data, dict)
     assert data["n"] == value
     assert str(data["n"]) == str(value)
@@ -107,10 +119,10 @@ def test_numbers_are_exact_or_nothing(text: str, value: object) -> None:
 
 def test_a_refusal_keeps_what_was_said() -> None:
     with pytest.raises(NotFound) as caught:
-        data_of("GET /x", refusal(404, "Not Found", "Deposit not found"), 5.0)
+        asked(httpx.Response(200, headers={"Retry-After": "5"}, content=refusal(404, "Not Found", "Deposit not found")))
     error = caught.value
     assert (error.operation, error.status_code, error.error, error.message, error.retry_after) == (
-        "GET /x",
+        "GET /v1/deposit/{id}",
         404,
         "Not Found",
         "Deposit not found",
@@ -125,7 +137,7 @@ def test_a_refusal_keeps_what_was_said() -> None:
 )
 def test_refusals_by_the_body(body: bytes, kind: type[PaymentsError]) -> None:
     with pytest.raises(kind):
-        data_of("GET /x", body)
+        asked(body)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +153,6 @@ def test_refusals_by_the_body(body: bytes, kind: type[PaymentsError]) -> None:
 )
 def test_odd_error_texts_are_still_refusals(said: object, read: str | None) -> None:
     with pytest.raises(Invalid) as caught:
-        data_of("GET /x", json.dumps({"statusCode": 400, "error": said, "message": said}).encode())
+        asked(json.dumps({"statusCode": 400, "error": said, "message": said}).encode())
     assert caught.value.message == read
     assert caught.value.error == read

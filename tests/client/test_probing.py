@@ -12,8 +12,8 @@ from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.operations import Access
 from flask_paycheckout.client.probing import Probe, probe
 from flask_paycheckout.client.retries import Retries
+from flask_paycheckout.client.sending import Sender
 from flask_paycheckout.client.signing import HmacSigner
-from flask_paycheckout.client.transport import Transport
 from tests.client.wire import BASE_URL, CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Watch, refusal, success
 
 
@@ -26,8 +26,8 @@ def probed(script: Script, *, takes: float = 0) -> Probe:
         return script(request)
 
     signers = {Access.SIGNED: HmacSigner(CLIENT_ID, CLIENT_SECRET)}
-    transport = Transport(BASE_URL, signers, httpx.MockTransport(answer))
-    return probe(Caller(transport, Retries(2, 15.0, watch.pace)))
+    sender = Sender(BASE_URL, signers, httpx.MockTransport(answer))
+    return probe(Caller(sender, Retries(2, 15.0, watch.pace)))
 
 
 def dated(seconds: float) -> httpx.Response:

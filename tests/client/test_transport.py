@@ -11,7 +11,8 @@ import pytest
 
 from flask_paycheckout.client import BearerToken, PaymentsClient, TransportFailed
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.transport import Transport, in_process
+from flask_paycheckout.client.sending import Sender
+from flask_paycheckout.client.transport import in_process
 from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, Script, Shop, Watch, success
 
 OPEN = Operation("GET", "/v1/reference/currencies", access=Access.OPEN)
@@ -19,8 +20,8 @@ OPEN = Operation("GET", "/v1/reference/currencies", access=Access.OPEN)
 
 def send(handler: Any, operation: Operation = OPEN, body: bytes = b"", **signers: Any) -> Any:
     known = {Access[name]: signer for name, signer in signers.items()}
-    transport = Transport("https://api.example.com", known, httpx.MockTransport(handler))
-    return transport.send(operation, operation.path, body, 5.0, 1767225600.9)
+    sender = Sender("https://api.example.com", known, httpx.MockTransport(handler))
+    return sender.send(operation, operation.path, body, 5.0, 1767225600.9)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_an_encoded_body_is_not_touched(encoding: str) -> None:
 @pytest.mark.parametrize("encoding", ["identity", "Identity ", ""])
 def test_identity_is_no_encoding(encoding: str) -> None:
     answer = send(lambda _: httpx.Response(200, headers={"Content-Encoding": encoding}, stream=Canned(b"a", b"b")))
-    assert answer.body == b"ab"
+    assert answer.content == b"ab"
 
 
 def test_reading_stops_at_the_cap() -> None:
@@ -175,21 +176,21 @@ def test_reading_stops_at_the_cap() -> None:
 
 def test_a_body_as_large_as_the_cap_is_read() -> None:
     operation = Operation("GET", "/x", access=Access.OPEN, max_bytes=25)
-    assert len(send(lambda _: httpx.Response(200, stream=Canned(b"x" * 25)), operation).body) == 25
+    assert len(send(lambda _: httpx.Response(200, stream=Canned(b"x" * 25)), operation).content) == 25
 
 
 def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
     body = Canned(*[b"x"] * 9)
-    transport = Transport("https://a", {}, httpx.MockTransport(lambda _: httpx.Response(200, stream=body)))
+    sender = Sender("https://a", {}, httpx.MockTransport(lambda _: httpx.Response(200, stream=body)))
     with pytest.raises(TransportFailed, match="in time"):
-        transport.send(OPEN, "/", b"", 0.0, 0.0)
+        sender.send(OPEN, "/", b"", 0.0, 0.0)
     assert (body.taken, body.closed) == (1, True)
 
 
 @pytest.mark.parametrize("length", ["²", "٣", "-1", "x", "", "9" * 30])
 def test_a_strange_length_alone_does_no_harm(length: str) -> None:
     headers = [(b"content-length", length.encode())]
-    assert send(lambda _: httpx.Response(200, headers=headers, stream=Canned(b"a"))).body == b"a"
+    assert send(lambda _: httpx.Response(200, headers=headers, stream=Canned(b"a"))).content == b"a"
 
 
 def test_each_access_has_its_credentials() -> None:

@@ -24,8 +24,8 @@ from flask_paycheckout.client.resources.payments import Payments
 from flask_paycheckout.client.resources.recipients import Recipients
 from flask_paycheckout.client.resources.references import References
 from flask_paycheckout.client.retries import Pace, Retries
+from flask_paycheckout.client.sending import Sender
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
-from flask_paycheckout.client.transport import Transport
 
 BASE_URL = "https://api.example.com"
 CLIENT_ID = "shop-1"
@@ -137,8 +137,8 @@ class Shop:
             Access.SIGNED: HmacSigner(CLIENT_ID, CLIENT_SECRET),
             Access.BEARER: BearerToken(ACCESS_TOKEN),
         }
-        transport = Transport(BASE_URL, signers, httpx.MockTransport(handler))
-        self.caller = Caller(transport, Retries(count, budget, self.watch.pace))
+        sender = Sender(BASE_URL, signers, httpx.MockTransport(handler))
+        self.caller = Caller(sender, Retries(count, budget, self.watch.pace))
         self.auth = Auth(self.caller)
         self.checkouts = Checkouts(self.caller)
         self.deposits = Deposits(self.caller)

@@ -19,7 +19,6 @@ from flask_paycheckout.client.records.fiat_disbursements import (
     NewRecipient,
     PayoutBank,
 )
-from flask_paycheckout.client.records.listing import ListReader
 from flask_paycheckout.client.records.reading import RecordReader
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ _SANDBOX_UPDATE = Operation(
 )
 
 _DISBURSEMENT = RecordReader(FiatDisbursement)
-_DISBURSEMENTS = ListReader(FiatDisbursement)
-_PAYMENT_METHODS = ListReader(FiatPaymentMethod)
+_PAYMENT_METHODS = RecordReader(FiatPaymentMethod)
 _BATCH = RecordReader(FiatBatch)
 _BATCH_V1 = RecordReader(FiatBatchV1)
 
@@ -212,7 +210,7 @@ class FiatDisbursements:
     ) -> tuple[Page[FiatDisbursement], bool]:
         """A page, and whether it came as a plain array."""
         query = query_of(counts={"limit": limit, "page": page}, words=filters)
-        answer = self._caller.page_or_array(_LIST, _DISBURSEMENTS, query=query)
+        answer = self._caller.page_or_array(_LIST, _DISBURSEMENT, query=query)
         return (answer, False) if isinstance(answer, Page) else (page_of_array(answer, page, limit), True)
 
 

@@ -8,7 +8,6 @@ from flask_paycheckout.client.amounts import Amount, as_number, exact_amount
 from flask_paycheckout.client.bodies import needed, query_of, text, texts
 from flask_paycheckout.client.deprecation import deprecated
 from flask_paycheckout.client.operations import Operation
-from flask_paycheckout.client.records.listing import ListReader
 from flask_paycheckout.client.records.payments import Payment, Quote
 from flask_paycheckout.client.records.reading import RecordReader
 
@@ -33,7 +32,6 @@ _CREATE = Operation(
 )
 
 _PAYMENT = RecordReader(Payment)
-_PAYMENTS = ListReader(Payment)
 _QUOTED = RecordReader(Quote)
 
 _INSTEAD = "client.fiat_disbursements"
@@ -130,7 +128,7 @@ class Payments:
                 "max_output_amount": max_output_amount,
             },
         )
-        return self._caller.page(_LIST, _PAYMENTS, query=query)
+        return self._caller.page(_LIST, _PAYMENT, query=query)
 
     def iterate(
         self,
@@ -174,7 +172,7 @@ class Payments:
         }
         return self._caller.iterate(
             _LIST,
-            _PAYMENTS,
+            _PAYMENT,
             lambda found: found.payment_id,
             lambda number: query_of(counts={"limit": limit, "page": number}, words=words, amounts=amounts),
         )

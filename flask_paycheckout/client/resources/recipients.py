@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from flask_paycheckout.client.bodies import needed, query_of, secret, texts
 from flask_paycheckout.client.operations import Operation
-from flask_paycheckout.client.records.listing import ListReader
 from flask_paycheckout.client.records.reading import RecordReader
 from flask_paycheckout.client.records.recipients import BankDetails, Recipient
 
@@ -27,7 +26,6 @@ _UPDATE = Operation("PATCH", "/v1/recipient/{id}")
 _DELETE = Operation("DELETE", "/v1/recipient/{id}")
 
 _RECIPIENT = RecordReader(Recipient)
-_RECIPIENTS = ListReader(Recipient)
 
 
 class Recipients:
@@ -80,7 +78,7 @@ class Recipients:
         """
         filters = {"sort": sort, "search": search, "country": country, "currency": currency}
         query = query_of(counts={"limit": limit, "page": page}, words=filters)
-        return self._caller.page(_LIST, _RECIPIENTS, query=query)
+        return self._caller.page(_LIST, _RECIPIENT, query=query)
 
     def iterate(
         self,
@@ -100,7 +98,7 @@ class Recipients:
         filters = {"sort": sort, "search": search, "country": country, "currency": currency}
         return self._caller.iterate(
             _LIST,
-            _RECIPIENTS,
+            _RECIPIENT,
             lambda found: found.id,
             lambda number: query_of(counts={"limit": limit, "page": number}, words=filters),
         )

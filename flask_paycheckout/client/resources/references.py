@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flask_paycheckout.client.bodies import query_of
 from flask_paycheckout.client.deprecation import deprecated
 from flask_paycheckout.client.operations import Access, Operation
-from flask_paycheckout.client.records.listing import ListReader
+from flask_paycheckout.client.records.reading import RecordReader
 from flask_paycheckout.client.records.references import Bank, Crypto, Currency, PaymentMethod
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ _CRYPTOS = Operation("GET", "/v1/reference/cryptos", repeatable=True, access=Acc
 _BANKS = Operation("GET", "/v1/reference/banks", repeatable=True, access=Access.OPEN)
 _METHODS = Operation("GET", "/v1/reference/payment-methods", repeatable=True, access=Access.OPEN)
 
-_CURRENCY = ListReader(Currency)
-_CRYPTO = ListReader(Crypto)
-_BANK = ListReader(Bank)
-_METHOD = ListReader(PaymentMethod)
+_CURRENCY = RecordReader(Currency)
+_CRYPTO = RecordReader(Crypto)
+_BANK = RecordReader(Bank)
+_METHOD = RecordReader(PaymentMethod)
 
 _INSTEAD = "client.fiat_disbursements.payment_methods"
 
