@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from flask_paycheckout.client.envelope import data_of, envelope_of
 from flask_paycheckout.client.records.fiat_disbursements import FiatDisbursement
-from flask_paycheckout.client.records.listing import ListReader
+from flask_paycheckout.client.records.pages import page_of
+from flask_paycheckout.client.records.reading import RecordReader
 from tests.benchmarks.measuring import CPU_MS, FLOOR, OURS, Contender, Goal, Options, repeated
 from tests.benchmarks.program import main
 from tests.benchmarks.row import Row
@@ -53,12 +55,10 @@ def _body() -> bytes:
 
 
 def _ours() -> Callable[[], object]:
-    reader, body = ListReader(FiatDisbursement), _body()
+    reader, body = RecordReader(FiatDisbursement), _body()
 
     def decode() -> None:
-        page = reader.swift_page(body)
-        assert page is not None
-        assert len(page.docs) == _RECORDS
+        assert len(page_of(data_of(envelope_of(body)), reader).docs) == _RECORDS
 
     return decode
 

@@ -49,7 +49,7 @@ def test_parts_that_a_shop_may_never_use_are_loaded_with_their_first_use() -> No
     script = (
         "import sys\nfrom flask_paycheckout.client import PaymentsClient\n"
         "client = PaymentsClient('http://127.0.0.1:9')\n"
-        "loaded = lambda: [n for n in ('flask_paycheckout.client.pool', 'httpcore', 'h11') if n in sys.modules] + "
+        "loaded = lambda: [n for n in ('httpcore', 'h11') if n in sys.modules] + "
         "sorted(n.rpartition('.')[2] for n in sys.modules if n.startswith('flask_paycheckout.client.resources.'))\n"
         "print(loaded())\nclient.recipients\nprint(loaded())"
     )

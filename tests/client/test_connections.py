@@ -117,11 +117,16 @@ def test_closing_waits_for_no_call_and_keeps_none(serve: Serve) -> None:
 def test_what_is_over_time_is_ended_once_and_the_rest_left_alone() -> None:
     deadlines, ended = Deadlines(), list[str]()
     over = threading.Event()
+
+    def late() -> None:
+        ended.append("late")
+        over.set()
+
     now = time.monotonic()
     deadlines.begin("patient", now + 3600, lambda: ended.append("patient"))
     deadlines.begin("quick", now + 3600, lambda: ended.append("quick"))
     assert deadlines.finished("quick")
-    deadlines.begin("late", now, lambda: (ended.append("late"), over.set()))
+    deadlines.begin("late", now, late)
     assert over.wait(60)
     assert not deadlines.finished("late")
     assert deadlines.finished("patient")

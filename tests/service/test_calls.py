@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+import httpx
 import pytest
 from werkzeug.test import TestResponse
 
@@ -142,16 +141,18 @@ def test_refused_requests_are_one_log_line_a_minute(shop: Shop, caplog: pytest.L
 # Time and places
 
 
-def test_a_web_request_gives_the_service_its_seconds_once_and_a_program_the_clients(open_shop: OpenShop) -> None:
+def test_a_web_request_gives_the_service_its_seconds_once_and_a_program_the_clients(
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shop = open_shop(PAYCHECKOUT_WEB_TIMEOUT=2, PAYCHECKOUT_TIMEOUT=9)
     given: list[float] = []
-    answer = shop.service.__call__
+    answer = httpx.MockTransport.handle_request
 
-    def note(request: Any) -> Any:
+    def note(transport: httpx.MockTransport, request: httpx.Request) -> httpx.Response:
         given.append(request.extensions["timeout"]["read"])
-        return answer(request)
+        return answer(transport, request)
 
-    shop.runtime.client._transport._given._transport.handler = note  # type: ignore[union-attr]
+    monkeypatch.setattr(httpx.MockTransport, "handle_request", note)
     shop.starts()
     assert given[-1] == pytest.approx(9, abs=1)
     presses_pay(shop, "o-2")
