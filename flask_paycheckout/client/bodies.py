@@ -9,16 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
 
-from flask_paycheckout.client.amounts import exact_amount
 from flask_paycheckout.client.hidden import Hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from flask_paycheckout.client.amounts import Amount
     from flask_paycheckout.client.envelope import JsonObject
 
-__all__ = ["batch", "needed", "query_of", "secret", "text", "texts"]
+__all__ = ["batch", "flag", "flags", "needed", "query_string", "secret", "text", "texts", "wire_name"]
 
 T = TypeVar("T")
 
@@ -37,18 +35,18 @@ def text(name: str, value: str) -> str:
 
 
 def secret(name: str, value: str) -> Hidden:
-    """The same for a value that must not be shown."""
+    """`value` as a string that is not shown; see `text`."""
     return Hidden(text(name, value))
 
 
 def needed(place: str = "", **values: str) -> JsonObject:
     """Strings that must be given, under their wire names; `place` goes before each name in a complaint."""
-    return {_camel(name): text(place + name, value) for name, value in values.items()}
+    return {wire_name(name): text(place + name, value) for name, value in values.items()}
 
 
 def texts(place: str = "", **values: str | None) -> JsonObject:
-    """The same for strings that may be None, which leaves them out."""
-    return {_camel(name): text(place + name, value) for name, value in values.items() if value is not None}
+    """Strings under their wire names; None leaves one out."""
+    return {wire_name(name): text(place + name, value) for name, value in values.items() if value is not None}
 
 
 def batch(name: str, items: Iterable[T], kind: type[T]) -> tuple[T, ...]:
@@ -68,44 +66,27 @@ def batch(name: str, items: Iterable[T], kind: type[T]) -> tuple[T, ...]:
     return taken
 
 
-def query_of(
-    *,
-    counts: Mapping[str, int | None] | None = None,
-    words: Mapping[str, str | None] | None = None,
-    flags: Mapping[str, bool | None] | None = None,
-    amounts: Mapping[str, Amount | None] | None = None,
-) -> str:
-    """A query string with its question mark, or nothing when no value is given.
+def flags(**values: bool | None) -> JsonObject:
+    """Flags as a query string spells them, under their wire names; None leaves one out."""
+    return {wire_name(name): flag(name, value) for name, value in values.items() if value is not None}
 
-    :raises TypeError: a value has the wrong type.
-    :raises ValueError: a count is not positive, an amount neither zero nor positive, a word not encodable.
+
+def flag(name: str, value: bool) -> str:
+    """`true` or `false`.
+
+    :raises TypeError: it is no bool.
     """
-    parts = {name: str(_count(name, value)) for name, value in (counts or {}).items() if value is not None}
-    parts |= {name: text(name, value) for name, value in (words or {}).items() if value is not None}
-    parts |= {name: _flag(name, value) for name, value in (flags or {}).items() if value is not None}
-    parts |= {
-        name: f"{exact_amount(name, value, zero=True):f}"
-        for name, value in (amounts or {}).items()
-        if value is not None
-    }
-    spelled = {_camel(name): value for name, value in parts.items()}
-    return "?" + urlencode(spelled, safe="", quote_via=quote) if spelled else ""
-
-
-def _count(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name} must be a whole number, not {type(value).__name__}")
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}")
-    return value
-
-
-def _flag(name: str, value: bool) -> str:
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True, False or None, not {type(value).__name__}")
     return "true" if value else "false"
 
 
-def _camel(name: str) -> str:
+def query_string(values: Mapping[str, str]) -> str:
+    """A query string with its question mark, or nothing when there are no values."""
+    return "?" + urlencode(values, safe="", quote_via=quote) if values else ""
+
+
+def wire_name(name: str) -> str:
+    """The argument's name in camelCase."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)

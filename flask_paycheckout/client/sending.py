@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import httpx
 
 from flask_paycheckout.client.base_urls import checked_base_url
+from flask_paycheckout.client.connections import Connections
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.hidden import Hidden, hide
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.signing import Signer, signed_headers
-from flask_paycheckout.client.transport import LIMITS, Connections, LimitedTransport, Limits, RefusedResponse
+from flask_paycheckout.client.transport import LIMITS, LimitedTransport, Limits, RefusedResponse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

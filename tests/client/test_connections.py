@@ -13,8 +13,9 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from flask_paycheckout.client.connections import Connections
 from flask_paycheckout.client.deadlines import Deadlines
-from flask_paycheckout.client.transport import LIMITS, Connections, Limits
+from flask_paycheckout.client.transport import LIMITS, Limits
 from tests.client.conftest import Serve
 from tests.client.wire import RawServer, http
 
@@ -89,7 +90,7 @@ def test_those_that_a_busy_moment_left_are_let_go(
 ) -> None:
     with connections_to(crowded) as client:
         asked_at_once(client)
-        monkeypatch.setattr(f"flask_paycheckout.client.transport.{setting}", value)
+        monkeypatch.setattr(f"flask_paycheckout.client.connections.{setting}", value)
         asked(client)
         asked(client)
     assert crowded.connections >= AT_ONCE + 1

@@ -9,6 +9,7 @@ import msgspec
 
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.records.activities import Activity
+from flask_paycheckout.client.vocabulary import BlockchainType, DisbursementStatus
 
 __all__ = ["CryptoBatch", "CryptoDisbursement", "CryptoReceiver", "FeeConfig", "FeeEstimate"]
 
@@ -48,7 +49,7 @@ class CryptoDisbursement(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     disbursement_id: str
-    status: str
+    status: DisbursementStatus | str
     group_id: str | None = None
     token_address: str | None = None
     receiver_address: str | None = None
@@ -57,7 +58,7 @@ class CryptoDisbursement(msgspec.Struct, frozen=True, rename="camel"):
     token: str | None = None
     token_decimal: int | None = None
     network: str | None = None
-    blockchain_type: str | None = None
+    blockchain_type: BlockchainType | str | None = None
     fee_amount: Decimal | None = None
     fee_percentage: Decimal | None = None
     fee_config: FeeConfig | None = None

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from flask_paycheckout.client.records.activities import Activity
+from flask_paycheckout.client.vocabulary import DepositStatus
 
 __all__ = ["Deposit", "ExchangeInfo", "Fee", "PaymentFiat"]
 
@@ -60,7 +61,7 @@ class Deposit(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     deposit_id: str
-    status: str
+    status: DepositStatus | str
     deposit_type: str | None = None
     user_id: str | None = None
     input_currency: str | None = None

@@ -11,6 +11,7 @@ from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.client.records.activities import Activity
 from flask_paycheckout.client.records.reading import Moment
+from flask_paycheckout.client.vocabulary import DisbursementStatus
 
 __all__ = [
     "CurrencySum",
@@ -110,7 +111,7 @@ class FiatDisbursement(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     disbursement_id: str
-    status: str
+    status: DisbursementStatus | str
     group_id: str | None = None
     recipient: FiatRecipient | None = None
     amount: Decimal | None = None

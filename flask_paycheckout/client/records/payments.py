@@ -8,6 +8,7 @@ import msgspec
 
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.records.reading import Moment
+from flask_paycheckout.client.vocabulary import PaymentStatus, PaymentType
 
 __all__ = ["Payment", "PaymentActivity", "PaymentReceiver", "PaymentSender", "Quote"]
 
@@ -57,9 +58,9 @@ class Payment(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     payment_id: str
-    status: str
+    status: PaymentStatus | str
     id: str | None = None
-    payment_type: str | None = None
+    payment_type: PaymentType | str | None = None
     sender: PaymentSender | None = None
     receiver: PaymentReceiver | None = None
     input_amount: Decimal | None = None

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -171,7 +171,9 @@ _READERS: dict[Any, _Read] = {
 def _reader_of(annotation: Any, required: bool) -> _Read:
     """The function that reads values for an annotation such as `Decimal | None` or `tuple[Activity, ...]`."""
     if get_origin(annotation) in (Union, types.UnionType):
-        (annotation,) = (kind for kind in get_args(annotation) if kind is not type(None))
+        # A word that the interface does not name is read as well: Literal[...] | str is a str.
+        kinds = [kind for kind in get_args(annotation) if kind is not type(None) and get_origin(kind) is not Literal]
+        (annotation,) = kinds
     if get_origin(annotation) is Annotated:
         annotation = get_args(annotation)[0]
     if get_origin(annotation) is tuple:

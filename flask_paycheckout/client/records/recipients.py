@@ -8,6 +8,7 @@ import msgspec
 
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 from flask_paycheckout.client.records.reading import Moment
+from flask_paycheckout.client.vocabulary import RecipientType
 
 __all__ = ["BankDetails", "Recipient", "RecipientBank"]
 
@@ -62,7 +63,7 @@ class Recipient(msgspec.Struct, frozen=True, rename="camel"):
 
     id: str
     name: str | None = None
-    recipient_type: str | None = None
+    recipient_type: RecipientType | str | None = None
     email: str | None = None
     organization_id: str | None = None
     user_id: str | None = None

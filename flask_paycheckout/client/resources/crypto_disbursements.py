@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.client.amounts import Amount, as_number, exact_amount, whole_amount
-from flask_paycheckout.client.bodies import batch, needed, query_of, text, texts
+from flask_paycheckout.client.bodies import batch, needed, query_string, text, texts
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records.crypto_disbursements import CryptoBatch, CryptoReceiver, FeeEstimate
 from flask_paycheckout.client.records.reading import RecordReader
@@ -79,8 +79,8 @@ class CryptoDisbursements:
         :raises ValueError: the amount is no whole number, or not positive.
         :raises PaymentsError: see `errors`.
         """
-        words = {"token": text("token", token), "amount": f"{whole_amount('amount', amount):f}"}
-        return self._caller.record(_ESTIMATE, _FEE, query=query_of(words=words))
+        values = needed(token=token) | {"amount": f"{whole_amount('amount', amount):f}"}
+        return self._caller.record(_ESTIMATE, _FEE, query=query_string(values))
 
 
 def _receiver(place: str, receiver: CryptoReceiver) -> JsonObject:

@@ -10,6 +10,7 @@ from flask_paycheckout.client.records.reading import RecordReader
 
 if TYPE_CHECKING:
     from flask_paycheckout.client.calls import Caller
+    from flask_paycheckout.client.vocabulary import DepositStatus
 
 __all__ = ["Deposits"]
 
@@ -46,7 +47,7 @@ class Deposits:
         """
         return self._caller.record(_GET, _DEPOSIT, ids={"id": deposit_id_or_reference})
 
-    def sandbox_update(self, deposit_id: str, status: str) -> Deposit:
+    def sandbox_update(self, deposit_id: str, status: DepositStatus | str) -> Deposit:
         """Sets a deposit's status; the service's sandbox only, which also sends the webhook. Never sent twice.
 
         :raises Invalid: no payment method was picked yet.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from flask_paycheckout.client.amounts import as_number, exact_amount
-from flask_paycheckout.client.bodies import batch, needed, query_of, secret, text, texts
+from flask_paycheckout.client.bodies import batch, needed, query_string, secret, text, texts
 from flask_paycheckout.client.deprecation import deprecated
+from flask_paycheckout.client.filters import Filters
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation
 from flask_paycheckout.client.paging import Page, page_of_array, walk
 from flask_paycheckout.client.records.fiat_disbursements import (
@@ -20,6 +21,7 @@ from flask_paycheckout.client.records.fiat_disbursements import (
     PayoutBank,
 )
 from flask_paycheckout.client.records.reading import RecordReader
+from flask_paycheckout.client.vocabulary import DisbursementStatus, Sort
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.calls import Caller
     from flask_paycheckout.client.envelope import JsonObject
 
-__all__ = ["FiatDisbursements"]
+__all__ = ["FiatDisbursementFilters", "FiatDisbursements"]
 
 _HOW = "go through fiat_disbursements.iterate(sort='-createdAt') and compare references, or recipients and amounts"
 
@@ -56,6 +58,22 @@ _DISBURSEMENT = RecordReader(FiatDisbursement)
 _PAYMENT_METHODS = RecordReader(FiatPaymentMethod)
 _BATCH = RecordReader(FiatBatch)
 _BATCH_V1 = RecordReader(FiatBatchV1)
+
+
+class FiatDisbursementFilters(TypedDict, total=False):
+    """Which disbursements `list` and `iterate` give, and in which order.
+
+    :ivar limit: page size; the service's default is 10.
+    """
+
+    limit: int | None
+    sort: Sort | None
+    disbursement_id: str | None
+    status: DisbursementStatus | None
+    currency: str | None
+
+
+_FILTERS = Filters(FiatDisbursementFilters)
 
 
 class FiatDisbursements:
@@ -93,49 +111,28 @@ class FiatDisbursements:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def list(
-        self,
-        *,
-        limit: int | None = None,
-        page: int | None = None,
-        sort: str | None = None,
-        disbursement_id: str | None = None,
-        status: str | None = None,
-        currency: str | None = None,
-    ) -> Page[FiatDisbursement]:
+    def list(self, *, page: int | None = None, **filters: Unpack[FiatDisbursementFilters]) -> Page[FiatDisbursement]:
         """One page of the disbursements.
 
         The interface does not show whether the service answers in pages or with a plain array. Both read as a page;
         `paging.page_of_array` says what an array's page can know.
 
-        :param limit: page size; the service's default is 10.
         :param page: the first is 1.
-        :param sort: `createdAt` or `updatedAt`, newest first with a `-` before it; the default is `createdAt`.
-        :param status: `pending`, `failed` or `completed`.
+        :param filters: see `FiatDisbursementFilters`.
         :raises PaymentsError: see `errors`.
         """
-        filters = {"sort": sort, "disbursement_id": disbursement_id, "status": status, "currency": currency}
-        return self._page(limit, page, filters)[0]
+        return self._page(page, filters)[0]
 
-    def iterate(
-        self,
-        *,
-        limit: int | None = None,
-        sort: str | None = None,
-        disbursement_id: str | None = None,
-        status: str | None = None,
-        currency: str | None = None,
-    ) -> Iterator[FiatDisbursement]:
+    def iterate(self, **filters: Unpack[FiatDisbursementFilters]) -> Iterator[FiatDisbursement]:
         """Every disbursement, page after page, each page read when its first record is wanted.
 
-        :param limit: page size. The other arguments are those of `list`.
+        :param filters: see `FiatDisbursementFilters`.
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        filters = {"sort": sort, "disbursement_id": disbursement_id, "status": status, "currency": currency}
         # A filter that is wrong is named here, not when the first record is wanted.
-        query_of(counts={"limit": limit}, words=filters)
-        return walk(str(_LIST), lambda number: self._page(limit, number, filters), lambda found: found.disbursement_id)
+        _FILTERS.query(filters)
+        return walk(str(_LIST), lambda number: self._page(number, filters), lambda found: found.disbursement_id)
 
     def get(self, disbursement_id: str) -> FiatDisbursement:
         """The disbursement as it is now.
@@ -181,7 +178,7 @@ class FiatDisbursements:
 
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.records(_METHODS, _PAYMENT_METHODS, query=query_of(words={"currency": currency}))
+        return self._caller.records(_METHODS, _PAYMENT_METHODS, query=query_string(texts(currency=currency)))
 
     def report(self, disbursement_id: str) -> bytes:
         """The transfer proof of a completed disbursement: a PDF of at most 16 MiB.
@@ -192,7 +189,7 @@ class FiatDisbursements:
         """
         return self._caller.document(_REPORT, "application/pdf", b"%PDF", ids={"id": disbursement_id})
 
-    def sandbox_update(self, disbursement_id: str, status: str) -> None:
+    def sandbox_update(self, disbursement_id: str, status: DisbursementStatus) -> None:
         """Sets a disbursement's status, fiat or crypto; the service's sandbox only, which also sends the webhook.
 
         Never sent twice.
@@ -205,13 +202,12 @@ class FiatDisbursements:
             _SANDBOX_UPDATE, ids={"id": disbursement_id}, body=needed(status=status), references=(disbursement_id,)
         )
 
-    def _page(
-        self, limit: int | None, page: int | None, filters: dict[str, str | None]
-    ) -> tuple[Page[FiatDisbursement], bool]:
+    def _page(self, page: int | None, filters: FiatDisbursementFilters) -> tuple[Page[FiatDisbursement], bool]:
         """A page, and whether it came as a plain array."""
-        query = query_of(counts={"limit": limit, "page": page}, words=filters)
-        answer = self._caller.page_or_array(_LIST, _DISBURSEMENT, query=query)
-        return (answer, False) if isinstance(answer, Page) else (page_of_array(answer, page, limit), True)
+        found = self._caller.page_or_array(_LIST, _DISBURSEMENT, query=_FILTERS.query(filters, page))
+        if isinstance(found, Page):
+            return found, False
+        return page_of_array(found, page, filters.get("limit")), True
 
 
 def _references(items: tuple[FiatItem, ...] | tuple[FiatItemV1, ...]) -> tuple[str, ...]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from flask_paycheckout.client.amounts import Amount, as_number, exact_amount
-from flask_paycheckout.client.bodies import needed, query_of, text, texts
+from flask_paycheckout.client.bodies import flags, needed, query_string, texts
 from flask_paycheckout.client.deprecation import deprecated
+from flask_paycheckout.client.filters import Filters
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records.payments import Payment, Quote
 from flask_paycheckout.client.records.reading import RecordReader
+from flask_paycheckout.client.vocabulary import PaymentStatus, Sort, UsNetwork
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.envelope import JsonObject
     from flask_paycheckout.client.paging import Page
 
-__all__ = ["Payments"]
+__all__ = ["PaymentFilters", "Payments"]
 
 _QUOTE = Operation("GET", "/v2/payment/quote", repeatable=True)
 # The interface's heading says /v2/payments; its sample request says /v2/payment. The heading is taken at its word.
@@ -35,6 +37,31 @@ _PAYMENT = RecordReader(Payment)
 _QUOTED = RecordReader(Quote)
 
 _INSTEAD = "client.fiat_disbursements"
+
+
+class PaymentFilters(TypedDict, total=False):
+    """Which payments `list` and `iterate` give, and in which order.
+
+    :ivar limit: page size; the service's default is 10.
+    :ivar search: a name or an e-mail address.
+    """
+
+    limit: int | None
+    sort: Sort | None
+    search: str | None
+    status: PaymentStatus | None
+    reason: str | None
+    organization_id: str | None
+    organization_name: str | None
+    blockchain: str | None
+    receiver_name: str | None
+    min_input_amount: Amount | None
+    max_input_amount: Amount | None
+    min_output_amount: Amount | None
+    max_output_amount: Amount | None
+
+
+_FILTERS = Filters(PaymentFilters)
 
 
 class Payments:
@@ -73,108 +100,30 @@ class Payments:
         :raises PaymentsError: see `errors`.
         """
         deprecated("payments.quote", f"{_INSTEAD}.payment_methods, which gives the fees of bank transfers")
-        words = {
-            "amount": f"{exact_amount('amount', amount):f}",
-            "input_currency": text("input_currency", input_currency),
-            "output_currency": text("output_currency", output_currency),
-        }
-        query = query_of(words=words, flags={"with_limit": with_limit})
-        return self._caller.record(_QUOTE, _QUOTED, query=query)
+        values = {"amount": f"{exact_amount('amount', amount):f}"}
+        values |= needed(input_currency=input_currency, output_currency=output_currency) | flags(with_limit=with_limit)
+        return self._caller.record(_QUOTE, _QUOTED, query=query_string(values))
 
-    def list(
-        self,
-        *,
-        limit: int | None = None,
-        page: int | None = None,
-        sort: str | None = None,
-        search: str | None = None,
-        status: str | None = None,
-        reason: str | None = None,
-        min_input_amount: Amount | None = None,
-        max_input_amount: Amount | None = None,
-        min_output_amount: Amount | None = None,
-        max_output_amount: Amount | None = None,
-        organization_id: str | None = None,
-        organization_name: str | None = None,
-        blockchain: str | None = None,
-        receiver_name: str | None = None,
-    ) -> Page[Payment]:
+    def list(self, *, page: int | None = None, **filters: Unpack[PaymentFilters]) -> Page[Payment]:
         """One page of the payments.
 
-        :param limit: page size; the service's default is 10.
         :param page: the first is 1.
-        :param sort: `createdAt` or `updatedAt`, newest first with a `-` before it; the default is `createdAt`.
-        :param search: a name or an e-mail address.
-        :param status: `pending`, `processed`, `completed` or `failed`.
+        :param filters: see `PaymentFilters`.
         :raises PaymentsError: see `errors`.
         """
         deprecated("payments.list", f"{_INSTEAD}.list")
-        query = query_of(
-            counts={"limit": limit, "page": page},
-            words={
-                "sort": sort,
-                "search": search,
-                "status": status,
-                "reason": reason,
-                "organization_id": organization_id,
-                "organization_name": organization_name,
-                "blockchain": blockchain,
-                "receiver_name": receiver_name,
-            },
-            amounts={
-                "min_input_amount": min_input_amount,
-                "max_input_amount": max_input_amount,
-                "min_output_amount": min_output_amount,
-                "max_output_amount": max_output_amount,
-            },
-        )
-        return self._caller.page(_LIST, _PAYMENT, query=query)
+        return self._caller.page(_LIST, _PAYMENT, query=_FILTERS.query(filters, page))
 
-    def iterate(
-        self,
-        *,
-        limit: int | None = None,
-        sort: str | None = None,
-        search: str | None = None,
-        status: str | None = None,
-        reason: str | None = None,
-        min_input_amount: Amount | None = None,
-        max_input_amount: Amount | None = None,
-        min_output_amount: Amount | None = None,
-        max_output_amount: Amount | None = None,
-        organization_id: str | None = None,
-        organization_name: str | None = None,
-        blockchain: str | None = None,
-        receiver_name: str | None = None,
-    ) -> Iterator[Payment]:
+    def iterate(self, **filters: Unpack[PaymentFilters]) -> Iterator[Payment]:
         """Every payment, page after page, each page read when its first record is wanted.
 
-        :param limit: page size. The other arguments are those of `list`.
+        :param filters: see `PaymentFilters`.
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
         deprecated("payments.iterate", f"{_INSTEAD}.iterate")
-        words = {
-            "sort": sort,
-            "search": search,
-            "status": status,
-            "reason": reason,
-            "organization_id": organization_id,
-            "organization_name": organization_name,
-            "blockchain": blockchain,
-            "receiver_name": receiver_name,
-        }
-        amounts = {
-            "min_input_amount": min_input_amount,
-            "max_input_amount": max_input_amount,
-            "min_output_amount": min_output_amount,
-            "max_output_amount": max_output_amount,
-        }
         return self._caller.iterate(
-            _LIST,
-            _PAYMENT,
-            lambda found: found.payment_id,
-            lambda number: query_of(counts={"limit": limit, "page": number}, words=words, amounts=amounts),
+            _LIST, _PAYMENT, lambda found: found.payment_id, lambda number: _FILTERS.query(filters, number)
         )
 
     def get(self, payment_id: str) -> Payment:
@@ -199,7 +148,7 @@ class Payments:
         output_currency: str,
         reason: str | None = None,
         description: str | None = None,
-        us_network: str | None = None,
+        us_network: UsNetwork | None = None,
     ) -> Payment:
         """Opens a payment from a wallet to a recipient's bank account. Never sent twice.
 
@@ -207,7 +156,6 @@ class Payments:
         :param input_amount: in `input_currency`.
         :param receiver_id: a recipient's id.
         :param input_currency: a crypto's id.
-        :param us_network: `ach` or `wire`.
         :raises Invalid: the service refuses the payment.
         :raises OutcomeUnknown: the answer was lost, the payment may exist. Payments carry no reference: look for it by
             sender, receiver and amount.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from flask_paycheckout.client.bodies import needed, query_of, secret, texts
+from flask_paycheckout.client.bodies import needed, secret, texts
+from flask_paycheckout.client.filters import Filters
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records.reading import RecordReader
 from flask_paycheckout.client.records.recipients import BankDetails, Recipient
+from flask_paycheckout.client.vocabulary import RecipientType, Sort
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.envelope import JsonObject
     from flask_paycheckout.client.paging import Page
 
-__all__ = ["Recipients"]
+__all__ = ["RecipientFilters", "Recipients"]
 
 _LIST = Operation("GET", "/v1/recipient", repeatable=True)
 _GET = Operation("GET", "/v1/recipient/{id}", repeatable=True)
@@ -26,6 +28,25 @@ _UPDATE = Operation("PATCH", "/v1/recipient/{id}")
 _DELETE = Operation("DELETE", "/v1/recipient/{id}")
 
 _RECIPIENT = RecordReader(Recipient)
+
+
+class RecipientFilters(TypedDict, total=False):
+    """Which recipients `list` and `iterate` give, and in which order.
+
+    :ivar limit: page size; the service's default is 10.
+    :ivar search: a name or an e-mail address.
+    :ivar country: of the bank account.
+    :ivar currency: of the bank account.
+    """
+
+    limit: int | None
+    sort: Sort | None
+    search: str | None
+    country: str | None
+    currency: str | None
+
+
+_FILTERS = Filters(RecipientFilters)
 
 
 class Recipients:
@@ -56,51 +77,24 @@ class Recipients:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def list(
-        self,
-        *,
-        limit: int | None = None,
-        page: int | None = None,
-        sort: str | None = None,
-        search: str | None = None,
-        country: str | None = None,
-        currency: str | None = None,
-    ) -> Page[Recipient]:
+    def list(self, *, page: int | None = None, **filters: Unpack[RecipientFilters]) -> Page[Recipient]:
         """One page of the recipients.
 
-        :param limit: page size; the service's default is 10.
         :param page: the first is 1.
-        :param sort: `createdAt` or `updatedAt`, newest first with a `-` before it; the default is `createdAt`.
-        :param search: a name or an e-mail address.
-        :param country: of the bank account.
-        :param currency: of the bank account.
+        :param filters: see `RecipientFilters`.
         :raises PaymentsError: see `errors`.
         """
-        filters = {"sort": sort, "search": search, "country": country, "currency": currency}
-        query = query_of(counts={"limit": limit, "page": page}, words=filters)
-        return self._caller.page(_LIST, _RECIPIENT, query=query)
+        return self._caller.page(_LIST, _RECIPIENT, query=_FILTERS.query(filters, page))
 
-    def iterate(
-        self,
-        *,
-        limit: int | None = None,
-        sort: str | None = None,
-        search: str | None = None,
-        country: str | None = None,
-        currency: str | None = None,
-    ) -> Iterator[Recipient]:
+    def iterate(self, **filters: Unpack[RecipientFilters]) -> Iterator[Recipient]:
         """Every recipient, page after page, each page read when its first record is wanted.
 
-        :param limit: page size. The other arguments are those of `list`.
+        :param filters: see `RecipientFilters`.
         :raises TransportFailed: while iterating: the pages would not come to an end.
         :raises PaymentsError: while iterating; see `errors`.
         """
-        filters = {"sort": sort, "search": search, "country": country, "currency": currency}
         return self._caller.iterate(
-            _LIST,
-            _RECIPIENT,
-            lambda found: found.id,
-            lambda number: query_of(counts={"limit": limit, "page": number}, words=filters),
+            _LIST, _RECIPIENT, lambda found: found.id, lambda number: _FILTERS.query(filters, number)
         )
 
     def get(self, recipient_id: str) -> Recipient:
@@ -121,7 +115,7 @@ class Recipients:
         city: str,
         post_code: str,
         bank: BankDetails,
-        recipient_type: str | None = None,
+        recipient_type: RecipientType | None = None,
         organization_id: str | None = None,
         reference: str | None = None,
     ) -> Recipient:
@@ -152,7 +146,7 @@ class Recipients:
         city: str,
         post_code: str,
         bank: BankDetails,
-        recipient_type: str | None = None,
+        recipient_type: RecipientType | None = None,
         organization_id: str | None = None,
         reference: str | None = None,
     ) -> Recipient:
@@ -182,7 +176,7 @@ def _fields(
     city: str,
     post_code: str,
     bank: BankDetails,
-    recipient_type: str | None,
+    recipient_type: RecipientType | None,
     organization_id: str | None,
     reference: str | None,
 ) -> JsonObject:

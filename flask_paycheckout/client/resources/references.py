@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from flask_paycheckout.client.bodies import query_of
+from flask_paycheckout.client.bodies import flags, query_string, texts
 from flask_paycheckout.client.deprecation import deprecated
+from flask_paycheckout.client.filters import Filters
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.records.reading import RecordReader
 from flask_paycheckout.client.records.references import Bank, Crypto, Currency, PaymentMethod
+from flask_paycheckout.client.vocabulary import BlockchainType, Sort
 
 if TYPE_CHECKING:
     from flask_paycheckout.client.calls import Caller
     from flask_paycheckout.client.paging import Page
 
-__all__ = ["References"]
+__all__ = ["BankFilters", "References"]
 
 _CURRENCIES = Operation("GET", "/v1/reference/currencies", repeatable=True, access=Access.OPEN)
 _CRYPTOS = Operation("GET", "/v1/reference/cryptos", repeatable=True, access=Access.OPEN)
@@ -27,6 +29,23 @@ _BANK = RecordReader(Bank)
 _METHOD = RecordReader(PaymentMethod)
 
 _INSTEAD = "client.fiat_disbursements.payment_methods"
+
+
+class BankFilters(TypedDict, total=False):
+    """Which banks `banks` gives, and in which order.
+
+    :ivar limit: page size.
+    :ivar disbursment_available: True for those that disbursements can go to. Spelled as the service spells it.
+    """
+
+    limit: int | None
+    sort: Sort | None
+    country: str | None
+    currency: str | None
+    disbursment_available: bool | None
+
+
+_FILTERS = Filters(BankFilters)
 
 
 class References:
@@ -53,43 +72,28 @@ class References:
         return self._caller.records(_CURRENCIES, _CURRENCY)
 
     def cryptos(
-        self, *, use_smart_contract: bool | None = None, blockchain_type: str | None = None
+        self, *, use_smart_contract: bool | None = None, blockchain_type: BlockchainType | None = None
     ) -> tuple[Crypto, ...]:
         """The tokens.
 
         :param use_smart_contract: only those that use the service's smart contract proxy, or do not; all when left out.
-        :param blockchain_type: `EVM` or `STELLAR`; all when left out.
+        :param blockchain_type: all when left out.
         :raises PaymentsError: see `errors`.
         """
         deprecated(
             "references.cryptos", "client.crypto_disbursements.estimate, which tells whether a token id is known"
         )
-        query = query_of(flags={"use_smart_contract": use_smart_contract}, words={"blockchain_type": blockchain_type})
-        return self._caller.records(_CRYPTOS, _CRYPTO, query=query)
+        values = texts(blockchain_type=blockchain_type) | flags(use_smart_contract=use_smart_contract)
+        return self._caller.records(_CRYPTOS, _CRYPTO, query=query_string(values))
 
-    def banks(
-        self,
-        *,
-        limit: int | None = None,
-        sort: str | None = None,
-        country: str | None = None,
-        currency: str | None = None,
-        disbursment_available: bool | None = None,
-    ) -> Page[Bank]:
+    def banks(self, **filters: Unpack[BankFilters]) -> Page[Bank]:
         """One page of the banks; the interface names no parameter for the others, a greater `limit` gives more.
 
-        :param limit: page size.
-        :param sort: `createdAt` or `updatedAt`, newest first with a `-` before it; the default is `createdAt`.
-        :param disbursment_available: True for those that disbursements can go to. Spelled as the service spells it.
+        :param filters: see `BankFilters`.
         :raises PaymentsError: see `errors`.
         """
         deprecated("references.banks", _INSTEAD)
-        query = query_of(
-            counts={"limit": limit},
-            words={"sort": sort, "country": country, "currency": currency},
-            flags={"disbursment_available": disbursment_available},
-        )
-        return self._caller.page(_BANKS, _BANK, query=query)
+        return self._caller.page(_BANKS, _BANK, query=_FILTERS.query(filters))
 
     def payment_methods(self, for_deposit: bool = False) -> tuple[PaymentMethod, ...]:
         """The ways to pay in.
@@ -98,5 +102,5 @@ class References:
         :raises PaymentsError: see `errors`.
         """
         deprecated("references.payment_methods", f"{_INSTEAD}, or the hosted page of client.checkouts for deposits")
-        query = query_of(flags={"is_for_deposit": for_deposit or None})
+        query = query_string(flags(is_for_deposit=for_deposit or None))
         return self._caller.records(_METHODS, _METHOD, query=query)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -8,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flask_paycheckout.client.bodies import query_of
 from tests.client.access import access_of
 from tests.client.samples import RECIPIENT
 from tests.client.wire import Script, Shop, paged, steady, success
@@ -37,17 +37,21 @@ def test_a_wrong_filter_is_named_and_nothing_is_sent(
     assert script.requests == []
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize(
-    ("groups", "kind", "fault"),
+    ("use", "kind", "fault"),
     [
-        ({"flags": {"with_limit": "yes"}}, TypeError, "with_limit must be True, False or None"),
-        ({"amounts": {"min_input_amount": 1.5}}, TypeError, "min_input_amount must be Decimal, int or str"),
-        ({"amounts": {"min_input_amount": "-1"}}, ValueError, "min_input_amount must be positive"),
+        (lambda c: c.references.banks(disbursment_available="yes"), TypeError, "must be True, False or None"),
+        (lambda c: c.references.cryptos(use_smart_contract=1), TypeError, "must be True, False or None"),
+        (lambda c: c.payments.list(min_input_amount=1.5), TypeError, "min_input_amount must be Decimal, int or str"),
+        (lambda c: c.payments.list(min_input_amount="-1"), ValueError, "min_input_amount must be positive"),
+        (lambda c: c.recipients.iterate(serach="Bo"), TypeError, "no filter 'serach'; there are limit, sort"),
+        (lambda c: c.recipients.iterate(page=2), TypeError, "page"),
     ],
 )
-def test_flags_and_amounts_are_checked(groups: dict[str, Any], kind: type[Exception], fault: str) -> None:
+def test_every_kind_of_filter_is_checked(use: Callable[[Any], object], kind: type[Exception], fault: str) -> None:
     with pytest.raises(kind, match=fault):
-        query_of(**groups)
+        use(Shop(Script(success(paged(RECIPIENT)))))
 
 
 @steady

@@ -1,0 +1,218 @@
+"""Kept connections, each of them an `httpx.HTTPTransport`, whose exchanges end with their call's deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import ssl
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import httpx
+
+from flask_paycheckout.client.deadlines import Deadlines
+from flask_paycheckout.client.transport import LIMITS, Limits, read_whole
+
+if TYPE_CHECKING:
+    import httpcore
+
+__all__ = ["Connections"]
+
+_MOST_IDLE = 100
+# Many servers drop an idle connection after five seconds; ours must be the first to let go.
+_KEPT_FOR = 4.0
+_ONE_CONNECTION = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=None)
+_CONNECTED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
+
+
+class Connections(httpx.BaseTransport):
+    """Kept connections to one service, for any number of threads, on both sides of a fork.
+
+    Each connection is an `httpx.HTTPTransport` of its own: httpx's pool looks at all of its connections for each
+    request, which many requests at once make slow. Proxies, credentials and certificates of the environment are not
+    used.
+    """
+
+    def __init__(self, url: httpx.URL) -> None:
+        self._url = url
+        self._processes: dict[int, _Process] = {}
+        self._closed = False
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send over a kept connection or a new one, and give the response with its whole body."""
+        limits, process = request.extensions[LIMITS], self._process()
+        # What may not be sent again gets a connection that nothing can be wrong with.
+        connection = process.take() if limits.repeatable else process.connect()
+        try:
+            response = connection.send(request, limits)
+        except _Unasked:
+            connection = process.connect()
+            response = connection.send(request, limits)
+        if self._closed:
+            connection.close()
+        else:
+            process.keep(connection)
+        return response
+
+    def close(self) -> None:
+        """Close what is idle now, and what is in use when its call ends."""
+        self._closed = True
+        self._process().close()
+
+    def _process(self) -> _Process:
+        """The connections of this process: sockets must not be shared across a fork."""
+        pid = os.getpid()
+        process = self._processes.get(pid)
+        if process is None:
+            for other in list(self._processes):
+                if other != pid and (inherited := self._processes.pop(other, None)) is not None:
+                    inherited.forget()
+            # setdefault and not a lock: a lock may be held by another thread at the moment of a fork.
+            process = self._processes.setdefault(pid, _Process(self._url))
+        return process
+
+
+class _Process:
+    """The connections that one process opened."""
+
+    def __init__(self, url: httpx.URL) -> None:
+        self._host, self._port = url.host, url.port or url.scheme
+        # Loading the certificates takes long, and plain HTTP needs none.
+        secure = url.scheme == "https"
+        self._handshakes = int(secure)
+        self._context = httpx.create_ssl_context(trust_env=False) if secure else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._deadlines = Deadlines()
+        self._idle: deque[_Connection] = deque()
+        self._all: WeakSet[_Connection] = WeakSet()
+
+    def take(self) -> _Connection:
+        """The connection that was used last and that the service still holds open, or a new one."""
+        with contextlib.suppress(IndexError):
+            while True:
+                connection = self._idle.pop()
+                if connection.is_open():
+                    return connection
+                connection.close()
+        return self.connect()
+
+    def connect(self) -> _Connection:
+        """A new connection, opened with its first request."""
+        connection = _Connection(self._context, self._deadlines, self._addresses() + self._handshakes)
+        self._all.add(connection)
+        return connection
+
+    def keep(self, connection: _Connection) -> None:
+        """Keep a connection for the next request, and let go of those that a busy moment left behind."""
+        self._idle.append(connection)
+        long_ago = time.monotonic() - _KEPT_FOR
+        # Other threads take from it meanwhile.
+        with contextlib.suppress(IndexError):
+            while len(self._idle) > _MOST_IDLE or self._idle[0].used_at < long_ago:
+                self._idle.popleft().close()
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def forget(self) -> None:
+        """Close another process's sockets without a word on them; its locks may be held for ever."""
+        for connection in list(self._all):
+            connection.forget()
+
+    def _addresses(self) -> int:
+        """How many addresses the service's host has; each gets its share of the time for connecting."""
+        try:
+            return len(socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError):
+            return 1
+
+
+class _Unasked(httpx.RemoteProtocolError):
+    """A response that was there before its request: the rest of what the server sent to the request before."""
+
+
+class _Connection:
+    """One connection.
+
+    :ivar used_at: when its last response ended, as `time.monotonic` tells time.
+    """
+
+    def __init__(self, context: ssl.SSLContext, deadlines: Deadlines, shares: int) -> None:
+        self._http = httpx.HTTPTransport(verify=context, trust_env=False, limits=_ONE_CONNECTION)
+        self._deadlines = deadlines
+        # The addresses, tried one after the other, and the TLS handshake.
+        self._shares = shares
+        self._stream: httpcore.NetworkStream | None = None
+        self.used_at = 0.0
+
+    def is_open(self) -> bool:
+        """Whether it can take another request: it was used lately, and the service neither closed it nor went on."""
+        lately = time.monotonic() - self.used_at < _KEPT_FOR
+        return lately and self._stream is not None and not self._stream.get_extra_info("is_readable")
+
+    def send(self, request: httpx.Request, limits: Limits) -> httpx.Response:
+        """The response to a request, with its whole body; a connection that fails is closed.
+
+        :raises httpx.ReadTimeout: the call's time was over.
+        """
+        self._deadlines.begin(self, limits.until, self._cut)
+        try:
+            response = read_whole(self._answer(request, limits.left()), limits)
+        except BaseException:
+            in_time = self._deadlines.finished(self)
+            self.close()
+            if in_time:
+                raise
+        else:
+            if self._deadlines.finished(self):
+                self.used_at = time.monotonic()
+                return response
+            self.close()
+        # Outside of the handler: what broke off because it was cut off tells nobody anything.
+        raise httpx.ReadTimeout("out of time", request=request)
+
+    def _answer(self, request: httpx.Request, left: float) -> httpx.Response:
+        """The response to this very request, its body not read yet."""
+        # Different, so that the socket's own tells which of the two came last.
+        timeout = {"connect": left / self._shares, "read": left, "write": left + 0.001, "pool": left}
+        extensions = {**request.extensions, "timeout": timeout}
+        if self._stream is None:
+            extensions["trace"] = self._trace
+        request.extensions = extensions
+        response = self._http.handle_request(request)
+        self._stream = response.extensions.get("network_stream")
+        line = self._socket()
+        # Nothing was read since the request was written.
+        if line is not None and abs((line.gettimeout() or 0.0) - timeout["write"]) < 1e-6:
+            raise _Unasked("a response came before its request", request=request)
+        return response
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def forget(self) -> None:
+        """Close this process's copy of the socket."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def _cut(self) -> None:
+        """Wake the thread that waits for this connection; what it reads then is the connection's end."""
+        if (line := self._socket()) is not None:
+            with contextlib.suppress(OSError):
+                # Not the method of a TLS socket, which takes the session away under the thread that reads.
+                socket.socket.shutdown(line, socket.SHUT_RDWR)
+
+    def _socket(self) -> socket.socket | None:
+        line = None if self._stream is None else self._stream.get_extra_info("socket")
+        return line if isinstance(line, socket.socket) else None
+
+    def _trace(self, event: str, info: dict[str, Any]) -> None:
+        """Told by httpx, step by step, what it does: the first request's deadline needs the stream at once."""
+        if event in _CONNECTED:
+            self._stream = info["return_value"]
