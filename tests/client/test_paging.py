@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from flask_paycheckout.client import FiatDisbursement, Page, ServiceFault, TransportFailed
 from flask_paycheckout.client.paging import page_of_array, walk
+from flask_paycheckout.client.vocabulary import Sort
 from tests.client import samples
 from tests.client.wire import Script, Shop, paged, refusal, steady, success
 
@@ -71,7 +72,9 @@ def test_without_a_limit_the_services_own_holds(array: bool) -> None:
 class Moving:
     """A list of disbursements that changes before the second page is read, and before each one after it if need be."""
 
-    def __init__(self, total: int, *, array: bool, sort: str, change: Callable[[Moving], None], times: int = 1) -> None:
+    def __init__(
+        self, total: int, *, array: bool, sort: Sort, change: Callable[[Moving], None], times: int = 1
+    ) -> None:
         self.stored = [f"d{number}" for number in range(total)]
         self.reads, self._made = 0, total
         self._array, self._sort, self._change, self._times = array, sort, change, times
@@ -105,7 +108,7 @@ both_ways = pytest.mark.parametrize("sort", ["createdAt", "-createdAt"])
 @both_ways
 @pytest.mark.parametrize(("made", "times"), [(100, 1), (100, 3), (30, 1), (130, 2), (250, 1), (1, 40)])
 def test_records_that_are_made_meanwhile_hide_none_and_show_none_twice(
-    array: bool, sort: str, made: int, times: int
+    array: bool, sort: Sort, made: int, times: int
 ) -> None:
     """A whole page of new ones is as many as the page before had."""
     moving = Moving(300, array=array, sort=sort, change=lambda one: one.makes(made), times=times)
@@ -125,7 +128,7 @@ def test_a_list_that_grows_as_fast_as_it_is_read_is_no_list_that_ended(array: bo
 
 @both_ways
 @pytest.mark.parametrize("gone", [1, 100, 250])
-def test_records_that_go_meanwhile_hide_none_where_the_pages_count_them(sort: str, gone: int) -> None:
+def test_records_that_go_meanwhile_hide_none_where_the_pages_count_them(sort: Sort, gone: int) -> None:
     def goes(moving: Moving) -> None:
         ordered = moving.stored[::-1] if sort == "-createdAt" else list(moving.stored)
         moving.stored = [found for found in moving.stored if found not in ordered[:gone]]

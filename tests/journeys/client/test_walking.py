@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from flask_paycheckout.client import FiatItem, NewRecipient, PayoutBank
+from flask_paycheckout.client.vocabulary import Sort
 from tests.journeys.client.conftest import SetUp
 
 
 @pytest.mark.parametrize("form", ["paged", "array"])
 @pytest.mark.parametrize("sort", ["createdAt", "-createdAt"])
-def test_a_page_of_new_disbursements_hides_none(set_up: SetUp, form: str, sort: str) -> None:
+def test_a_page_of_new_disbursements_hides_none(set_up: SetUp, form: str, sort: Sort) -> None:
     payouts = set_up(fiat_list=form).client.fiat_disbursements
     bank = payouts.payment_methods("USD")[0]
     account = PayoutBank(
