@@ -1,0 +1,79 @@
+"""Fixtures of the scenarios: README's shop with additions of a page, in this process."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from blinker import ANY
+
+from flask_paycheckout.signals import BY_NAME
+from flask_paycheckout.testing import Sandbox
+from tests.celery.conftest import broker
+from tests.docs.merchant import SETTINGS, Merchant, shop_source
+
+__all__ = ["broker", "make_shop", "merchant", "merchant_with_shop"]
+
+MakeShop = Callable[..., Any]
+MAKES_EXTENSION = "paycheckout = PayCheckout(app, db)\n"
+
+
+@pytest.fixture
+def merchant(tmp_path: Path) -> Merchant:
+    """A merchant in an empty folder, with a terminal in which nothing is set."""
+    return Merchant(tmp_path)
+
+
+@pytest.fixture
+def merchant_with_shop(tmp_path: Path) -> Merchant:
+    """A merchant with README's shop and the settings of its sandbox."""
+    merchant = Merchant(tmp_path, **SETTINGS)
+    merchant.writes("shop.py", shop_source())
+    return merchant
+
+
+@pytest.fixture
+def make_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, paycheckout_sandbox: Sandbox) -> Iterator[MakeShop]:
+    """Makes README's shop, as a module with these additions, and the order "1" for 12.50 in it.
+
+    Its sandbox is in this process. `above` goes above the line that makes the extension; `change` may edit the source.
+    """
+    monkeypatch.chdir(tmp_path)
+    for key, value in {**paycheckout_sandbox.config, "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path}/s.db"}.items():
+        monkeypatch.setenv(f"FLASK_{key}", value)
+    monkeypatch.setenv("FLASK_DEBUG", "1")
+    with ExitStack() as opened:
+
+        def make(
+            *additions: str, above: str = "", transport: Any = None, change: Callable[[str], str] = str, **order: Any
+        ) -> Any:
+            source = change("\n".join([shop_source(), *additions]))
+            assert source.count(MAKES_EXTENSION) == 1
+            in_process = "paycheckout = PayCheckout()\npaycheckout.init_app(app, db, transport=TRANSPORT)\n"
+            (tmp_path / "shop.py").write_text(source.replace(MAKES_EXTENSION, above + in_process))
+            specification = importlib.util.spec_from_file_location("page_shop", tmp_path / "shop.py")
+            assert specification is not None
+            assert specification.loader is not None
+            shop: Any = importlib.util.module_from_spec(specification)
+            shop.TRANSPORT = transport or paycheckout_sandbox.transport
+            opened.callback(_disconnect)
+            specification.loader.exec_module(shop)
+            opened.enter_context(shop.app.app_context())
+            opened.callback(lambda: shop.db.engine.dispose())
+            shop.db.create_all()
+            shop.db.session.add(shop.Order(id="1", total="12.50", **order))
+            shop.db.session.commit()
+            return shop
+
+        yield make
+
+
+def _disconnect() -> None:
+    for signal in BY_NAME.values():
+        for receiver in list(signal.receivers_for(ANY)):
+            if receiver.__module__ == "page_shop":
+                signal.disconnect(receiver)

@@ -1,0 +1,161 @@
+"""A merchant at a terminal: a folder with the files of a shop, and a shell that runs what the pages show."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urljoin
+
+import requests
+
+from tests.docs.pages import snippet
+
+__all__ = ["SETTINGS", "Merchant", "free_port", "pays_in_the_browser", "shop_source", "turns", "visited"]
+
+BIN = Path(sys.executable).parent
+#: Of a shop that uses the sandbox at the address that the pages show.
+SETTINGS = {
+    "FLASK_PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790",
+    "FLASK_PAYCHECKOUT_CLIENT_ID": "sandbox-client",
+    "FLASK_PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+    "FLASK_DEBUG": "1",
+}
+PATIENCE = 120
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def shop_source() -> str:
+    """README's shop."""
+    return snippet("README.md", "quick_start", "shop.py")
+
+
+class Merchant:
+    """Runs commands in a folder; each port that the pages name is replaced by one of this merchant's own."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.folder = folder
+        self.ports = {written: free_port() for written in ("5000", "8000", "8790")}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("FLASK_")}
+        self.environment = kept | {"PATH": f"{BIN}:{os.environ['PATH']}", "PYTEST_ADDOPTS": ""}
+        self.environment |= {name: self.here(value) for name, value in environment.items()}
+
+    @property
+    def service(self) -> str:
+        return self.here("http://127.0.0.1:8790")
+
+    @property
+    def shop(self) -> str:
+        return self.here("http://127.0.0.1:5000")
+
+    def here(self, text: str) -> str:
+        """The text with this merchant's ports."""
+        for written, own in self.ports.items():
+            text = text.replace(f"127.0.0.1:{written}", f"127.0.0.1:{own}")
+        return text
+
+    def writes(self, name: str, text: str) -> None:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(self.here(text))
+
+    def starts(self, line: str) -> subprocess.Popen[str]:
+        """Start a line in the shell; who starts it ends it. An `export` holds for all later lines."""
+        line = self.here(line)
+        if line.startswith("export "):
+            name, _, value = line.removeprefix("export ").partition("=")
+            self.environment[name] = value
+        if "paycheckout sandbox" in line or "flask_paycheckout.sandbox --" in line:
+            line += f" --port {self.ports['8790']}"
+        if line.endswith(" run"):
+            # A reloader would be a second process, which nobody stops.
+            line += f" --no-reload --port {self.ports['5000']}"
+        return subprocess.Popen(
+            ["/bin/bash", "-c", f"exec {line}" if line.startswith(("flask", "python", "gunicorn")) else line],
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def runs(self, line: str, *, code: int = 0) -> str:
+        """Run a line to its end; gives all that it printed."""
+        process = self.starts(line)
+        try:
+            said, _ = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
+            process.communicate()
+        assert process.returncode == code, f"{line}\n{said}"
+        return said
+
+    @contextmanager
+    def running(self, line: str, ready: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+        """Start a line that goes on, wait for these words, and end it; gives the process and what it said so far."""
+        process = self.starts(line)
+        try:
+            yield process, _said_until(process, ready)
+        finally:
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+
+
+def _said_until(process: subprocess.Popen[str], words: str) -> list[str]:
+    assert process.stdout is not None
+    said = []
+    too_long = threading.Timer(PATIENCE, process.kill)
+    too_long.start()
+    try:
+        for line in process.stdout:
+            said.append(line)
+            if words in line:
+                return said
+    finally:
+        too_long.cancel()
+    raise AssertionError("".join(said))
+
+
+def turns(otherwise: str) -> Iterator[None]:
+    """Goes on until its reader breaks off, and fails with these words after two minutes."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        yield
+        time.sleep(0.1)
+    raise AssertionError(otherwise)
+
+
+def visited(url: str, headers: dict[str, str] | None = None) -> requests.Response:
+    """The answer, once the server takes connections."""
+    for _ in turns(f"nobody answers at {url}"):
+        with suppress(requests.ConnectionError):
+            return requests.get(url, headers=headers, timeout=60)
+    raise AssertionError
+
+
+def pays_in_the_browser(order: str) -> None:
+    """Press each page's own button: on the order, at the payment method, and where the money is sent."""
+    with requests.Session() as visitor:
+        page = visitor.get(order, timeout=60)
+        for _ in range(3):
+            form = re.search(r'<form[^>]* action="([^"]+)"', page.text)
+            assert form is not None, page.text
+            method = re.search(r'name="method" value="([^"]+)"', page.text)
+            origin = "/".join(page.url.split("/")[:3])
+            fields = {"method": method[1]} if method else {}
+            page = visitor.post(urljoin(page.url, form[1]), data=fields, headers={"Origin": origin}, timeout=60)
+            assert page.status_code == 200, page.text
+        assert "Payment received" in page.text

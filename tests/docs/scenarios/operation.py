@@ -1,0 +1,249 @@
+"""A shop in production: gunicorn, Celery, migrations, the owner's commands, logs."""
+
+from __future__ import annotations
+
+import configparser
+import json
+import logging
+import re
+import shlex
+import signal
+from typing import Any
+
+import pytest
+import requests
+from alembic.migration import MigrationContext
+from alembic.operations.ops import DropTableOp
+from sqlalchemy import MetaData
+
+from flask_paycheckout.testing import Sandbox
+from tests.docs.merchant import BIN, SETTINGS, Merchant, shop_source, turns, visited
+from tests.docs.pages import Scene, commands
+from tests.scripted import Shop
+from tests.test_cli import runs
+
+MAKE_ORDER = "python -c \"from shop import *; app.app_context().push(); db.create_all(); db.session.add(Order(id='1', total='12.50')); db.session.commit()\""  # noqa: E501
+NGINX = {"$remote_addr": "203.0.113.7", "$scheme": "https", "$host": "shop.example"}
+SANDBOX = "python -m flask_paycheckout.sandbox --control-token control"
+
+
+def production(scene: Scene, merchant: Merchant, postgres_database: str) -> None:
+    """A payment through the page's settings, proxy headers, gunicorn and unit of systemd, on PostgreSQL."""
+    install, load, doctor, serve = scene.commands()
+    assert install == "pip install '../flask_paycheckout[postgres]' gunicorn"
+    merchant.writes("shop.py", f"{shop_source()}\n{scene['proxy.py']}")
+    merchant.writes("shop.env", _filled_in(scene["shop.env"], postgres_database, merchant.service))
+
+    def loaded(line: str) -> str:
+        return f"{load}; exec {line}"
+
+    # A form of another address than the visitors of the proxy see would be refused.
+    headers = {name: NGINX[value] for name, value in re.findall(r"proxy_set_header (\S+) (\S+);", scene["nginx.conf"])}
+    address = merchant.here("http://127.0.0.1:8000")
+    assert f"proxy_pass {address};" in merchant.here(scene["nginx.conf"])
+    with merchant.running(SANDBOX, "Ctrl-C"):
+        merchant.runs(loaded(MAKE_ORDER))
+        told = merchant.runs(loaded(doctor))
+        assert "postgresql answers" in told
+        assert "https://shop.example/paycheckout/webhook/a-hook-path-of-many-letters" in told
+        # One worker is enough to look at, and four are slow to start.
+        with merchant.running(loaded(serve.replace("--workers 4", "--workers 1")), "Booting worker"):
+            form = re.search(r'action="([^"]+)"', visited(f"{address}/orders/1", headers).text)
+            assert form is not None
+            from_shop = headers | {"Origin": "https://shop.example"}
+            answer = requests.post(address + form[1], headers=from_shop, allow_redirects=False, timeout=60)
+            page = answer.headers["Location"]
+            assert (answer.status_code, page.startswith(merchant.service)) == (303, True)
+            poisoned = headers | {"X-Forwarded-Host": "evil.example"}
+            assert visited(f"{address}/orders/1", poisoned).status_code == 400
+            _pay(merchant, page.rsplit("/", 1)[1])
+            _reconcile_finds_it(scene["shop-reconcile.service"], merchant, load, f"{address}/orders/1", headers)
+
+
+def _filled_in(text: str, database: str, service: str) -> str:
+    """The page's settings as it says; beside them only what lets a sandbox be the service."""
+    given = {
+        "SECRET_KEY": "0123456789abcdef-of-this-test",
+        "SQLALCHEMY_DATABASE_URI": database,
+        "PAYCHECKOUT_BASE_URL": service,
+        "PAYCHECKOUT_CHECKOUT_ORIGINS": service,
+        "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
+        "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+        "PAYCHECKOUT_WEBHOOK_SECRET": "a-hook-path-of-many-letters",
+    }
+    for name, value in given.items():
+        text, count = re.subn(rf"(?m)^FLASK_{name}=.*$", f'FLASK_{name}="{value}"', text)
+        assert count == 1, f"FLASK_{name} is not in shop.env"
+    return f"{text}FLASK_PAYCHECKOUT_ALLOW_SANDBOX=1\n"
+
+
+def _pay(merchant: Merchant, checkout_id: str) -> None:
+    url, control = f"{merchant.service}/_sandbox/checkouts/{checkout_id}/pay", {"X-Sandbox-Control": "control"}
+    requests.post(url, json={}, headers=control, timeout=60).raise_for_status()
+
+
+def _reconcile_finds_it(unit_file: str, merchant: Merchant, load: str, order: str, headers: dict[str, str]) -> None:
+    """Run the unit's command until the order is paid, and stop it as systemd does."""
+    unit = configparser.ConfigParser(interpolation=None)
+    unit.optionxform = str  # type: ignore[assignment,method-assign]  # systemd minds capitals
+    unit.read_string(unit_file)
+    service = unit["Service"]
+    assert service["EnvironmentFile"] == f"{service['WorkingDirectory']}/shop.env"
+    program, *arguments = shlex.split(service["ExecStart"])
+    assert program == f"{service['WorkingDirectory']}/.venv/bin/flask"
+    reconcile = merchant.starts(f"{load}; exec {shlex.join([str(BIN / 'flask'), *arguments])}")
+    try:
+        for _ in turns("reconcile did not find the payment"):
+            if "Paid" in visited(order, headers).text:
+                break
+        reconcile.send_signal(signal.SIGTERM)
+        assert reconcile.wait(60) == 0
+    finally:
+        reconcile.kill()
+        reconcile.communicate(timeout=60)
+
+
+def celery(scene: Scene, merchant_with_shop: Merchant, broker: Any) -> None:
+    """A webhook becomes a task of a worker, and beat finds a payment of which no webhook told."""
+    merchant, (worker,) = merchant_with_shop, scene.commands()
+    source = scene["celery.py"].replace("redis://localhost", broker.url).replace('"schedule": 10', '"schedule": 1')
+    assert source.count(broker.url) == source.count('"schedule": 1,') == 1
+    merchant.writes("shop.py", f"{shop_source()}\n{source}")
+    merchant.environment["FLASK_PAYCHECKOUT_DEFER_WEBHOOKS"] = "1"
+    with merchant.running(SANDBOX, "Ctrl-C"):
+        merchant.runs(MAKE_ORDER)
+        for order_id, beat in (("1", False), ("2", True)):
+            started = _python(merchant, _START.format(order_id=order_id))
+            _pay(merchant, started.strip())
+            # Without beat nobody but the webhook's task reads the deposit.
+            line = f"{worker if beat else worker.removesuffix(' --beat')} --concurrency 1 --loglevel INFO"
+            with merchant.running(f"exec {line}", " ready."):
+                if not beat:
+                    assert _python(merchant, _HOOK.format(checkout_id=started.strip())) == "200 OK\n"
+                _becomes_paid(merchant, order_id, "reconcile" if beat else "webhook")
+
+
+_IN_SHOP = "from shop import *; app.app_context().push(); "
+_START = (
+    f"{_IN_SHOP}db.session.merge(Order(id='{{order_id}}', total='12.50')); db.session.commit();"
+    " print(paycheckout.start('{order_id}').checkout_id)"
+)
+_HOOK = "from shop import *; print(app.test_client().post('/paycheckout/webhook', json={{'orderId': '{checkout_id}'}}).status)"  # noqa: E501
+
+
+def _python(merchant: Merchant, code: str) -> str:
+    return merchant.runs(f"python -c {shlex.quote(code)}")
+
+
+def _becomes_paid(merchant: Merchant, order_id: str, found_by: str) -> None:
+    for _ in turns(f"order {order_id} was not paid"):
+        story = json.loads(merchant.runs(f"flask --app shop paycheckout show {order_id} --json"))
+        told = [event["name"] for event in story["events"] if event["delivered_at"]]
+        if told == ["checkout_created", "order_paid"]:
+            break
+    assert [attempt["found_by"] for attempt in story["attempts"]] == [found_by]
+
+
+def migrations(scene: Scene, merchant_with_shop: Merchant) -> None:
+    merchant = merchant_with_shop
+    merchant.writes("shop.py", f"{shop_source()}\n{scene['migrate.py']}")
+    for line in scene.commands():
+        merchant.runs(line)
+    merchant.runs("flask --app shop paycheckout report")
+
+
+def preload(scene: Scene) -> None:
+    """tests/availability/test_forks.py starts gunicorn with it; here it lets go of each engine's connections."""
+    assert "engine.dispose(close=False)" in scene.code()
+
+
+def upgrade(scene: Scene, merchant_with_shop: Merchant) -> None:
+    merchant = merchant_with_shop
+    merchant.writes("shop.py", f"{shop_source()}\nfrom flask_migrate import Migrate\n\nmigrate = Migrate(app, db)\n")
+    merchant.runs("flask --app shop db init")
+    for line in scene.commands():
+        # The doctor finds no service here.
+        merchant.runs(line, code=int(line.endswith("doctor")))
+
+
+def keep_tables(scene: Scene, shop: Shop) -> None:
+    """The next automatic migration after a removal drops the tables, unless it is told not to."""
+    names: dict[str, Any] = {"Migrate": lambda app, db, **options: options, "app": None, "db": None}
+    exec(scene.code(), names)  # noqa: S102 - the page's own code
+    ours = {table for table in shop.db.metadata.tables if table.startswith("paycheckout_")}
+    assert _dropped(shop) >= ours
+    assert not _dropped(shop, **names["migrate"]) & ours
+
+
+def _dropped(shop: Shop, **options: Any) -> set[str]:
+    from alembic.autogenerate import produce_migrations
+
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        script = produce_migrations(MigrationContext.configure(connection, opts=options), MetaData())
+    assert script.upgrade_ops is not None
+    return {change.table_name for change in script.upgrade_ops.ops if isinstance(change, DropTableOp)}
+
+
+def paybacks(scene: Scene, shop: Shop) -> None:
+    done, kept, fill = (shlex.split(line)[2:] for line in scene.commands())
+    first, second = shop.has_held("o-1"), shop.has_held("o-2")
+    for command, checkout_id in ((done, first), (kept, second)):
+        shop.resolves(checkout_id, accept=False)
+        ran = runs(shop, *(checkout_id if word == "CHECKOUT_ID" else word for word in command))
+        assert ran.exit_code == 0, ran.output
+    assert [shop.attempt(checkout_id).payback for checkout_id in (first, second)] == ["paid_back", "kept"]
+    assert runs(shop, *fill).exit_code == 0
+
+
+def resolving(scene: Scene, shop: Shop) -> None:
+    for line, status, order_id in zip(scene.commands(), ("paid", "rejected"), ("o-1", "o-2"), strict=True):
+        checkout_id = shop.has_held(order_id)
+        command = [checkout_id if word == "CHECKOUT_ID" else word for word in shlex.split(line)[2:]]
+        assert runs(shop, *command).exit_code == 0
+        assert shop.attempt(checkout_id).status == status
+
+
+def waiting(scene: Scene, shop: Shop) -> None:
+    shop.starts()
+    for line in scene.commands():
+        command = [word.replace("ORDER_ID", "o-1") for word in shlex.split(line)]
+        ran = runs(shop, *command[command.index("paycheckout") + 1 :])
+        assert ran.exit_code == 0, f"{line}\n{ran.output}"
+
+
+def logs(
+    scene: Scene, shop: Shop, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
+    logger = logging.getLogger("flask_paycheckout")
+    handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
+
+    def restore() -> None:
+        logger.handlers[:], logger.propagate = handlers, propagate
+        logger.setLevel(level)
+
+    request.addfinalizer(restore)
+    exec(scene.code(), {})  # noqa: S102 - the page's own code
+    shop.service.fails(shop.starts())
+    shop.reconciles()
+    [line] = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(
+        r"[\d-]+ [\d:,]+ WARNING flask_paycheckout: checkout chk-1 of order o-1 could not be read: .*", line
+    )
+
+
+def access_log(scene: Scene, merchant: Merchant) -> None:
+    merchant.writes("gunicorn.conf.py", scene["gunicorn.conf.py"])
+    app = "def app(environ, start_response):\n    start_response('200 OK', [])\n    return [b'ok']\n"
+    merchant.writes("bare.py", app)
+    address = merchant.here("127.0.0.1:8000")
+    process = merchant.starts(f"gunicorn --bind {address} bare:app")
+    try:
+        root = f"http://{address}/paycheckout"
+        for path in ("webhook/hook-hushed", "orders/token-hushed", "orders/token-hushed/checkout?x=1", "held/form-hushed"):
+            assert visited(f"{root}/{path}", {"Referer": f"{root}/orders/referrer-hushed"}).status_code == 200
+    finally:
+        process.terminate()
+        told, _ = process.communicate(timeout=60)
+    assert "hushed" not in told
+    assert told.count("/paycheckout/webhook/***") == 1
+    assert "GET /paycheckout/orders/***/checkout?x=1 HTTP/1.1" in told

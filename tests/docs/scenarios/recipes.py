@@ -1,0 +1,143 @@
+"""Additions to README's shop, in this process."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+from flask.testing import FlaskClient
+
+from flask_paycheckout import Pay, Receive
+from flask_paycheckout.testing import Sandbox
+from tests.docs.pages import Scene
+from tests.scripted import Service
+
+MakeShop = Callable[..., Any]
+BABEL = "from flask_babel import Babel\n\nBabel(app)\n"
+LAYOUT = "<title>{% block title %}{% endblock %}</title><nav>Shop</nav>{% block content %}{% endblock %}"
+
+
+def _logged_in(shop: Any) -> FlaskClient:
+    browser: FlaskClient = shop.app.test_client()
+    with browser.session_transaction() as session:
+        session["owner"] = "Ada"
+    return browser
+
+
+def owners_pages(scene: Scene, make_shop: MakeShop) -> None:
+    shop = make_shop(scene["owner.py"], BABEL, scene["admin.py"])
+    shop.paycheckout.start("1")
+    for page in ("/owner/payments", "/admin/paycheckout_checkouts/"):
+        assert shop.app.test_client().get(page).status_code == 403
+        assert "12.50 USD" in _logged_in(shop).get(page).text
+
+
+def currencies(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
+    def change(source: str) -> str:
+        """The new `order_total` in the place of the old one, and the column beside the others."""
+        column = "    currency = db.Column(db.String)\n"
+        source, columns = re.subn(r"(    paid = .*\n)", r"\1" + column, source)
+        source, totals = re.subn(
+            r"@paycheckout\.order_total\ndef .*?(?=\n\n@order_paid)", "", source, flags=re.DOTALL, count=1
+        )
+        assert (columns, totals) == (1, 1)
+        return source
+
+    shop = make_shop(scene["currencies.py"], change=change, currency="USD")
+    shop.db.session.add(shop.Order(id="2", total="12.50", currency="EUR"))
+    shop.db.session.commit()
+    for order_id, total, paid, side in (
+        ("1", Pay("12.50", "USD"), "USD", "inputAmount"),
+        ("2", Receive("12.50", "USD", pay_in="EUR"), "EUR", "outputAmount"),
+    ):
+        checkout = shop.paycheckout.start(order_id)
+        assert checkout.total == total
+        deposit = paycheckout_sandbox.pay(checkout.checkout_id)["deposit"]
+        assert (deposit["inputCurrency"], Decimal(str(deposit[side]))) == (paid, Decimal("12.5"))
+        shop.paycheckout.reconcile()
+        assert shop.db.session.get(shop.Order, order_id).paid
+
+
+def own_pages(scene: Scene, make_shop: MakeShop, tmp_path: Path) -> None:
+    own = tmp_path / "templates" / "paycheckout" / "base.html"
+    own.parent.mkdir(parents=True)
+    (tmp_path / "templates" / "layout.html").write_text(LAYOUT)
+    own.write_text(scene["in the shop's layout"])
+    shop = make_shop(scene["pages.py"])
+    with shop.app.test_request_context():
+        address = shop.paycheckout.status_url("1")
+    page = shop.app.test_client().get(address).text
+    assert '<a href="/orders/1">Back to your order</a>' in page
+    assert "<nav>Shop</nav>" in page
+    assert "<title>Not paid yet</title>" in page
+    own.write_text(scene["colours"])
+    shop.app.jinja_env.cache.clear()
+    assert "--paycheckout-accent: #8a2b0b" in shop.app.test_client().get(address).text
+
+
+def own_status_page(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
+    shop = make_shop(scene["status.py"])
+    browser = shop.app.test_client()
+    checkout = shop.paycheckout.start("1")
+    waiting = browser.get("/thanks/1").text
+    assert "Waiting for your payment" in waiting
+    assert 'http-equiv="refresh"' in waiting
+    paycheckout_sandbox.pay(checkout.checkout_id)
+    shop.paycheckout.reconcile()
+    thanks = browser.get("/thanks/1").text
+    assert "Thank you!" in thanks
+    assert "refresh" not in thanks
+
+
+def own_signing(scene: Scene, make_shop: MakeShop) -> None:
+    service, seen = Service(), []
+
+    def listens(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return service(request)
+
+    shop = make_shop(transport=httpx.MockTransport(listens), above=scene["signing.py"])
+    shop.paycheckout.start("1")
+    shop.paycheckout.reconcile()
+    assert [request.method for request in seen] == ["POST", "GET"]
+    for request in seen:
+        stamp, target = request.headers["X-Timestamp"], request.url.raw_path
+        said = b".".join([stamp.encode(), request.method.encode(), target, request.content])
+        expected = hmac.new(b"from the service's dashboard", said, hashlib.sha512)
+        assert base64.b64decode(request.headers["X-Signature"]) == expected.digest()
+        assert request.headers["X-Client-ID"] == "shop-1"
+    assert json.loads(seen[0].content)["inputAmount"] == 12.5
+
+
+def pending_for(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
+    shop = make_shop(above=scene["pending.py"])
+    checkout = shop.paycheckout.start("1")
+    paycheckout_sandbox.pick(checkout.checkout_id, "us_usdc_polygon")
+    shop.paycheckout.reconcile()
+    assert shop.paycheckout.order_status("1") == "pending"
+    paycheckout_sandbox.advance(minutes=61)
+    shop.paycheckout.reconcile()
+    attempt = shop.paycheckout.explain("1").attempts[0]
+    assert (attempt.status, attempt.reason) == ("abandoned", "stalled")
+
+
+def own_columns(scene: Scene, make_shop: MakeShop) -> None:
+    shop = make_shop(above=scene["columns.py"])
+    shop.paycheckout.start("1")
+    checkout = shop.db.session.scalars(shop.db.select(shop.paycheckout.Checkout)).one()
+    assert isinstance(checkout, shop.Checkout)
+    assert checkout.campaign is None
+
+
+def config_in_code(scene: Scene, make_shop: MakeShop) -> None:
+    shop = make_shop(above=scene["config.py"])
+    with shop.app.test_request_context():
+        assert shop.paycheckout.webhook_url().startswith("https://shop.example/payments/webhook")

@@ -1,0 +1,144 @@
+"""Snippets that make a shop of their own, or a shop's own tests."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import requests
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+
+from flask_paycheckout import Pay, PayCheckout, order_paid, payment_resolved
+from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.testing import Sandbox
+from tests.docs.merchant import Merchant
+from tests.docs.pages import Scene
+from tests.scripted import Shop
+
+PYTEST = "python -m pytest -q -p no:cacheprovider -W error"
+BATCH = [f"fee-{number}" for number in range(100)]
+
+
+def receivers(
+    scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request: pytest.FixtureRequest
+) -> None:
+    """The page's functions, in a shop whose orders are changed, cancelled and paid as the page says."""
+    app, db, paycheckout = Flask("shop"), SQLAlchemy(), PayCheckout()
+    app.config.update(paycheckout_sandbox.config, TESTING=True, SECRET_KEY="test")
+    app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{tmp_path}/shop.db"
+    db.init_app(app)
+    paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
+
+    class Order(db.Model):  # type: ignore[name-defined,misc]  # Flask-SQLAlchemy makes it at run time
+        id = db.Column(db.String, primary_key=True)
+        total = db.Column(db.String)
+        state = db.Column(db.String, default="open")
+        shipped = db.Column(db.Boolean, default=False)
+
+    names: dict[str, Any] = {"db": db, "paycheckout": paycheckout, "Order": Order, "Pay": Pay, "order_paid": order_paid}
+    exec(scene.code(), names)  # noqa: S102 - the page's own code
+    request.addfinalizer(lambda: (order_paid.disconnect(names["close"]), order_paid.disconnect(names["ship"])))
+
+    def settled(order_id: str, act: Callable[[], object] = lambda: None) -> Any:
+        """The checkout of a new order that is paid, with something that happens before we hear of it."""
+        db.session.add(Order(id=order_id, total="12.50"))
+        db.session.commit()
+        checkout_id = paycheckout.start(order_id).checkout_id
+        paycheckout_sandbox.pay(checkout_id)
+        act()
+        return paycheckout.settle(checkout_id)
+
+    def careless(app: Flask, *, order_id: str, **told: object) -> None:
+        db.session.get(Order, order_id).total = "198.00"
+
+    with app.app_context():
+        db.create_all()
+        assert settled("paid").status == "paid"
+        assert not names["change_total"]("paid", "198.00")
+        assert not names["cancel"]("paid")
+        paid = db.session.get(Order, "paid")
+        assert (paid.state, paid.total, paid.shipped) == ("paid", "12.50", True)
+        assert settled("changed", lambda: names["change_total"]("changed", "198.00")).reason == "order_changed"
+        assert settled("cancelled", lambda: names["cancel"]("cancelled")).reason == "order_not_payable"
+        with order_paid.connected_to(paycheckout.atomic(careless)):
+            settled("careless")
+        assert "paid as 12.50 USD, but costs 198.00" in str(paycheckout.explain("careless"))
+        assert not any(db.session.get(Order, name).shipped for name in ("changed", "cancelled", "careless"))
+        db.engine.dispose()
+
+
+def note_decision(scene: Scene, shop: Shop, request: pytest.FixtureRequest) -> None:
+    order = SimpleNamespace(note="")
+    db = SimpleNamespace(session=SimpleNamespace(get=lambda model, order_id: order))
+    names: dict[str, Any] = {"payment_resolved": payment_resolved, "db": db, "Order": None}
+    exec(scene.code(), names)  # noqa: S102 - the page's own code
+    request.addfinalizer(lambda: payment_resolved.disconnect(names["note_decision"]))
+    shop.resolves(shop.has_held(), accept=False)
+    assert order.note == "Ada rejected a payment: seen on the statement"
+
+
+def shops_test(scene: Scene, merchant: Merchant) -> None:
+    merchant.writes("test_shop.py", scene.code())
+    assert "1 passed" in merchant.runs(f"{PYTEST} test_shop.py")
+
+
+def factory(scene: Scene, merchant: Merchant) -> None:
+    for block in scene.blocks:
+        merchant.writes(block.name, scene[block.name])
+    assert "6 passed" in merchant.runs(PYTEST)
+
+
+def client(scene: Scene, merchant: Merchant) -> None:
+    merchant.writes("client.py", scene.code())
+    with merchant.running("python -m flask_paycheckout.sandbox --control-token control", "Ctrl-C"):
+        assert merchant.runs("python client.py") == "nobody has picked a payment method yet\n"
+
+
+def control_interface(scene: Scene, merchant: Merchant) -> None:
+    merchant.writes("control.py", scene["control.py"])
+    start, program = scene.commands()
+    with merchant.running(start, "Ctrl-C"):
+        assert merchant.runs(program).splitlines() == ["pending", "completed", "503 on the second read"]
+
+
+def unknowns(scene: Scene, merchant: Merchant) -> None:
+    listed, started = scene.commands()
+    assert "http_status = mirror | always_200" in merchant.runs(listed)
+    with merchant.running(started, "Ctrl-C"):
+        pass
+
+
+def pay_out(scene: Scene, merchant: Merchant) -> None:
+    """The batch is paid once: when all goes well, when the answer of the create is lost, and when nothing was done."""
+    merchant.writes("payout.py", scene["payout.py"])
+    start, program = scene.commands()
+    with merchant.running(start, "Ctrl-C"):
+        for fault, first_exit in ((None, 0), ("lose_response", 0), ("drop", 1)):
+            _controls(merchant, "reset")
+            if fault is not None:
+                _controls(merchant, "faults", operation="POST /v2/disbursement/fiat", kind=fault)
+            said = merchant.runs(program, code=first_exit)
+            if first_exit:
+                assert _payouts(merchant) == []
+                said = merchant.runs(program)
+            assert "Reference fee-" in said
+            assert said.count(" 12.50 USD completed\n") == 100
+            merchant.runs(program, code=1)
+            assert _payouts(merchant) == sorted((reference, "completed") for reference in BATCH)
+
+
+def _controls(merchant: Merchant, path: str, **body: str) -> None:
+    url, headers = f"{merchant.service}/_sandbox/{path}", {"X-Sandbox-Control": "control"}
+    requests.post(url, data=json.dumps(body), headers=headers, timeout=60).raise_for_status()
+
+
+def _payouts(merchant: Merchant) -> list[tuple[str | None, str]]:
+    """Reference and status of every payout that the sandbox knows."""
+    with PaymentsClient(
+        merchant.service, client_id="sandbox-client", client_secret="sandbox-secret-0123456789abcdef"
+    ) as client:
+        return sorted((found.reference, found.status) for found in client.fiat_disbursements.iterate(limit=100))

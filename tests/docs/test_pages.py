@@ -1,0 +1,19 @@
+"""Every command and every snippet of README and docs/ runs, and what the pages name exists."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from tests.docs.pages import Scene, all_scenes
+from tests.docs.scenarios import SCENARIOS
+
+
+@pytest.mark.parametrize("scene", all_scenes(), ids=str)
+def test_what_a_page_shows_runs(scene: Scene, request: pytest.FixtureRequest) -> None:
+    run = SCENARIOS.get(scene.scenario or "")
+    assert run is not None, f"{scene.page}: no scenario of tests/docs/scenarios runs\n{scene.blocks[0].text}"
+    fixtures = [name for name in inspect.signature(run).parameters if name != "scene"]
+    run(scene=scene, **{name: request.getfixturevalue(name) for name in fixtures})
+    assert scene.not_taken() == []
