@@ -14,9 +14,9 @@ from flask_paycheckout import (
     PayCheckout,
 )
 from tests.conftest import OpenShop
+from tests.docs.merchant import shop_source
 from tests.scripted import make_app
 from tests.test_cli import runs
-from tests.test_readme import snippet
 
 
 @pytest.mark.parametrize("given", [None, "sqlite://", object()])
@@ -49,7 +49,7 @@ def types(folder: Path, *command: str, **environment: str) -> str:
 
 
 def test_a_shop_without_settings_is_told_what_to_set_and_nothing_else(tmp_path: Path) -> None:
-    (tmp_path / "shop.py").write_text(snippet("shop.py"))
+    (tmp_path / "shop.py").write_text(shop_source())
     said = types(tmp_path, "--app", "shop", "paycheckout", "doctor")
     assert said.startswith("Error: PAYCHECKOUT_BASE_URL is not set. Set the service's address, or run")
     assert len(said.splitlines()) == 1

@@ -1,12 +1,7 @@
-"""The tables come to a merchant's shop by its own migrations, written by Flask-Migrate as README says."""
+"""The tables come to a merchant's shop by its own migrations, written by Flask-Migrate as docs/production.md says."""
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +11,12 @@ import sqlalchemy as sa
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout.store.models import make_models
+from tests.docs.merchant import SETTINGS, Merchant, shop_source
+from tests.docs.pages import commands, snippet
 from tests.scripted import make_app
-from tests.test_readme import README, snippet
 
 pytestmark = pytest.mark.slow("programs")
 
-BIN = Path(sys.executable).parent
 TABLES = ("paycheckout_checkout", "paycheckout_event", "paycheckout_service")
 CLEAN = "No new upgrade operations detected"
 
@@ -55,58 +50,29 @@ with app.app_context():
 """
 
 
-def recipe() -> list[str]:
-    """The commands of README's section on Flask-Migrate."""
-    section = re.search(r"### Flask-Migrate\n(.*?)\n##", README, re.DOTALL)
-    assert section is not None
-    return [line for block in re.findall(r"```console\n(.*?)```", section[1], re.DOTALL) for line in block.splitlines()]
-
-
-class Merchant:
-    """A merchant's folder with `shop.py`, README's, and its database."""
+class MigratingMerchant(Merchant):
+    """A merchant whose shop is README's with Flask-Migrate; its sandbox is in the process of each command."""
 
     def __init__(self, folder: Path, database: str, **config: str) -> None:
-        self.folder = folder
-        self.env = os.environ | {
-            "FLASK_PAYCHECKOUT_BASE_URL": "http://127.0.0.1:8790",
-            "FLASK_PAYCHECKOUT_CLIENT_ID": "sandbox-client",
-            "FLASK_PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
-            "FLASK_DEBUG": "1",
-            "FLASK_SQLALCHEMY_DATABASE_URI": database,
-            **{f"FLASK_{name}": value for name, value in config.items()},
-        }
+        config = {f"FLASK_{name}": value for name, value in config.items()}
+        super().__init__(folder, **SETTINGS, FLASK_SQLALCHEMY_DATABASE_URI=database, **config)
 
     def writes_shop(self, own: str = "") -> None:
-        """The shop of README with Flask-Migrate, and own classes before the extension is made."""
-        source = snippet("shop.py").replace(
+        """Write the shop, with own classes before the extension is made."""
+        source = shop_source().replace(
             "paycheckout = PayCheckout(app, db)\n",
             f"{own}\nfrom flask_paycheckout.testing import Sandbox\nsandbox = Sandbox()\n"
             "paycheckout = PayCheckout()\npaycheckout.init_app(app, db, transport=sandbox.transport)\n",
         )
-        (self.folder / "shop.py").write_text(f"{source}\n{snippet('migrate.py')}")
-
-    def runs(self, command: str, *, code: int = 0) -> str:
-        """A command as the merchant types it; gives all that it printed."""
-        program, *arguments = shlex.split(command)
-        done = subprocess.run(
-            [BIN / program, *arguments],
-            cwd=self.folder,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == code, f"{command}\n{done.stdout}"
-        return done.stdout
+        self.writes("shop.py", f"{source}\n{snippet('docs/production.md', 'migrations', 'migrate.py')}")
 
     def follows_the_recipe(self, *, init: str = "") -> None:
-        for command in recipe():
+        """Run the commands of the page."""
+        for command in commands("docs/production.md", "migrations"):
             self.runs(f"{command} {init}" if command.endswith("db init") else command)
 
     def is_clean(self) -> bool:
+        """Whether no migration is wanted."""
         return CLEAN in self.runs("flask --app shop db check")
 
 
@@ -140,7 +106,7 @@ def made_at_once(database: str) -> Any:
 
 
 def test_the_tables_come_by_the_shops_own_migration(tmp_path: Path, each_database: str) -> None:
-    merchant = Merchant(tmp_path, each_database)
+    merchant = MigratingMerchant(tmp_path, each_database)
     merchant.writes_shop()
     merchant.follows_the_recipe()
     assert merchant.is_clean()
@@ -206,7 +172,7 @@ def left_by_the_first_version(database: str) -> None:
 
 
 def test_orders_of_the_first_version_come_through_the_migration(tmp_path: Path, each_database: str) -> None:
-    merchant = Merchant(tmp_path, each_database)
+    merchant = MigratingMerchant(tmp_path, each_database)
     merchant.writes_shop()
     left_by_the_first_version(each_database)
     merchant.follows_the_recipe()
@@ -226,7 +192,7 @@ def test_orders_of_the_first_version_come_through_the_migration(tmp_path: Path, 
 
 def test_own_columns_come_by_a_later_migration(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path / 'shop.db'}"
-    merchant = Merchant(tmp_path, database)
+    merchant = MigratingMerchant(tmp_path, database)
     merchant.writes_shop()
     merchant.follows_the_recipe()
     merchant.writes_shop(OWN_COLUMNS)
@@ -244,7 +210,7 @@ def test_tables_in_a_second_database_come_by_migrations_too(tmp_path: Path) -> N
     payments = f"sqlite:///{tmp_path / 'payments.db'}"
     binds = f'{{"payments": "{payments}"}}'
     shop = f"sqlite:///{tmp_path / 'shop.db'}"
-    merchant = Merchant(tmp_path, shop, SQLALCHEMY_BINDS=binds, PAYCHECKOUT_SEPARATE_DATABASE="true")
+    merchant = MigratingMerchant(tmp_path, shop, SQLALCHEMY_BINDS=binds, PAYCHECKOUT_SEPARATE_DATABASE="true")
     merchant.writes_shop(SECOND_BIND)
     merchant.follows_the_recipe(init="--multidb")
     assert merchant.is_clean()

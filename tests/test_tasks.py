@@ -133,7 +133,7 @@ def test_no_task_outlives_the_lease_of_the_event_that_it_delivers(shop: Shop) ->
     """The lease is renewed while a receiver works, but not for ever."""
     settle = shop.app.extensions["celery"].tasks["flask_paycheckout.settle"]
     assert settle.soft_time_limit < settle.time_limit < leases.LONGEST
-    assert settle.time_limit <= 180, "as README says"
+    assert settle.time_limit <= 180, "as docs/production.md says"
 
 
 def test_results_are_not_kept(shop: Shop) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -21,9 +20,6 @@ from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import NotFound, PaymentsClient, RequestRefused
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.scripted import make_app
-from tests.test_readme import run, snippet
-
-PAGE = (Path(__file__).parent.parent / "docs" / "testing.md").read_text()
 
 
 @pytest.fixture
@@ -275,10 +271,3 @@ def test_where_time_stands_still_calls_are_signed_by_the_sandboxs_clock(
         paycheckout.reconcile()
         assert paycheckout.explain("o-1").status == "paid"
         assert client(paycheckout_sandbox).deposits.get(checkout.checkout_id).status == "completed"
-
-
-def test_the_pages_shop_with_its_factory_is_tested_as_it_stands_there(tmp_path: Path) -> None:
-    for name in ("shop.py", "conftest.py", "test_shop.py", "test_time.py"):
-        (tmp_path / name).write_text(snippet(f"factory/{name}", page=PAGE))
-    told = run(tmp_path, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", base_url="")
-    assert "6 passed" in told

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.conftest import pytest_cmdline_main
-from tests.test_readme import README
 
 ROOT = Path(__file__).parent.parent
 
@@ -123,13 +122,6 @@ def test_a_whole_run_leaves_out_the_attacks_and_names_them(
 
 def commands(text: str) -> Any:
     return runpy.run_path(str(ROOT / ".ci" / "readme_commands.py"))["commands"](text)
-
-
-def test_readmes_commands_are_found() -> None:
-    assert commands(README) == {
-        "demo": "python3 -m venv .venv && .venv/bin/pip install -e '.[demo]' && .venv/bin/python -m example_shop",
-        "tests": "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/python -m pytest",
-    }
 
 
 def test_readme_without_its_commands_is_refused() -> None:

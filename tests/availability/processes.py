@@ -12,7 +12,7 @@ from pathlib import Path
 
 import requests
 
-from tests.test_readme import free_port
+from tests.docs.merchant import free_port
 
 __all__ = ["gunicorn", "running_sandbox"]
 

@@ -22,8 +22,8 @@ from flask_paycheckout.client import NotFound
 from flask_paycheckout.runtime import KEY
 from flask_paycheckout.service.calls import CREATE, READ
 from tests.availability.processes import gunicorn
+from tests.docs.pages import snippet
 from tests.scripted import SAME_SITE, make_app
-from tests.test_production import block
 
 
 class Service(ThreadingHTTPServer):
@@ -162,7 +162,7 @@ def connection():
 
 def test_workers_of_a_preloaded_shop_have_connections_of_their_own(postgres_database: str, tmp_path: Path) -> None:
     (tmp_path / "shop.py").write_text(SHOP)
-    (tmp_path / "gunicorn.conf.py").write_text(block("gunicorn.conf.py"))
+    (tmp_path / "gunicorn.conf.py").write_text(snippet("docs/production.md", "preload", "gunicorn.conf.py"))
     options = ("--preload", "--workers", "2", "--config", str(tmp_path / "gunicorn.conf.py"))
     shop = {"SHOP_DATABASE": postgres_database, "SHOP_SERVICE": "http://127.0.0.1:9", "SHOP_KEEPS_CONNECTIONS": "1"}
     with gunicorn("shop:app", "--pythonpath", str(tmp_path), *options, **shop) as address:

@@ -1,4 +1,4 @@
-"""When each signal comes, with reconcile alone and with a webhook: README's table, held to the second."""
+"""When each signal comes, with reconcile alone and with a webhook: docs/concepts.md's table, held to the second."""
 
 from __future__ import annotations
 

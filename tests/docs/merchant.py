@@ -92,23 +92,27 @@ class Merchant:
             text=True,
         )
 
-    def runs(self, line: str, *, code: int = 0) -> str:
-        """Run a line to its end; gives all that it printed."""
+    def runs(self, line: str, *, code: int | None = 0) -> str:
+        """Run a line to its end; gives all that it printed.
+
+        :param code: the exit code that it must have; None for any but that of a command that cannot be understood.
+        """
         process = self.starts(line)
         try:
             said, _ = process.communicate(timeout=PATIENCE)
         finally:
             process.kill()
             process.communicate()
-        assert process.returncode == code, f"{line}\n{said}"
+        expected = (0, 1) if code is None else (code,)
+        assert process.returncode in expected, f"{line}\n{said}"
         return said
 
     @contextmanager
-    def running(self, line: str, ready: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
-        """Start a line that goes on, wait for these words, and end it; gives the process and what it said so far."""
+    def running(self, line: str, ready: str | None) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+        """Start a line that goes on, wait for these words if any, and end it; gives process and output so far."""
         process = self.starts(line)
         try:
-            yield process, _said_until(process, ready)
+            yield process, [] if ready is None else _said_until(process, ready)
         finally:
             process.terminate()
             process.communicate(timeout=PATIENCE)

@@ -90,7 +90,8 @@ def all_scenes() -> list[Scene]:
     for page in PAGES:
         blocks = sorted(_blocks(page), key=lambda block: block.scenario or "")
         for scenario, same in groupby(blocks, key=lambda block: block.scenario):
-            found += [Scene(page, scenario, list(same))] if scenario else [Scene(page, None, [one]) for one in same]
+            together = list(same)
+            found += [Scene(page, scenario, part) for part in ([together] if scenario else [[one] for one in together])]
     return found
 
 

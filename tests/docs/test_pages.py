@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from tests.docs.pages import Scene, all_scenes
 from tests.docs.scenarios import SCENARIOS
 
+#: Fixtures of scenarios that start programs.
+PROGRAMS = {"merchant", "merchant_with_shop"}
 
-@pytest.mark.parametrize("scene", all_scenes(), ids=str)
+
+def _scenes() -> Iterator[Any]:
+    for scene in all_scenes():
+        run = SCENARIOS.get(scene.scenario or "")
+        slow = run is not None and PROGRAMS & set(inspect.signature(run).parameters)
+        yield pytest.param(scene, marks=[pytest.mark.slow("documented programs")] if slow else [], id=str(scene))
+
+
+@pytest.mark.parametrize("scene", list(_scenes()))
 def test_what_a_page_shows_runs(scene: Scene, request: pytest.FixtureRequest) -> None:
     run = SCENARIOS.get(scene.scenario or "")
     assert run is not None, f"{scene.page}: no scenario of tests/docs/scenarios runs\n{scene.blocks[0].text}"

@@ -16,11 +16,12 @@ from alembic.migration import MigrationContext
 from alembic.operations.ops import DropTableOp
 from sqlalchemy import MetaData
 
-from flask_paycheckout.testing import Sandbox
-from tests.docs.merchant import BIN, SETTINGS, Merchant, shop_source, turns, visited
-from tests.docs.pages import Scene, commands
+from tests.docs.merchant import BIN, Merchant, shop_source, turns, visited
+from tests.docs.pages import Scene
 from tests.scripted import Shop
 from tests.test_cli import runs
+from tests.test_migrations import MigratingMerchant
+from tests.test_upgrading import as_first_version_left_it
 
 MAKE_ORDER = "python -c \"from shop import *; app.app_context().push(); db.create_all(); db.session.add(Order(id='1', total='12.50')); db.session.commit()\""  # noqa: E501
 NGINX = {"$remote_addr": "203.0.113.7", "$scheme": "https", "$host": "shop.example"}
@@ -144,26 +145,35 @@ def _becomes_paid(merchant: Merchant, order_id: str, found_by: str) -> None:
     assert [attempt["found_by"] for attempt in story["attempts"]] == [found_by]
 
 
-def migrations(scene: Scene, merchant_with_shop: Merchant) -> None:
-    merchant = merchant_with_shop
-    merchant.writes("shop.py", f"{shop_source()}\n{scene['migrate.py']}")
+def migrations(scene: Scene, merchant: Merchant) -> None:
+    migrating = MigratingMerchant(merchant.folder, f"sqlite:///{merchant.folder / 'shop.db'}")
+    migrating.writes("shop.py", f"{shop_source()}\n{scene['migrate.py']}")
     for line in scene.commands():
-        merchant.runs(line)
-    merchant.runs("flask --app shop paycheckout report")
+        migrating.runs(line)
+    assert migrating.is_clean()
 
 
-def preload(scene: Scene) -> None:
-    """tests/availability/test_forks.py starts gunicorn with it; here it lets go of each engine's connections."""
-    assert "engine.dispose(close=False)" in scene.code()
-
-
-def upgrade(scene: Scene, merchant_with_shop: Merchant) -> None:
+def preload(scene: Scene, merchant_with_shop: Merchant) -> None:
+    """tests/availability/test_forks.py shows with PostgreSQL that workers share no connection."""
     merchant = merchant_with_shop
-    merchant.writes("shop.py", f"{shop_source()}\nfrom flask_migrate import Migrate\n\nmigrate = Migrate(app, db)\n")
-    merchant.runs("flask --app shop db init")
+    merchant.writes("gunicorn.conf.py", scene["gunicorn.conf.py"])
+    with merchant.running("gunicorn --preload --workers 1 --bind 127.0.0.1:8000 shop:app", "Booting worker"):
+        assert visited(merchant.here("http://127.0.0.1:8000/orders/1")).status_code in (404, 500)  # no such order
+
+
+def upgrade(scene: Scene, shop: Shop, merchant: Merchant) -> None:
+    """Tables that the first version made, with a paid order in them, go through the page's commands."""
+    shop.has_paid()
+    as_first_version_left_it(shop)
+    migrating = MigratingMerchant(merchant.folder, shop.app.config["SQLALCHEMY_DATABASE_URI"])
+    migrating.writes_shop()
+    migrating.runs("flask --app shop db init")
     for line in scene.commands():
-        # The doctor finds no service here.
-        merchant.runs(line, code=int(line.endswith("doctor")))
+        # The order's shop has another service than the merchant's sandbox, which knows nothing of its payment.
+        migrating.runs(line, code=None if " paycheckout " in line else 0)
+    assert migrating.is_clean()
+    shop.clock.advance(seconds=1)
+    assert shop.attempt("chk-1").status == "paid"
 
 
 def keep_tables(scene: Scene, shop: Shop) -> None:
@@ -211,9 +221,7 @@ def waiting(scene: Scene, shop: Shop) -> None:
         assert ran.exit_code == 0, f"{line}\n{ran.output}"
 
 
-def logs(
-    scene: Scene, shop: Shop, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
-) -> None:
+def logs(scene: Scene, shop: Shop, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.getLogger("flask_paycheckout")
     handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
 
@@ -239,7 +247,12 @@ def access_log(scene: Scene, merchant: Merchant) -> None:
     process = merchant.starts(f"gunicorn --bind {address} bare:app")
     try:
         root = f"http://{address}/paycheckout"
-        for path in ("webhook/hook-hushed", "orders/token-hushed", "orders/token-hushed/checkout?x=1", "held/form-hushed"):
+        for path in (
+            "webhook/hook-hushed",
+            "orders/token-hushed",
+            "orders/token-hushed/checkout?x=1",
+            "held/form-hushed",
+        ):
             assert visited(f"{root}/{path}", {"Referer": f"{root}/orders/referrer-hushed"}).status_code == 200
     finally:
         process.terminate()

@@ -23,9 +23,7 @@ PYTEST = "python -m pytest -q -p no:cacheprovider -W error"
 BATCH = [f"fee-{number}" for number in range(100)]
 
 
-def receivers(
-    scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request: pytest.FixtureRequest
-) -> None:
+def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request: pytest.FixtureRequest) -> None:
     """The page's functions, in a shop whose orders are changed, cancelled and paid as the page says."""
     app, db, paycheckout = Flask("shop"), SQLAlchemy(), PayCheckout()
     app.config.update(paycheckout_sandbox.config, TESTING=True, SECRET_KEY="test")

@@ -1,0 +1,194 @@
+"""The tables of the documentation are complete, and what the pages name exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import flask_paycheckout
+from flask_paycheckout.cli import paycheckout
+from flask_paycheckout.config import Settings
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.testing import Sandbox
+from tests.docs.pages import PAGES, ROOT, read
+
+
+def rows(page: str) -> dict[str, list[str]]:
+    """The cells of every row of the page's tables, by the code in the first cell."""
+    cells = [re.split(r"(?<!\\) \| ", line.strip("| \n")) for line in read(page).splitlines() if line.startswith("| `")]
+    return {one[0].split("`")[1]: one[1:] for one in cells}
+
+
+def written(value: Any) -> str:
+    """A default as the table of settings writes it."""
+    if isinstance(value, timedelta):
+        return f"{value.total_seconds():.0f}"
+    if isinstance(value, (tuple, frozenset)):
+        listed = sorted(value) if isinstance(value, frozenset) else value
+        return "[" + ", ".join(f'"{one}"' for one in listed) + "]"
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def test_the_table_of_settings_is_complete_and_tells_each_default() -> None:
+    told = rows("docs/configuration.md")
+    assert set(told) == {f"PAYCHECKOUT_{field.name.upper()}" for field in fields(Settings)} | {"SECRET_KEY"}
+    for field in fields(Settings):
+        kind, default, meaning = told[f"PAYCHECKOUT_{field.name.upper()}"]
+        assert kind
+        assert meaning
+        # A default of nothing is told in words.
+        if field.default not in (None, ()) or field.name == "checkout_origins":
+            if default.startswith("`"):
+                assert default.split("`")[1] == written(field.default), field.name
+            else:
+                assert default == "none, required"
+
+
+def test_every_setting_that_a_page_names_exists() -> None:
+    known = {f"PAYCHECKOUT_{field.name.upper()}" for field in fields(Settings)}
+    for page in PAGES:
+        assert set(re.findall(r"\bPAYCHECKOUT_[A-Z_]+[A-Z]\b", read(page))) <= known, page
+
+
+def test_the_table_of_switches_is_that_of_the_sandbox() -> None:
+    listed = re.findall(r"^    (\w+) = (.*)$", flask_paycheckout.sandbox.__doc__ or "", re.MULTILINE)
+    assert len(listed) > 50
+    told = rows("docs/sandbox.md")
+    for name, values in listed:
+        default, *others = values.split(" | ")
+        assert [told[name][0], told[name][1]] == [f"`{default}`", ", ".join(f"`{other}`" for other in others)]
+
+
+def test_every_call_of_the_control_interface_is_documented_and_exists() -> None:
+    told = {tuple(call.split()) for call in rows("docs/sandbox.md") if call.split()[-1].startswith("/")}
+    routes = {
+        (method, re.sub(r"<\w+>", "<id>", str(rule).removeprefix("/_sandbox")))
+        for rule in create_sandbox().url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if str(rule).startswith("/_sandbox/")
+    }
+    assert told == routes
+
+
+#: What the sandbox answers, each with the heading below which the page documents its fields.
+ANSWERS: dict[str, Callable[[Sandbox, str], Any]] = {
+    "Webhooks": lambda sandbox, paid: sandbox.control("GET", "webhooks")[0],
+    "Account": lambda sandbox, paid: sandbox.control("GET", "account"),
+    "Faults": lambda sandbox, paid: sandbox.control(
+        "POST",
+        "faults",
+        operation="webhook",
+        kind="delay",
+        seconds=1,
+        share=0.5,
+        statusCode=500,
+        message="m",
+        retryAfter=1,
+    ),
+    "Requests": lambda sandbox, paid: sandbox.control("GET", "requests")[0],
+    "Calls": lambda sandbox, paid: [
+        sandbox.control("POST", "clock", advanceSeconds=1),
+        sandbox.control("GET", "webhook-endpoint"),
+        sandbox.control("POST", f"checkouts/{paid}/fail"),
+    ],
+}
+
+
+@pytest.mark.parametrize("heading", ANSWERS)
+def test_every_field_that_the_control_interface_answers_is_documented(
+    heading: str, paycheckout_sandbox: Sandbox
+) -> None:
+    section = read("docs/sandbox.md").partition(f"\n### {heading}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
+    told = set(re.findall(r"`(\w+)`", section))
+    client = paycheckout_sandbox.app.test_client()
+    paycheckout_sandbox.control("POST", "reset")
+    started = client.post("/v1/checkout", json={})  # refused, and logged
+    assert started.status_code != 200
+    checkout = _checkout(paycheckout_sandbox)
+    paycheckout_sandbox.pay(checkout)
+    answer = ANSWERS[heading](paycheckout_sandbox, _picked(paycheckout_sandbox))
+    assert names_in(answer) <= told
+
+
+def names_in(value: Any, *, below: str = "") -> set[str]:
+    """The names of all fields in a response; those in a deposit and in a webhook's headers are the service's own."""
+    if isinstance(value, list):
+        return {name for inner in value for name in names_in(inner)}
+    if not isinstance(value, dict):
+        return set()
+    inner = {name for key, one in value.items() if key not in ("deposit", "headers") for name in names_in(one)}
+    return set(value) | inner
+
+
+def _checkout(sandbox: Sandbox) -> str:
+    from flask_paycheckout import Pay
+    from flask_paycheckout.client import PaymentsClient
+
+    with PaymentsClient(
+        sandbox.base_url,
+        client_id="sandbox-client",
+        client_secret="sandbox-secret-0123456789abcdef",
+        transport=sandbox.transport,
+    ) as client:
+        return client.checkouts.create(Pay("12.50", "USD")).id
+
+
+def _picked(sandbox: Sandbox) -> str:
+    checkout_id = _checkout(sandbox)
+    sandbox.pick(checkout_id)
+    return checkout_id
+
+
+def test_the_page_on_testing_names_all_that_the_fixture_does() -> None:
+    public = {name for name in vars(Sandbox) if not name.startswith("_")} | {"transport"}
+    section = read("docs/testing.md").partition("## The sandbox in a test")[2]
+    assert set(re.findall(r"`\.(\w+)", section)) - {"names"} == public - {"app"}
+
+
+def test_every_command_that_a_page_names_exists_with_its_options() -> None:
+    for page in PAGES:
+        for line in re.findall(r"\bflask (?:--app shop )?paycheckout ([^`\n]*)", read(page)):
+            name, *words = line.split("`")[0].split()
+            if name in paycheckout.commands:
+                options = {word for word in words if re.fullmatch(r"--[a-z-]+", word)}
+                command = paycheckout.commands[name]
+                known = {option for part in command.params if isinstance(part, click.Option) for option in part.opts}
+                assert name == "sandbox" or options <= known | {"--help"}, (page, line)
+    assert {name.split()[0] for name in rows("docs/operating.md") if name.split()[0] in paycheckout.commands} == set(
+        paycheckout.commands
+    )
+
+
+def test_the_page_on_pages_names_the_blocks_of_each_template() -> None:
+    folder = Path(flask_paycheckout.__file__).parent / "templates" / "paycheckout" / "default"
+    told = rows("docs/pages.md")
+    for template in folder.glob("*.html"):
+        blocks = set(re.findall(r"{% block (\w+) %}", template.read_text()))
+        inherited = set() if template.name == "base.html" else {"title", "head", "main"}
+        assert set(re.findall(r"`(\w+)`", told[template.name][1])) == blocks - inherited, template.name
+
+
+def test_the_tests_that_the_promises_name_exist() -> None:
+    named = re.findall(r"`([\w/]+\.py)(?:::(\w+))?`", read("docs/promises.md"))
+    assert len(named) > 50
+    for file, test in named:
+        source = (ROOT / "tests" / file).read_text()
+        assert f"def {test or 'test_'}" in source, (file, test)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.startswith("docs/")])
+def test_relative_links_lead_somewhere(page: str) -> None:
+    """Sphinx checks those within docs/."""
+    for target in re.findall(r"\]\(([^)#:]+)[)#]", read(page)):
+        assert (ROOT / target).exists(), target
+
+
+def test_readme_is_short() -> None:
+    assert len(read("README.md").splitlines()) <= 200
