@@ -8,6 +8,8 @@ from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
+from pygments.lexers.shell import BashLexer
+
 # The checked-out package, though another version may be installed.
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -25,6 +27,7 @@ myst_heading_anchors = 3
 suppress_warnings = ["ref.python"]
 highlight_language = "text"
 
+autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
@@ -58,5 +61,6 @@ def mark_code(app: object, kind: str, name: str, subject: object, options: objec
 
 
 def setup(app: Any) -> None:
-    """Connect the hooks above."""
+    """Connect the hook above; show commands as commands, though no prompt stands before them."""
     app.connect("autodoc-process-docstring", mark_code)
+    app.add_lexer("console", BashLexer)

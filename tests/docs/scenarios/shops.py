@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +32,9 @@ def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request
     db.init_app(app)
     paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
 
+    def order(order_id: str) -> Any:
+        return db.session.get(Order, order_id)
+
     class Order(db.Model):  # type: ignore[name-defined,misc]  # Flask-SQLAlchemy makes it at run time
         id = db.Column(db.String, primary_key=True)
         total = db.Column(db.String)
@@ -39,7 +43,8 @@ def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request
 
     names: dict[str, Any] = {"db": db, "paycheckout": paycheckout, "Order": Order, "Pay": Pay, "order_paid": order_paid}
     exec(scene.code(), names)  # noqa: S102 - the page's own code
-    request.addfinalizer(lambda: (order_paid.disconnect(names["close"]), order_paid.disconnect(names["ship"])))
+    for receiver in ("close", "ship"):
+        request.addfinalizer(partial(order_paid.disconnect, names[receiver]))
 
     def settled(order_id: str, act: Callable[[], object] = lambda: None) -> Any:
         """The checkout of a new order that is paid, with something that happens before we hear of it."""
@@ -51,21 +56,21 @@ def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request
         return paycheckout.settle(checkout_id)
 
     def careless(app: Flask, *, order_id: str, **told: object) -> None:
-        db.session.get(Order, order_id).total = "198.00"
+        order(order_id).total = "198.00"
 
     with app.app_context():
         db.create_all()
         assert settled("paid").status == "paid"
         assert not names["change_total"]("paid", "198.00")
         assert not names["cancel"]("paid")
-        paid = db.session.get(Order, "paid")
+        paid = order("paid")
         assert (paid.state, paid.total, paid.shipped) == ("paid", "12.50", True)
         assert settled("changed", lambda: names["change_total"]("changed", "198.00")).reason == "order_changed"
         assert settled("cancelled", lambda: names["cancel"]("cancelled")).reason == "order_not_payable"
         with order_paid.connected_to(paycheckout.atomic(careless)):
             settled("careless")
         assert "paid as 12.50 USD, but costs 198.00" in str(paycheckout.explain("careless"))
-        assert not any(db.session.get(Order, name).shipped for name in ("changed", "cancelled", "careless"))
+        assert not any(order(name).shipped for name in ("changed", "cancelled", "careless"))
         db.engine.dispose()
 
 
@@ -74,7 +79,7 @@ def note_decision(scene: Scene, shop: Shop, request: pytest.FixtureRequest) -> N
     db = SimpleNamespace(session=SimpleNamespace(get=lambda model, order_id: order))
     names: dict[str, Any] = {"payment_resolved": payment_resolved, "db": db, "Order": None}
     exec(scene.code(), names)  # noqa: S102 - the page's own code
-    request.addfinalizer(lambda: payment_resolved.disconnect(names["note_decision"]))
+    request.addfinalizer(partial(payment_resolved.disconnect, names["note_decision"]))
     shop.resolves(shop.has_held(), accept=False)
     assert order.note == "Ada rejected a payment: seen on the statement"
 
