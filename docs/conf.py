@@ -39,6 +39,7 @@ html_title = f"flask_paycheckout {version}"
 html_static_path = ["_static"]
 html_css_files = ["documentation.css"]
 html_show_sourcelink = False
+toc_object_entries = False
 html_show_copyright = False
 html_sidebars = {
     "**": ["globaltoc.html", "localtoc.html", "searchbox.html"],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -114,80 +113,6 @@ def test_the_tables_come_by_the_shops_own_migration(tmp_path: Path, each_databas
     assert merchant.runs("python pay.py").endswith("paid\n")
     migrated = shape(each_database)
     assert migrated == made_at_once(each_database)
-
-
-#: The columns of the first version, for shops that have orders of its time.
-FIRST_COLUMNS = {
-    "paycheckout_checkout": (
-        "id checkout_id order_id current_order_id paid_order_id status reason url total_kind total_amount"
-        " total_currency total_other_currency created_at moved_at next_read_at last_read_at webhook_read_at"
-        " deposit_status revision reads not_found_reads failed_reads webhooks found_by history"
-    ),
-    "paycheckout_event": (
-        "id event_id once name checkout_id order_id reason occurred_at delivered_at attempts next_attempt_at"
-        " lease_token lease_until receivers_done last_error"
-    ),
-}
-
-
-def left_by_the_first_version(database: str) -> None:
-    """The tables as the first version made them, with a paid order and a rejected payment in them."""
-    db = SQLAlchemy(make_app(SQLALCHEMY_DATABASE_URI=database))
-    models, first = make_models(db), sa.MetaData()
-    for table in (models.checkouts, models.events):
-        kept = [
-            sa.Column(c.name, c.type, primary_key=c.primary_key, nullable=c.nullable, unique=c.unique)
-            for c in (table.c[name] for name in FIRST_COLUMNS[table.name].split())
-        ]
-        indexes = [
-            sa.Index(index.name, *(column.name for column in index.columns))
-            for index in table.indexes
-            if {column.name for column in index.columns} <= {column.name for column in kept}
-            and index.dialect_options["sqlite"]["where"] is None
-        ]
-        sa.Table(table.name, first, *kept, *indexes)
-    engine = sa.create_engine(database)
-    first.create_all(engine)
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    row: dict[str, Any] = {
-        "url": "https://pay.example/1",
-        "total_kind": "pay",
-        "total_amount": "12.50",
-        "total_currency": "USD",
-        "created_at": at,
-        "moved_at": at,
-        "deposit_status": "completed",
-        "found_by": "webhook",
-        "history": "",
-    } | dict.fromkeys(("revision", "reads", "not_found_reads", "failed_reads", "webhooks"), 1)
-    paid = {"checkout_id": "old-1", "order_id": "o-1", "paid_order_id": "o-1", "status": "paid", "reason": None}
-    rejected = {"checkout_id": "old-2", "order_id": "o-2", "paid_order_id": None, "status": "rejected"}
-    event: dict[str, Any] = {"event_id": "e-1", "once": "order_paid:order:o-1", "name": "order_paid", "attempts": 1}
-    event |= {"checkout_id": "old-1", "order_id": "o-1", "occurred_at": at, "delivered_at": at, "receivers_done": "[]"}
-    with engine.begin() as connection:
-        for checkout in (paid, rejected | {"reason": "amount_mismatch"}):
-            connection.execute(sa.insert(first.tables["paycheckout_checkout"]), row | checkout)
-        connection.execute(sa.insert(first.tables["paycheckout_event"]), event)
-    engine.dispose()
-
-
-def test_orders_of_the_first_version_come_through_the_migration(tmp_path: Path, each_database: str) -> None:
-    merchant = MigratingMerchant(tmp_path, each_database)
-    merchant.writes_shop()
-    left_by_the_first_version(each_database)
-    merchant.follows_the_recipe()
-    assert merchant.is_clean()
-    told = merchant.runs("flask --app shop paycheckout show o-1")
-    assert "Order o-1: paid." in told
-    assert "Money:" not in told, "nobody wrote down what arrived"
-    report = merchant.runs("flask --app shop paycheckout report", code=1)
-    assert "old-2 of order o-2: an unknown amount arrived of 12.50 USD, amount_mismatch, rejected 2026-01-01" in report
-    filled = merchant.runs("flask --app shop paycheckout fill-payments", code=1)
-    assert "filled 0, unreadable 0, not completed 2" in filled, "the sandbox of this test knows neither"
-    merchant.runs("flask --app shop paycheckout payback old-2 --done --by Ada --why 'transfer 17'")
-    (tmp_path / "pay.py").write_text(PAY)
-    assert merchant.runs("python pay.py").endswith("paid\n")
-    assert shape(each_database) == made_at_once(each_database)
 
 
 def test_own_columns_come_by_a_later_migration(tmp_path: Path) -> None:

@@ -162,18 +162,21 @@ def preload(scene: Scene, merchant_with_shop: Merchant) -> None:
 
 
 def upgrade(scene: Scene, shop: Shop, merchant: Merchant) -> None:
-    """Tables that the first version made, with a paid order in them, go through the page's commands."""
-    shop.has_paid()
+    """Tables that the first version made, with a paid order and a rejected payment, go through the page's commands."""
+    shop.has_paid("o-1")
+    shop.resolves(shop.has_held("o-2"), accept=False)
     as_first_version_left_it(shop)
     migrating = MigratingMerchant(merchant.folder, shop.app.config["SQLALCHEMY_DATABASE_URI"])
     migrating.writes_shop()
     migrating.runs("flask --app shop db init")
-    for line in scene.commands():
-        # The order's shop has another service than the merchant's sandbox, which knows nothing of its payment.
-        migrating.runs(line, code=None if " paycheckout " in line else 0)
+    # The sandbox of the merchant's processes knows neither payment.
+    told = {line.split()[-1]: migrating.runs(line, code=int(" paycheckout " in line)) for line in scene.commands()}
     assert migrating.is_clean()
-    shop.clock.advance(seconds=1)
-    assert shop.attempt("chk-1").status == "paid"
+    assert "of order o-2: an unknown amount arrived of 12.50 USD, amount_mismatch, rejected" in told["report"]
+    assert "filled 0, unreadable 0, not completed 2" in told["fill-payments"]
+    shown = migrating.runs("flask --app shop paycheckout show o-1")
+    assert "Order o-1: paid." in shown
+    assert "Money:" not in shown, "nobody wrote down what arrived"
 
 
 def keep_tables(scene: Scene, shop: Shop) -> None:
