@@ -14,30 +14,31 @@
     def close(app, *, order_id, checkout, event_id, **extra):
         db.session.get(Order, order_id).paid = True  # committed together with the payment
 
-and in a template `{{ paycheckout_button(order.id) }}`. Beside the shop, `flask paycheckout reconcile --watch` always
-runs.
+and in a template `{{ paycheckout_button(order.id) }}`. Keep `flask paycheckout reconcile --watch` running beside the
+shop.
 
 A checkout is one attempt at paying an order. It is `created`, `pending`, `paid`, `held`, `rejected` or `abandoned`.
-Only a fresh read of the deposit moves it: the webhook is a hint, and reconcile alone suffices. Money is `Decimal`,
-`int` or `str`, never a float; moments are aware UTC, and times in the configuration are seconds.
+Only a fresh read of the deposit changes its state; a webhook merely causes such a read, and reconcile finds every
+payment without it. Money is `Decimal`, `int` or `str`, never a float; times are aware UTC, and durations in the
+configuration are seconds.
 
-Where to read on, with `python -m pydoc`:
+Read on with `python -m pydoc`:
 
-    flask_paycheckout.extension   PayCheckout: start, settle, resolve, explain, URLs, the owner's pages
-    flask_paycheckout.config      every PAYCHECKOUT_ setting with its default
-    flask_paycheckout.signals     what a shop hooks into, and what its receivers may rely on
-    flask_paycheckout.rules.states      what moves a checkout from one state to another
-    flask_paycheckout.errors      what is refused, and when
-    flask_paycheckout.client      the whole payments service, typed, without Flask
-    flask_paycheckout.testing     fixtures for a shop's own tests
-    flask_paycheckout.sandbox     the service itself, to develop against
-    flask_paycheckout.admin       views for Flask-Admin
-    flask_paycheckout.tasks       tasks for Celery
+    flask_paycheckout.extension     PayCheckout: start, settle, resolve, explain, URLs, the owner's pages
+    flask_paycheckout.config        every PAYCHECKOUT_ setting with its default
+    flask_paycheckout.signals       the signals, and the guarantees for their receivers
+    flask_paycheckout.rules.states  the states of a checkout, and the evidence that changes them
+    flask_paycheckout.errors        the exceptions
+    flask_paycheckout.client        the client of the whole payments service, typed, without Flask
+    flask_paycheckout.testing       fixtures for a shop's own tests
+    flask_paycheckout.sandbox       the simulated service, for development and tests
+    flask_paycheckout.admin         views for Flask-Admin
+    flask_paycheckout.tasks         tasks for Celery
 
-`flask paycheckout --help` tells the commands.
+`flask paycheckout --help` lists the commands.
 
-Public are the names in `__all__` here and in client, sandbox, testing and admin. They are imported when first used, so
-that the client can be used without Flask and nothing optional is loaded early.
+The names in `__all__` here and in client, sandbox, testing and admin are public. They are imported when first used, so
+that the client works without Flask, and optional dependencies are loaded late.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # so that a type checker finds a name that is not there
+if not TYPE_CHECKING:  # so that a type checker reports unknown names
 
     def __getattr__(name: str) -> object:
         if name not in _HOME_OF:

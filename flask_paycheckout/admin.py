@@ -1,22 +1,22 @@
-"""Checkouts and events in Flask-Admin, for reading only. Install `flask-paycheckout[admin]`.
+"""Read-only views of checkouts and events for Flask-Admin. Install `flask-paycheckout[admin]`.
 
     from flask import session
     from flask_admin import Admin
     from flask_paycheckout.admin import payment_views
 
     def owner():
-        return session.get("owner")  # the name of who looks; None: nobody who may
+        return session.get("owner")  # the name of the person, or None to refuse
 
     admin = Admin(app, name="Shop")
     admin.add_views(*payment_views(db, owner))
 
-It goes below `paycheckout.init_app(app, db)`, whose tables these are. No row can be made, changed or deleted here, and
-the URLs where customers pay are left out. Held payments are decided in `paycheckout.owner_view`, or by
-`flask paycheckout resolve`.
+Call it after `paycheckout.init_app(app, db)`, which defines the tables. Rows cannot be created, changed or deleted, and
+the URLs of payment pages are not shown. To decide held payments, use `paycheckout.owner_view` or `flask paycheckout
+resolve`.
 
-Flask-Admin uses Flask-Babel where that is installed, and then wants `Babel(app)` before `Admin(app)`.
+If Flask-Babel is installed, Flask-Admin uses it, and needs `Babel(app)` before `Admin(app)`.
 
-For columns of your own, subclass `CheckoutView` or `EventView`, and give `permission` in the constructor.
+To show columns of your own, subclass `CheckoutView` or `EventView`, and pass `permission` to the constructor.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["CheckoutView", "EventView", "payment_views"]
 class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no types
     can_create = can_edit = can_delete = False
     can_view_details = True
-    # Counting a large table takes longer than showing a page of it.
+    # Without a row count, which takes longer than the page itself on a large table.
     simple_list_pager = True
     column_default_sort = ("id", True)
     column_sortable_list = ()
@@ -52,16 +52,17 @@ class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no type
         super().__init__(model, db, **options)
 
     def is_accessible(self) -> bool:
-        """Whether the shop names the person who looks."""
+        """Whether the permission function names the person who makes this request."""
         return name_of(self._permission) is not None
 
 
 class CheckoutView(_ReadOnlyView):
-    """Attempts at paying, newest first.
+    """View of all checkouts, newest first.
 
     :param model: `paycheckout.Checkout`.
-    :param permission: gives the name of the person who looks, or None to refuse; as for `PayCheckout.owner_view`.
-    :param options: Flask-Admin's own, such as `name`, `category` and `endpoint`.
+    :param permission: returns the name of the person who makes the request, or None to refuse; as for
+        `PayCheckout.owner_view`.
+    :param options: options of Flask-Admin, such as `name`, `category` and `endpoint`.
     :raises ConfigurationError: `permission` is not a function.
     """
 
@@ -70,18 +71,19 @@ class CheckoutView(_ReadOnlyView):
 
 
 class EventView(_ReadOnlyView):
-    """Events with their delivery to receivers, newest first. Parameters as for `CheckoutView`."""
+    """View of all events with their delivery, newest first. Parameters as for `CheckoutView`."""
 
     column_list = ("order_id", "name", "checkout_id", "occurred_at", "delivered_at", "attempts")
     column_details_list = (*column_list, "event_id", "reason", "extra", "next_attempt_at")
 
 
 def payment_views(db: SQLAlchemy, permission: Permission, category: str = "Payments") -> tuple[CheckoutView, EventView]:
-    """Both views, ready for `Admin.add_views`.
+    """Make the views of checkouts and events, for `Admin.add_views`.
 
-    :param db: the one given to `PayCheckout.init_app`.
-    :param permission: gives the name of the person who looks, or None to refuse; as for `PayCheckout.owner_view`.
-    :param category: the menu that they are in.
+    :param db: the SQLAlchemy object that `PayCheckout.init_app` got.
+    :param permission: returns the name of the person who makes the request, or None to refuse; as for
+        `PayCheckout.owner_view`.
+    :param category: the menu that contains both.
     :raises ConfigurationError: `permission` is not a function.
     """
     models = make_models(db)

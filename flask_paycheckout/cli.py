@@ -1,4 +1,4 @@
-"""`flask paycheckout ...`: thin shells around functions."""
+"""The commands `flask paycheckout ...`. Each parses its options, calls one function and prints the result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MORE = "; look into it with: flask paycheckout doctor"
 
 
 class _Plain(click.Group):
-    """Refusals with their remedy, in place of the traceback that leads to them."""
+    """A group of commands that prints the message of an expected error instead of a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -48,21 +48,21 @@ class _Plain(click.Group):
 
 @click.group(cls=_Plain)
 def paycheckout() -> None:
-    """Hosted checkout: settle, look into and repair payments."""
+    """Hosted checkout: find, explain and decide payments."""
 
 
 @paycheckout.command(short_help="Find payments and deliver events that are due.")
-@click.option("--watch", is_flag=True, help="Go on until stopped, a round every --interval seconds.")
+@click.option("--watch", is_flag=True, help="Run until stopped, a round every --interval seconds.")
 @click.option("--interval", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds between rounds.")
-@click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many checkouts a round.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a round, quiet ones too.")
+@click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many checkouts in a round.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per round, also when nothing changed.")
 @with_appcontext
 def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) -> None:
     """Settle every checkout that is due and deliver every undelivered event.
 
-    With --watch, a line with its time for each round that changed, delivered or failed something, and none for others.
+    With --watch, print a line with the time for each round that changed, delivered or failed anything.
 
-    Exit code 0: everything could be read and delivered. 1: something could not, and will be tried again.
+    Exit code 0: everything could be read and delivered. 1: something could not, and is tried again.
     """
     if not watch:
         report = _round(limit, as_json, watching=False)
@@ -72,24 +72,24 @@ def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) ->
             try:
                 _round(limit, as_json, watching=True)
             except Exception as error:
-                # A database that restarts must not end the one process that finds lost payments.
-                said = f"round failed, trying again in {interval:g} s: {type(error).__name__}{_MORE}"
-                click.echo(f"{moment_text(runtime().clock())} {said}", err=True)
+                # A restart of the database must not end the only process that finds payments without webhooks.
+                message = f"round failed, trying again in {interval:g} s: {type(error).__name__}{_MORE}"
+                click.echo(f"{moment_text(runtime().clock())} {message}", err=True)
             if stopped.wait(interval):
                 return
 
 
-@paycheckout.command(short_help="Tell receivers again of what they were not told.")
-@click.option("--order", "order_id", metavar="ORDER_ID", default=None, help="Only of this order.")
-@click.option("--now", is_flag=True, help="At once, also what is to be tried later.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@paycheckout.command(short_help="Deliver undelivered events to their receivers.")
+@click.option("--order", "order_id", metavar="ORDER_ID", default=None, help="Only events of this order.")
+@click.option("--now", is_flag=True, help="Also deliver events whose next try is due later.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
 def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
-    """Tell receivers of the events that wait, as reconcile does, without reading any deposit.
+    """Deliver undelivered events to their receivers, as reconcile does, without reading deposits.
 
-    What another process delivers at this moment is left to it. `flask paycheckout show` says why an event waits.
+    Events that another process is delivering are left to it. `flask paycheckout show` says why an event waits.
 
-    Exit code 0: nothing waits any more. 1: something still does.
+    Exit code 0: no event waits any more. 1: some still do.
     """
     shop = runtime()
     try:
@@ -102,7 +102,7 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
     else:
         click.echo(f"delivered {done.delivered}, failed {done.failed}, still waiting {waiting}")
         if waiting and not now:
-            click.echo("To try again at once what is to be tried later: flask paycheckout deliver --now")
+            click.echo("To deliver those whose next try is due later: flask paycheckout deliver --now")
     raise SystemExit(1 if waiting or done.failed else 0)
 
 
@@ -115,14 +115,14 @@ def _deliver(order_id: str | None, now: bool) -> Delivery:
         return runtime().deliver(order_id, now=now, progress=lambda turns: bar.update(1))
 
 
-@paycheckout.command(short_help="Tell the story of an order's payment.")
+@paycheckout.command(short_help="Explain the payment of an order.")
 @click.argument("order_id")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
 def show(order_id: str, as_json: bool) -> None:
-    """Tell the story of an order's payment: every attempt, webhook, read and decision.
+    """Explain the payment of an order: every attempt, webhook, read and decision.
 
-    Exit code 0. 1: no attempt of this order is stored. 2: this can be no order id.
+    Exit code 0: printed. 1: no checkout of this order is stored. 2: this is not a valid order id.
     """
     try:
         explanation = runtime().explain(order_id)
@@ -134,29 +134,28 @@ def show(order_id: str, as_json: bool) -> None:
 
 @paycheckout.command()
 @click.argument("checkout_id")
-@click.option("--accept", "decision", flag_value="accept", help="Take the payment as it is.")
-@click.option("--reject", "decision", flag_value="reject", help="Refuse the payment.")
-@click.option("--by", required=True, metavar="NAME", help="Who decides.")
+@click.option("--accept", "decision", flag_value="accept", help="Accept the payment as it is.")
+@click.option("--reject", "decision", flag_value="reject", help="Reject the payment.")
+@click.option("--by", required=True, metavar="NAME", help="The person who decides.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
 def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: bool) -> None:
-    """Decide a held payment; who and why are recorded.
+    """Decide a held payment, and record the person and the reason.
 
-    --accept takes the payment as it is: the order is paid, and order_paid fires. This is so for amount_mismatch,
-    order_changed, order_not_payable and order_total_failed. For duplicate, or when another payment paid the order
-    meanwhile, it means to keep this second payment for now: order_paid does not fire again.
+    --accept pays the order with this payment as it is, and order_paid fires. For the reason duplicate, or when another
+    payment has paid the order meanwhile, it only accepts a second payment: order_paid does not fire again.
 
-    --reject refuses the payment: it does not pay the order.
+    --reject does not pay the order.
 
-    No money is moved by either. A rejected payment, and an accepted second one, stays listed by `flask paycheckout
-    report` until `flask paycheckout payback` says whether it was paid back or is kept.
+    Neither moves any money. A rejected payment, or an accepted second one, stays listed in `flask paycheckout report`
+    until `flask paycheckout payback` records whether it was paid back or is kept.
 
-    Exit code 0: decided. 1: no such checkout is stored, or it is not held. 2: the command itself is incomplete.
+    Exit code 0: decided. 1: the checkout is not stored, or not held. 2: the command is incomplete.
     """
     if decision is None:
-        # Two options and no on-off switch: a switch that was left out would count as one of its sides.
-        raise click.UsageError("Say --accept or --reject.")
+        # Two options instead of an on-off switch, which would have a default when it is left out.
+        raise click.UsageError("Give --accept or --reject.")
     try:
         checkout = runtime().resolve(checkout_id, decision == "accept", by, why)
     except (PayCheckoutError, ValueError) as error:
@@ -167,24 +166,23 @@ def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: 
         click.echo(visible(f"checkout {checkout.checkout_id} of order {checkout.order_id} is {checkout.status}"))
 
 
-@paycheckout.command(short_help="Say that money was paid back, or is kept.")
+@paycheckout.command(short_help="Record that money was paid back, or is kept.")
 @click.argument("checkout_id")
 @click.option("--done", "became", flag_value="done", help="The money was paid back.")
 @click.option("--kept", "became", flag_value="kept", help="The money is kept.")
-@click.option("--by", required=True, metavar="NAME", help="Who says so.")
+@click.option("--by", required=True, metavar="NAME", help="The person who records it.")
 @click.option("--why", required=True, metavar="TEXT", help="How it was paid back, or why it is kept, for the record.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
 def payback(checkout_id: str, became: str | None, by: str, why: str, as_json: bool) -> None:
-    """Say what became of money that paid no order: a rejected payment, or an accepted second one.
+    """Record that the money of a rejected payment, or of an accepted second one, was paid back or is kept.
 
-    No money is moved by this; it takes the payment off the list of `flask paycheckout report`.
+    This moves no money; it removes the payment from the list in `flask paycheckout report`.
 
-    Exit code 0: recorded. 1: no such checkout is stored, or its money does not wait. 2: the command itself is
-    incomplete.
+    Exit code 0: recorded. 1: the checkout is not stored, or not in that list. 2: the command is incomplete.
     """
     if became is None:
-        raise click.UsageError("Say --done or --kept.")
+        raise click.UsageError("Give --done or --kept.")
     try:
         checkout = runtime().mark_paid_back(checkout_id, by=by, why=why, kept=became == "kept")
     except (PayCheckoutError, ValueError) as error:
@@ -196,18 +194,18 @@ def payback(checkout_id: str, became: str | None, by: str, why: str, as_json: bo
     click.echo(visible(f"{money} is marked as {'kept' if became == 'kept' else 'paid back'}"))
 
 
-@paycheckout.command(short_help="Fill in what arrived for payments of older versions.")
+@paycheckout.command(short_help="Store the amounts of payments from older versions.")
 @click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many deposits.")
-@click.option("--after", type=click.IntRange(0), default=0, help="Go on where an earlier run ended.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--after", type=click.IntRange(0), default=0, help="Continue after the row where an earlier run ended.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
 def fill_payments(limit: int | None, after: int, as_json: bool) -> None:
-    """Read the deposits of paid, held and rejected checkouts again of which it is not stored what arrived.
+    """Read the deposits of paid, held and rejected checkouts again whose received money is not stored.
 
-    Older versions did not store it. Nothing else of these checkouts changes, nobody is told, and running it again, or
-    stopping it, does no harm.
+    Older versions did not store it. Nothing else changes, no signal is sent, and the command can be stopped and
+    repeated safely.
 
-    Exit code 0: what was read is stored. 1: some deposits could not be read, or do not read as completed any more.
+    Exit code 0: all is stored. 1: some deposits could not be read, or are not completed any more.
     """
     report = _fill_with_progress(limit, after)
     if as_json:
@@ -217,37 +215,37 @@ def fill_payments(limit: int | None, after: int, as_json: bool) -> None:
         if report.stopped:
             click.echo(f"The service fails. Go on later with: flask paycheckout fill-payments --after {report.after}")
         elif not report.clean:
-            click.echo(f"To leave these out: flask paycheckout fill-payments --after {report.after}")
+            click.echo(f"To skip these: flask paycheckout fill-payments --after {report.after}")
     raise SystemExit(0 if report.clean else 1)
 
 
-@paycheckout.command(short_help="Tell how payments stand, and what needs a person.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@paycheckout.command(short_help="Report the state of all payments, and what needs a person.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
 def report(as_json: bool) -> None:
-    """Tell how payments stand in the whole shop, and what of it needs a person.
+    """Report the state of all payments, and everything that needs a person.
 
-    Counts checkouts by state; lists held payments, events that some receiver was not told of, and paid orders that no
-    webhook told of; says when webhooks never arrive, and when reconcile is behind. Nothing is read from the service.
+    Counts checkouts by state; lists held payments, undelivered events, and payments without a webhook; warns when
+    webhooks never arrive, and when reconcile is behind. The service is not called.
 
     Exit code 0: nothing needs a person. 1: something does.
     """
     shop = runtime()
-    told = shop.report(webhook_address(shop))
-    click.echo(json.dumps(told.as_dict(), indent=2) if as_json else str(told))
-    raise SystemExit(1 if told.needs_a_person else 0)
+    found = shop.report(webhook_address(shop))
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
+    raise SystemExit(1 if found.needs_a_person else 0)
 
 
 @paycheckout.command(short_help="Check shop, database and service; print the webhook URL.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
 def doctor(as_json: bool) -> None:
-    """Check that the shop, its database and the service can work together; print the webhook URL to register.
+    """Check that the shop, its database and the service work together; print the webhook URL to register.
 
-    Looks at the configuration, tables, clock, credentials (by one signed read), the shop's own functions, the webhook's
-    route and whether reconcile keeps up. Nothing is changed.
+    Checks configuration, tables, clock, credentials (by one signed read), the shop's own functions, the webhook's
+    route, and whether reconcile keeps up. Changes nothing.
 
-    Exit code 0: nothing failed, though there may be warnings. 1: something failed.
+    Exit code 0: no check failed, though there may be warnings. 1: a check failed.
     """
     found = examine(runtime())
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
@@ -255,13 +253,13 @@ def doctor(as_json: bool) -> None:
 
 
 @paycheckout.command(short_help="Log in to the service; print the access token.")
-@click.option("--email", prompt="E-mail", help="The account's e-mail address; asked when left out.")
-@click.option("--never-expires", is_flag=True, help="Ask for a token without an end; it cannot be taken back.")
+@click.option("--email", prompt="E-mail", help="The account's e-mail address; asked for when left out.")
+@click.option("--never-expires", is_flag=True, help="Request a token that never expires; it cannot be revoked.")
 @with_appcontext
 def login(email: str, never_expires: bool) -> None:
     """Log in to the service with e-mail, password and one-time password; print the access token.
 
-    The password and the one-time password are only ever asked for, so that no shell remembers them.
+    The password and the one-time password are always prompted for, so that no shell history contains them.
     """
     auth = runtime().client.auth
     try:
@@ -280,7 +278,7 @@ def login(email: str, never_expires: bool) -> None:
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def sandbox(arguments: tuple[str, ...]) -> None:
-    """The same as `python -m flask_paycheckout.sandbox`, with the same options."""
+    """Run the payments service's sandbox, like `python -m flask_paycheckout.sandbox` with the same options."""
     from flask_paycheckout.sandbox.command import main
 
     raise SystemExit(main(list(arguments)))
@@ -306,7 +304,7 @@ def _round(limit: int | None, as_json: bool, *, watching: bool) -> ReconcileRepo
 
 
 def _with_progress(limit: int | None) -> ReconcileReport:
-    """A bar on a terminal only; in a log, one line a round is enough."""
+    """Reconcile with a progress bar on a terminal; a log gets one line per round only."""
     stream = sys.stderr
     due = runtime().count_due() if stream.isatty() else 0
     if not due:
@@ -316,7 +314,7 @@ def _with_progress(limit: int | None) -> ReconcileReport:
 
 
 def _fill_with_progress(limit: int | None, after: int) -> BackfillReport:
-    """A bar on a terminal only."""
+    """Fill payments with a progress bar on a terminal."""
     shop, stream = runtime(), sys.stderr
     waiting = shop.count_unfilled(after) if stream.isatty() else 0
     if not waiting:
@@ -327,7 +325,7 @@ def _fill_with_progress(limit: int | None, after: int) -> BackfillReport:
 
 @contextmanager
 def _until_stopped() -> Iterator[threading.Event]:
-    """An event that SIGINT and SIGTERM set, so that a round in progress is finished first."""
+    """Yield an event that SIGINT and SIGTERM set, so that the round in progress is finished first."""
     stopped = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:

@@ -1,4 +1,4 @@
-"""The only source of time: a callable that gives the aware UTC now."""
+"""The clock: a callable that returns the current time as aware UTC, and the only source of time."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def utc_now() -> datetime:
 
 
 def in_utc(clock: Clock) -> Clock:
-    """The same clock, telling UTC whatever zone it was made for: SQLite would store its local digits as UTC."""
+    """Wrap a clock of any time zone to return UTC, since SQLite would store its local digits as if they were UTC."""
     return lambda: as_utc(clock())
 
 
 def seconds_of(clock: Clock) -> Callable[[], float]:
-    """The same clock as seconds, for what only compares them."""
+    """Wrap a clock to return seconds, for code that only measures time."""
     return lambda: clock().timestamp()
 
 
 def as_utc(value: datetime) -> datetime:
-    """The same moment as aware UTC; SQLite hands back the UTC that was stored without saying so."""
+    """Convert a time to aware UTC; a naive one counts as UTC, as SQLite returns stored times without a zone."""
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

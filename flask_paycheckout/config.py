@@ -1,4 +1,4 @@
-"""Every PAYCHECKOUT_* setting: its meaning, its default, and the check it passes once, at `init_app`."""
+"""Every PAYCHECKOUT_* setting with its meaning and default, and the checks that `init_app` makes."""
 
 from __future__ import annotations
 
@@ -28,85 +28,115 @@ _SECRET = frozenset({"client_secret", "access_token", "webhook_secret"})
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of one app, checked. In the configuration each is PAYCHECKOUT_ with its name in capitals.
+    """The checked settings of one app. The configuration key is PAYCHECKOUT_ with the name in capitals.
 
-    Times are seconds there, as numbers. From the environment, with `app.config.from_prefixed_env()`, they come as
-    FLASK_PAYCHECKOUT_...; a list may be written with commas.
-
-    :ivar base_url: address of the payments service, or of a sandbox. Required.
-    :ivar client_id: client id that signs every request. Required unless SIGNER is set.
-    :ivar client_secret: client secret that signs every request. Required unless SIGNER is set.
-    :ivar access_token: access token, only for calls that want the Authorization header.
-    :ivar signer: any object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in
-        signing.
-    :ivar timeout: total seconds that one call to the service may take, retries included.
-    :ivar web_timeout: seconds that a web request gives the service, all its calls together; never more than TIMEOUT.
-    :ivar web_calls: the most web requests of a process that wait for the service at once; None: half of the threads
-        that gunicorn's `--threads` (on its command line or in GUNICORN_CMD_ARGS) gives a worker, or 2 where nothing
-        tells how many there are.
-    :ivar checkout_origins: origins where a customer may be sent to pay; empty: https anywhere, http on this machine
-        only.
-    :ivar url_prefix: where the extension's routes are mounted.
-    :ivar public_url: base of absolute URLs, such as https://shop.example; required in production unless SERVER_NAME or
-        TRUSTED_HOSTS.
-    :ivar webhook_secret: when set, the webhook is served only at /webhook/<this>. A list: the first is shown and each
-        is served, so that a secret can be replaced without losing a webhook.
-    :ivar webhook_cooldown: seconds between two reads of one deposit that webhooks may cause.
-    :ivar closed_deposit_statuses: deposit statuses that end a deposit without a payment, in lower case.
-    :ivar pending_for: seconds after which a pending deposit that never moved counts as abandoned; or a mapping of them
-        by payment method: {"crypto": 3600, "bank": 259200, "default": 86400}, where a bank's code goes before "bank".
-    :ivar watch_for: seconds for which an abandoned attempt is still read, ever more rarely.
-    :ivar token_max_age: seconds for which the links to pay and status pages are good.
-    :ivar defer_webhooks: True: the webhook only stores and answers; the deposit is read by a task or by reconcile.
-    :ivar reconcile_readers: reads of deposits that one reconcile process has under way at once, when the service
-        answers.
-    :ivar languages: languages of the customers' pages, as codes; the first is for customers who read none of them.
-    :ivar show_total: True: the status page shows the amount to pay to whoever has its link. Needs Babel.
-    :ivar unheard: signals that ask for a deed (order_paid, payment_held, payment_resolved) of which nobody need hear;
-        without a receiver, their events then count as delivered instead of waiting for one.
-    :ivar separate_database: True: the shop knows that its receivers write to another database than the payment tables',
-        so that their effects happen at least once instead of exactly once.
-    :ivar allow_sandbox: True: a loopback BASE_URL is taken outside debug and testing too.
+    In the configuration, durations are numbers of seconds. The environment variables for
+    `app.config.from_prefixed_env()` are FLASK_PAYCHECKOUT_...; there, a list may be written with commas.
     """
 
     base_url: str
+    """The address of the payments service, or of a sandbox. Required."""
+
     client_id: str | None = None
+    """The client id that signs every request. Required unless SIGNER is set."""
+
     client_secret: str | None = field(default=None, repr=False)
+    """The client secret that signs every request. Required unless SIGNER is set."""
+
     access_token: str | None = field(default=None, repr=False)
+    """The access token, for calls that need the Authorization header."""
+
     signer: Any = field(default=None, repr=False)
+    """An object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in signing."""
+
     timeout: float = 15.0
+    """The most seconds that one call of the service may take, retries included."""
+
     web_timeout: float = 5.0
+    """The most seconds that all calls of one web request may take together; TIMEOUT limits each call as well."""
+
     web_calls: int | None = None
+    """The most web requests of a process that may wait for the service at once.
+
+    By default half of gunicorn's `--threads` (from its command line or GUNICORN_CMD_ARGS), or 2 when that is unknown.
+    """
+
     checkout_origins: tuple[str, ...] = ()
+    """The origins to which a customer may be redirected; by default any with https, and http on this machine only."""
+
     url_prefix: str = "/paycheckout"
+    """The path below which the extension's routes are registered."""
+
     public_url: str | None = None
+    """The base of absolute URLs, such as https://shop.example.
+
+    Required outside debug and testing, unless SERVER_NAME or TRUSTED_HOSTS is set.
+    """
+
     webhook_secret: tuple[str, ...] = field(default=(), repr=False)
+    """The secret part of the webhook's path: when set, only /webhook/<secret> is served.
+
+    Of a list, the first is shown and each is served, so that a secret can be replaced without losing a webhook.
+    """
+
     webhook_cooldown: timedelta = timedelta(seconds=5)
+    """The least seconds between two reads of one deposit that webhooks cause."""
+
     closed_deposit_statuses: frozenset[str] = frozenset({"failed", "expired", "cancelled", "rejected"})
+    """The statuses, in lower case, with which a deposit ends without a payment."""
+
     pending_for: PendingFor = _PENDING_FOR
+    """The seconds after which an unchanged pending deposit counts as abandoned.
+
+    Or a mapping by payment method: {"crypto": 3600, "bank": 259200, "default": 86400}; a bank's code overrides "bank".
+    """
+
     watch_for: timedelta = timedelta(days=7)
+    """The seconds for which an abandoned checkout is still read, with growing intervals."""
+
     token_max_age: timedelta = timedelta(days=90)
+    """The seconds for which links to payment and status pages are valid."""
+
     defer_webhooks: bool = False
+    """Whether the webhook only stores and answers, so that a task or reconcile reads the deposit."""
+
     reconcile_readers: int = 32
+    """The most deposits that one reconcile process reads at once; fewer while the service fails."""
+
     languages: tuple[str, ...] = LANGUAGES
+    """The codes of the customer pages' languages; the first is the default for customers who prefer another one."""
+
     show_total: bool = False
+    """Whether the status page shows the amount to pay to everyone who has its link. Needs Babel."""
+
     unheard: frozenset[str] = frozenset()
+    """Signals among order_paid, payment_held and payment_resolved that need no receiver in this shop.
+
+    Without a receiver, their events then count as delivered, instead of waiting for one.
+    """
+
     separate_database: bool = False
+    """Whether the shop accepts that its own tables are in another database than the payment tables.
+
+    The effects of its receivers then happen at least once, instead of exactly once.
+    """
+
     allow_sandbox: bool = False
+    """Whether a loopback BASE_URL is accepted outside debug and testing too."""
 
 
 def load_settings(config: Mapping[str, Any], *, relaxed: bool) -> Settings:
     """Read and check the settings of an app.
 
     :param config: the app's configuration.
-    :param relaxed: the app is in debug or testing, where a sandbox and a missing public address are fine.
-    :raises ConfigurationError: names the key, the fault and the remedy.
+    :param relaxed: whether the app is in debug or testing, where a sandbox and a missing public address are fine.
+    :raises ConfigurationError: the message names the key, the fault and the remedy.
     """
     try:
         return _checked(config, relaxed)
     except ConfigurationError as fault:
         failure = fault.with_traceback(None)
-    # Who reports this error with its frames' variables must not send the whole configuration along.
+    # An error tracker that reports the variables of each frame must not send the whole configuration.
     failure.__context__ = None
     del config
     raise failure
@@ -116,7 +146,7 @@ def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
     values: dict[str, Any] = {}
     for name, check in _CHECKS.items():
         value = config.get(PREFIX + name.upper(), _MISSING)
-        # An empty environment variable means the same as none.
+        # An empty environment variable counts as unset.
         if value is not _MISSING and value is not None and value != "":
             values[name] = check(PREFIX + name.upper(), concealed(value) if name in _SECRET else value)
     if "base_url" not in values:
@@ -173,16 +203,14 @@ def _text(key: str, value: object) -> str:
             "Put it in quotes; in an environment variable that Flask reads as JSON, as '\"123\"'.",
         )
     if not value.isprintable() or value != value.strip():
-        raise _fault(
-            key, "holds spaces at its ends or control characters", "Copy it again, without line breaks or tabs."
-        )
+        raise _fault(key, "has spaces at its ends or control characters", "Copy it again, without line breaks or tabs.")
     return value
 
 
 def _header_text(key: str, value: object) -> str:
     text = _text(key, value)
     if not text.isascii():
-        raise _fault(key, "holds characters outside ASCII", "Copy it again from the service's dashboard.")
+        raise _fault(key, "contains characters outside ASCII", "Copy it again from the service's dashboard.")
     return text
 
 
@@ -193,7 +221,7 @@ def _address(key: str, value: object) -> str:
     except ValueError as fault:
         raise _fault(key, str(fault), "Write it like 'https://host' or 'https://host/path'.") from None
     if "?" in text or "#" in text:
-        raise _fault(key, "holds a query or a fragment", "Write it like 'https://host' or 'https://host/path'.")
+        raise _fault(key, "contains a query or a fragment", "Write it like 'https://host' or 'https://host/path'.")
     return text.rstrip("/")
 
 
@@ -204,7 +232,7 @@ def _origins(key: str, value: object) -> tuple[str, ...]:
     addresses = [_address(key, entry) for entry in listed]
     for address in addresses:
         if urlsplit(address).path:
-            raise _fault(key, "names a path", "An origin is scheme, host and port only: 'https://pay.example'.")
+            raise _fault(key, "contains a path", "An origin is scheme, host and port only: 'https://pay.example'.")
     return tuple(origin_of(address) for address in addresses)
 
 
@@ -238,7 +266,7 @@ def _pending_for(key: str, value: object) -> PendingFor:
         if not isinstance(method, str) or not method.strip() or not method.isprintable():
             raise _fault(
                 key,
-                f"has the key {method!r}, which names no payment method",
+                f"has the key {method!r}, which is no payment method",
                 "Write 'crypto', 'bank', a bank's code or 'default'.",
             )
     times = {method: _seconds(f"{key} for {method!r}", seconds) for method, seconds in value.items()}
@@ -246,11 +274,11 @@ def _pending_for(key: str, value: object) -> PendingFor:
 
 
 def _readers(key: str, value: object) -> int:
-    return _few(key, value, 100, "Write how many reads may be under way, such as 32.")
+    return _few(key, value, 100, "Write the most reads that may run at once, such as 32.")
 
 
 def _calls(key: str, value: object) -> int:
-    return _few(key, value, 1000, "Write how many requests of a process may wait for the service, such as 4.")
+    return _few(key, value, 1000, "Write the most requests of a process that may wait for the service, such as 4.")
 
 
 def _few(key: str, value: object, most: int, remedy: str) -> int:
@@ -279,7 +307,7 @@ def _path_secret(key: str, value: object) -> str:
     if not all(c.isascii() and (c.isalnum() or c in "-_.~") for c in text) or text.strip(".") == "":
         raise _fault(
             key,
-            "is not made of letters, digits, '-', '_', '.' and '~' only, as a part of a URL must be",
+            "must consist of letters, digits, '-', '_', '.' and '~', as it is part of a URL",
             "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
         )
     return text
@@ -291,7 +319,7 @@ def _statuses(key: str, value: object) -> frozenset[str]:
         raise _fault(key, "must be a list of strings", "Write ['failed', 'expired'].")
     statuses = frozenset(entry.strip().lower() for entry in listed)
     if "completed" in statuses:
-        raise _fault(key, "lists 'completed', which means paid", "Take it out.")
+        raise _fault(key, "lists 'completed', which means paid", "Remove it.")
     return statuses
 
 
@@ -302,7 +330,7 @@ def _signals(key: str, value: object) -> frozenset[str]:
     unknown = sorted(set(listed) - NEEDS_RECEIVER)
     if unknown:
         known = ", ".join(sorted(NEEDS_RECEIVER))
-        raise _fault(key, f"lists {unknown[0]!r}, which is none of {known}", "Take it out: others need no receiver.")
+        raise _fault(key, f"lists {unknown[0]!r}, which is none of {known}", "Remove it: others need no receiver.")
     return frozenset(listed)
 
 
@@ -310,7 +338,7 @@ def _languages(key: str, value: object) -> tuple[str, ...]:
     listed = value.replace(",", " ").split() if isinstance(value, str) else value
     known = ", ".join(LANGUAGES)
     if not isinstance(listed, (list, tuple)) or not listed or any(entry not in LANGUAGES for entry in listed):
-        raise _fault(key, f"is not a list of languages among {known}", f"Write {list(LANGUAGES[:2])!r}.")
+        raise _fault(key, f"is not a list of these languages: {known}", f"Write {list(LANGUAGES[:2])!r}.")
     return tuple(listed)
 
 

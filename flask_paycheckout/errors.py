@@ -1,18 +1,19 @@
-"""What the extension refuses, each with the facts in fields and the remedy in the sentence.
+"""The exceptions of the extension. Fields hold the facts, and the message ends with the remedy.
 
     PayCheckoutError
       ConfigurationError     a PAYCHECKOUT_* value is missing or wrong
-      UncommittedChanges     called inside a session with the shop's half-done work
-      OrderNotPayable        the shop's order_total said None
-      OrderSettled           money for this order is already here: paid or held
-      UnknownCheckout        no checkout of this id was ever stored
-      TransitionRefused      the state table has no such move
-      ReceiverFailed         an atomic receiver raised, so nothing of its change was committed
-      UnsafeCheckoutUrl      the service answered with a URL where no customer may be sent
+      UncommittedChanges     db.session holds uncommitted changes of the shop
+      OrderNotPayable        the shop's order_total returned None, or a total of zero
+      OrderSettled           money for this order has arrived already: it is paid or held
+      UnknownCheckout        no checkout with this id is stored
+      TransitionRefused      the table of states has no such transition
+      ReceiverFailed         an atomic receiver raised, so the whole change was rolled back
+      PaybackRefused         this money does not wait to be paid back or kept
+      UnsafeCheckoutUrl      the service returned a URL outside the allowed origins
       StartContended         the order kept changing while a checkout was being made
-      TooManyAttempts        the order has as many open payment pages as it may have
+      TooManyAttempts        the order has reached its limit of open payment pages
 
-What goes wrong on the way to the service is `flask_paycheckout.client.PaymentsError`.
+Failed calls of the service raise `flask_paycheckout.client.PaymentsError` instead.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ __all__ = [
     "OrderNotPayable",
     "OrderSettled",
     "PayCheckoutError",
+    "PaybackRefused",
     "ReceiverFailed",
     "StartContended",
     "TooManyAttempts",
@@ -31,11 +33,11 @@ __all__ = [
     "UnsafeCheckoutUrl",
 ]
 
-_MAX_SAID = 500
+_MAX_ERROR = 500
 
 
 class PayCheckoutError(Exception):
-    """Base of everything that the extension itself refuses."""
+    """Base class of the extension's exceptions."""
 
 
 class ConfigurationError(PayCheckoutError):
@@ -43,7 +45,7 @@ class ConfigurationError(PayCheckoutError):
 
 
 class UncommittedChanges(PayCheckoutError):
-    """The shop's session holds changes that are not committed; the extension never commits them for the shop."""
+    """`db.session` holds uncommitted changes of the shop, which the extension never commits."""
 
     def __init__(self, call: str, what: str) -> None:
         self.call = call
@@ -56,7 +58,7 @@ class UncommittedChanges(PayCheckoutError):
 
 
 class OrderNotPayable(PayCheckoutError):
-    """The shop wants no payment for this order: its `order_total` returned None, or a total of nothing."""
+    """The shop wants no payment for this order: its `order_total` returned None, or a total of zero."""
 
     def __init__(self, order_id: str, *, free: bool = False) -> None:
         self.order_id = order_id
@@ -84,7 +86,7 @@ class OrderSettled(PayCheckoutError):
 
 
 class UnknownCheckout(PayCheckoutError):
-    """No checkout of this id is stored here."""
+    """No checkout with this id is stored."""
 
     def __init__(self, checkout_id: str) -> None:
         self.checkout_id = checkout_id
@@ -95,7 +97,7 @@ class UnknownCheckout(PayCheckoutError):
 
 
 class TransitionRefused(PayCheckoutError):
-    """The state table has no move for this evidence from this state."""
+    """The table of states has no transition for this evidence from the checkout's state."""
 
     def __init__(self, checkout_id: str, status: str, evidence: str) -> None:
         self.checkout_id = checkout_id
@@ -108,20 +110,21 @@ class TransitionRefused(PayCheckoutError):
 
 
 class ReceiverFailed(PayCheckoutError):
-    """An atomic receiver raised. Neither what it wrote nor the change that it was told of was committed."""
+    """An atomic receiver raised, so its writes and the change of the checkout were rolled back together."""
 
     def __init__(self, receiver: str, signal: str, order_id: str, error: BaseException) -> None:
         self.receiver = receiver
         self.signal = signal
         self.order_id = order_id
-        said = f"{type(error).__name__}: {error}"[:_MAX_SAID]
-        #: Which receiver raised what.
-        self.problem = f"receiver {receiver} of {signal} failed: {said}"
+        fault = f"{type(error).__name__}: {error}"[:_MAX_ERROR]
+        self.problem = f"receiver {receiver} of {signal} failed: {fault}"
+        """The receiver with its error, for people."""
+
         super().__init__(f"{self.problem}. Nothing of the change of order {order_id!r} was committed.")
 
 
 class PaybackRefused(PayCheckoutError):
-    """This money is not waiting for somebody to say what became of it."""
+    """This payment is not among those that wait to be marked as paid back or kept."""
 
     def __init__(self, checkout_id: str, status: str, payback: str | None, *, pays_order: bool) -> None:
         self.checkout_id = checkout_id
@@ -138,7 +141,7 @@ class PaybackRefused(PayCheckoutError):
 
 
 class UnsafeCheckoutUrl(PayCheckoutError):
-    """The service answered with a payment URL outside the allowed origins."""
+    """The service returned a payment URL outside the allowed origins."""
 
     def __init__(self, fault: str) -> None:
         self.fault = fault
@@ -149,7 +152,7 @@ class UnsafeCheckoutUrl(PayCheckoutError):
 
 
 class StartContended(PayCheckoutError):
-    """Other starts of the same order kept winning, or another transaction kept it locked; trying again is safe."""
+    """The order kept changing, or stayed locked by another transaction, while its checkout was made; safe to retry."""
 
     def __init__(self, order_id: str, *, locked: bool = False) -> None:
         self.order_id = order_id
@@ -165,17 +168,16 @@ _LOCKED = (
 
 
 class TooManyAttempts(PayCheckoutError):
-    """The order has as many attempts that may still be paid as it may have; each change of its total makes one.
-
-    :ivar retry_after: seconds after which another try is worthwhile.
-    """
+    """The order has reached its limit of checkouts that may still be paid; each change of its total makes another."""
 
     def __init__(self, order_id: str, open_attempts: int, retry_after: float) -> None:
         self.order_id = order_id
         self.open_attempts = open_attempts
         self.retry_after = retry_after
+        """Seconds to wait before another try."""
+
         super().__init__(
-            f"order {order_id!r} has {open_attempts} payment pages that may still be paid, and gets no further one."
+            f"order {order_id!r} has {open_attempts} payment pages that may still be paid, and gets no more."
             " Show its status page and let the customer try again later: a page on which nobody picked a payment method"
             " lapses after 16 minutes. Change the order's total less often while it is being paid."
         )

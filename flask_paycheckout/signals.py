@@ -1,9 +1,9 @@
-"""What a shop hooks into. Sender of each: the Flask app. Keywords of each: `order_id`, `checkout`, `event_id`.
+"""The signals. Each has the Flask app as its sender and the keywords `order_id`, `checkout` and `event_id`.
 
-Receivers run after the commit that recorded the change, in an application context of their own. What they write
-through `db.session`, without committing it, is committed together with the mark that they ran: database effects
-happen exactly once. Other effects happen at least once with the same `event_id`, so hand that on as the
-idempotency key. A receiver that raises is run again by reconcile, and only it.
+Receivers run after the commit that recorded the change, in an application context of their own. Changes that they make
+through `db.session`, without committing, are committed together with the mark "delivered": such effects happen exactly
+once. Other effects happen at least once with the same `event_id`; pass that on as an idempotency key. Reconcile runs a
+receiver that raised again, and no other.
 """
 
 from __future__ import annotations
@@ -29,30 +29,29 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-# The functions that a receiver consists of, whatever they are closed over.
+# The code of the functions that a receiver consists of, without the values in their closures.
 _Kind = tuple[tuple[str, CodeType], ...]
 
 _HELD_BY_SENDER = "paycheckout_receivers"
 
 
 class Signal(NamedSignal):
-    """A signal that holds its receivers strongly, so that one connected inside a factory is not lost.
+    """A signal that keeps strong references, so that a receiver connected inside an app factory is not lost.
 
-    A factory that runs again, as in the tests of a shop, connects its receivers again: each then takes the place of
-    the one that an earlier run connected. With several apps at once in one process, connect to one of them:
-    `@order_paid.connect_via(app)`.
+    A factory that runs again, as in a shop's tests, connects its receivers again; each replaces the one that the
+    earlier run connected. With several apps in one process, connect to one of them: `@order_paid.connect_via(app)`.
     """
 
     def __init__(self, name: str, doc: str | None = None) -> None:
         super().__init__(name, doc)
-        #: For each kind of receiver those connected to all apps, each with the number of apps made before it.
+        # For each kind the receivers that are connected to all apps, each with the number of apps made before it.
         self._connected: dict[_Kind, list[tuple[Callable[..., Any], int]]] = {}
 
     def connect(self, receiver: Function, sender: Any = ANY, weak: bool = False) -> Function:
         """Call the receiver whenever the signal is sent.
 
-        :param sender: the app whose events the receiver wants; without it, those of every app in the process.
-        :param weak: forget the receiver as soon as nobody else holds it.
+        :param sender: the app whose events to receive; by default those of every app in the process.
+        :param weak: keep only a weak reference.
         """
         if weak:
             return super().connect(receiver, sender, weak=True)
@@ -68,7 +67,7 @@ class Signal(NamedSignal):
 
     @contextmanager
     def connected_to(self, receiver: Callable[..., Any], sender: Any = ANY) -> Iterator[None]:
-        """Connect the receiver while the `with` block runs. It takes nobody's place, and nobody takes its."""
+        """Connect the receiver while the `with` block runs; it replaces no other, and is not replaced."""
         super().connect(receiver, sender, weak=False)
         try:
             yield
@@ -76,18 +75,18 @@ class Signal(NamedSignal):
             self.disconnect(receiver)
 
     def disconnect(self, receiver: Callable[..., Any], sender: Any = ANY) -> None:
-        """Call the receiver no more; with a sender, no more for that one."""
+        """Stop calling the receiver, or, with a sender, stop calling it for that one."""
         super().disconnect(receiver, sender)
         if sender is ANY:
             self._forget(receiver)
 
     def drop_receivers_of_earlier_apps(self) -> None:
-        """Keep of each kind of receiver those that were connected last."""
+        """Disconnect receivers that a later run of the app factory connected again."""
         for kind in self._connected:
             self._drop_earlier(kind)
 
     def _connect_to(self, sender: Any, receiver: Function) -> Function:
-        # Held by the app: with the app its receivers go, and what they are closed over, the app itself often among it.
+        # The app holds the reference, so that its receivers, whose closures often hold the app, are freed with it.
         held = getattr(sender, "extensions", None)
         try:
             super().connect(receiver, sender, weak=isinstance(held, dict))
@@ -98,7 +97,7 @@ class Signal(NamedSignal):
         return receiver
 
     def _drop_earlier(self, kind: _Kind) -> None:
-        # With a single app there was no factory that ran twice, and none of its receivers may be lost.
+        # With a single app no factory ran twice, so no receiver has been replaced.
         if _Apps.made < 2:
             return
         connected = self._connected[kind]
@@ -113,20 +112,20 @@ class Signal(NamedSignal):
 
 
 class _Apps:
-    """How many apps the extension was set up on in this process."""
+    """The number of apps in this process that the extension was set up on."""
 
     made = 0
 
 
 def note_new_app() -> None:
-    """Another app was made: receivers connected from now on take the place of those of earlier ones."""
+    """Count another app; receivers connected from now on replace those of earlier apps."""
     _Apps.made += 1
     for signal in BY_NAME.values():
         signal.drop_receivers_of_earlier_apps()
 
 
 def _kind(receiver: Any) -> _Kind:
-    """The code of a receiver, and of the functions that it wraps: decorated receivers differ by what they decorate."""
+    """The code of a receiver and of the functions that it wraps, which distinguish receivers with one decorator."""
     if isinstance(receiver, partial):
         return tuple(code for part in (receiver.func, *receiver.args) for code in _kind(part))
     function = getattr(receiver, "__func__", receiver)
@@ -136,7 +135,7 @@ def _kind(receiver: Any) -> _Kind:
         return ()
     enclosed = [cell.cell_contents for cell in function.__closure__ or () if _is_full(cell)]
     codes = [part.__code__ for part in (function, *enclosed) if isinstance(getattr(part, "__code__", None), CodeType)]
-    # Equal code in two files is two receivers.
+    # With the file, since equal code in two files belongs to two receivers.
     return tuple((code.co_filename, code) for code in codes)
 
 
@@ -148,39 +147,39 @@ def _is_full(cell: Any) -> bool:
     return True
 
 
-# The second argument becomes the signal's own docstring, which `pydoc` and `help()` show.
+# The second argument becomes the signal's docstring, which `pydoc` and `help()` show.
 
 checkout_created = Signal(
     "checkout_created",
-    "Sent when an attempt at paying was stored, before the customer sees its URL.",
+    "Sent when a checkout was stored, before the customer sees its URL.",
 )
 
 order_pending = Signal(
     "order_pending",
-    "Sent when the customer picked a payment method: the deposit exists, the money is not here yet.",
+    "Sent when the customer picked a payment method: the deposit exists, and the money has not arrived yet.",
 )
 
 order_paid = Signal(
     "order_paid",
-    "Sent once per order, ever: the payment was read from the service and agrees with what the order costs.",
+    "Sent exactly once per order: the payment was read from the service and agrees with the order's total.",
 )
 
 order_abandoned = Signal(
     "order_abandoned",
-    "Sent when no attempt of the order is live, pending, held or paid any more. A late payment can still follow.",
+    "Sent when no checkout of the order is created, pending, held or paid any more. A late payment can still follow.",
 )
 
 payment_held = Signal(
     "payment_held",
-    "Sent when money arrived that needs a person. Also passes `reason`: amount_mismatch, order_changed,"
-    " order_not_payable or duplicate. `paycheckout.resolve(...)` decides.",
+    "Sent when money arrived that needs a person's decision, by `paycheckout.resolve(...)`. Also passes `reason`:"
+    " amount_mismatch, duplicate, order_changed, order_not_payable or order_total_failed.",
 )
 
 payment_resolved = Signal(
     "payment_resolved",
     "Sent when a person decided a held payment, before the `order_paid` or `order_abandoned` that the decision causes."
     " Also passes `accepted`, `by` and `why`. Money that paid no order stays listed until"
-    " `paycheckout.mark_paid_back(...)` says what became of it.",
+    " `paycheckout.mark_paid_back(...)` records that it was paid back or is kept.",
 )
 
 BY_NAME: dict[str, Signal] = {
@@ -189,4 +188,4 @@ BY_NAME: dict[str, Signal] = {
 }
 
 NEEDS_RECEIVER = frozenset({"order_paid", "payment_held", "payment_resolved"})
-"""The signals of which somebody must hear: their events wait until a process with a receiver delivers them."""
+"""Signals that need a receiver: their events wait until a process with a receiver delivers them."""

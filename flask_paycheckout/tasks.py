@@ -1,10 +1,10 @@
-"""Settle and reconcile as Celery tasks, for shops that run Celery; imported only by them.
+"""Celery tasks for `settle` and `reconcile`.
 
-The shop's Celery app is the one in `app.extensions["celery"]`, made as Flask's documentation shows: with a task class
-that opens an application context. Workers learn of the tasks when this module is among its `include` or `imports`.
+The shop's Celery app must be in `app.extensions["celery"]`, made as Flask's documentation shows: with a task class that
+opens an application context. Workers know the tasks when its `include` or `imports` lists this module.
 
-No task is needed for a payment to be found. The read that a queued `settle` would do is stored as due before it is
-queued, so reconcile does it when the broker, the queue or the worker is lost.
+Payments are found without the tasks too. The read of a queued `settle` is stored as due before the task is queued, so
+reconcile makes it when the broker, the queue or the worker fails.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SETTLE = "flask_paycheckout.settle"
 RECONCILE = "flask_paycheckout.reconcile"
 
 _PATIENCE = 1.0
-# A webhook's sender waits for the answer, and nothing is lost without the task: one try, a second for each step of it.
-# The names are those of Redis and of AMQP; each transport leaves the other's alone.
-_IMPATIENT = {
+# One try with a second for each step: a webhook's sender waits for the answer, and without the task nothing is lost.
+# The names are those of Redis and of AMQP; each transport ignores the other's.
+_ONE_QUICK_TRY = {
     "max_retries": 1,
     "interval_start": 0,
     "interval_step": 0,
@@ -47,20 +47,20 @@ _log = logging.getLogger("flask_paycheckout")
 @shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
     name=SETTLE,
     ignore_result=True,
-    # Acknowledged when done: the task of a worker that was killed runs again.
+    # Acknowledged after the task, so that the task of a killed worker runs again.
     acks_late=True,
     reject_on_worker_lost=True,
-    # Less than the lease of an event is renewed for, so that no task is still delivering what somebody else may deliver
-    # again. The lease of a task that was killed ends within a minute.
+    # Shorter than the time for which an event's lease is renewed, so that no other process delivers the same event
+    # meanwhile. The lease of a killed task ends within a minute.
     soft_time_limit=120,
     time_limit=180,
 )
 def settle(checkout_id: str, webhook: bool = False) -> str | None:
-    """Read one deposit and apply what it says, as `PayCheckout.settle` does; gives the checkout's status.
+    """Read one deposit and apply the result, like `PayCheckout.settle`; returns the checkout's status.
 
-    A service that does not answer is not asked again by the task: the next read is stored, and reconcile does it.
+    When the service does not answer, the task does not try again: the next read is stored as due for reconcile.
 
-    :param webhook: a webhook hinted at this read.
+    :param webhook: whether a webhook caused this read.
     """
     try:
         shop = _shop()
@@ -73,26 +73,26 @@ def settle(checkout_id: str, webhook: bool = False) -> str | None:
 @shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
     name=RECONCILE,
     ignore_result=True,
-    # A round that hangs must not keep a worker for ever; what it leaves undone is due for the next one.
+    # A round that hangs must not occupy a worker forever; the next round does what it leaves undone.
     time_limit=900,
 )
 def reconcile(limit: int | None = None) -> dict[str, int]:
-    """One reconcile round, as `PayCheckout.reconcile` does; gives its counts. Rounds may overlap."""
+    """Run one reconcile round, like `PayCheckout.reconcile`, and return its counts. Rounds may overlap."""
     return asdict(_shop().reconcile(limit))
 
 
 def queue_settle(celery_app: Celery, checkout_id: str) -> None:
-    """Queue `settle` for a webhook, in about a second or not at all.
+    """Queue `settle` for a webhook, or fail after about a second.
 
-    :raises Exception: the broker could not be reached, in whatever words its transport has for that.
+    :raises Exception: the broker could not be reached; the type depends on its transport.
     """
-    # A connection of its own, since those of the shop's pool wait as long as the shop configured.
+    # A connection of its own, since those of the shop's pool have the shop's time limits.
     with _connection(celery_app) as connection:
         celery_app.tasks[SETTLE].apply_async((checkout_id, True), connection=connection, retry=False)
 
 
 def ask_broker(celery_app: Celery) -> None:
-    """Connect to the broker, in about a second or not at all.
+    """Connect to the broker, or fail after about a second.
 
     :raises Exception: it could not be reached.
     """
@@ -101,7 +101,7 @@ def ask_broker(celery_app: Celery) -> None:
 
 
 def _connection(celery_app: Celery) -> Any:
-    return celery_app.connection_for_write(connect_timeout=_PATIENCE, transport_options=_IMPATIENT)
+    return celery_app.connection_for_write(connect_timeout=_PATIENCE, transport_options=_ONE_QUICK_TRY)
 
 
 def _shop() -> Runtime:

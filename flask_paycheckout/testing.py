@@ -1,7 +1,7 @@
-"""Pytest fixtures for shops: the whole payments service in process, and what was signalled.
+"""Pytest fixtures for shops: the whole payments service in process, and a recorder of signals.
 
-`paycheckout_sandbox` is a `Sandbox`, new in each test; `paycheckout_signals` is `Signals`, what any app signalled
-during the test. Loaded by pytest as a plugin; a shop's test of a late payment needs no more than this:
+`paycheckout_sandbox` is a new `Sandbox` in each test; `paycheckout_signals` is the list `Signals` of all signals that
+any app sent during the test. Pytest loads this module as a plugin. A complete test of a late payment:
 
     def test_a_customer_who_pays_late(app, paycheckout_sandbox, paycheckout_signals):
         checkout = paycheckout.start("order-1")
@@ -9,22 +9,22 @@ during the test. Loaded by pytest as a plugin; a shop's test of a late payment n
         paycheckout.reconcile()
         assert paycheckout_signals.names == ["checkout_created", "order_paid"]
 
-`app` is the shop's own fixture. It makes the shop with the sandbox's settings and transport, and leaves an application
-context open for the test:
+`app` is the shop's own fixture. It makes the shop with the sandbox's settings and transport, and keeps an application
+context open during the test:
 
     @pytest.fixture
     def app(paycheckout_sandbox, tmp_path):
         config = paycheckout_sandbox.config | {"TESTING": True, "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path}/shop.db"}
-        # The shop hands the transport on: paycheckout.init_app(app, db, transport=transport)
+        # The shop's factory passes the transport on: paycheckout.init_app(app, db, transport=transport)
         app = create_app(config, transport=paycheckout_sandbox.transport)
         with app.app_context():
             db.create_all()
             yield app
 
-No socket is opened. Time runs as on every clock, and `advance` moves it on, for the sandbox and the shop together.
+No socket is opened. Sandbox and shop share a clock, which runs normally, and which `advance` moves forward.
 """
 
-# Pytest imports this module in every test run of every project that has the package installed: it stays cheap.
+# Cheap to import: pytest does so in every test run of every project that has the package installed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -52,26 +52,25 @@ _WEBHOOK_URL = "http://localhost/webhook"
 _MOST_ROUNDS = 100
 
 
-# Written as calls, because their keys are those of the sandbox's JSON.
 class PaymentStep(TypedDict):
+    """The result of a customer's step: the payment method's code, and the deposit as the service shows it."""
+
     paymentMethod: str
     deposit: dict[str, Any]
 
 
-"""What a customer did: the code of the payment method, and the deposit as the service shows it."""
-
-
 class WebhookAttempt(TypedDict):
+    """One try to deliver a webhook; without an answer, `error` says why."""
+
     at: str
     request: dict[str, Any]
     answer: dict[str, Any] | None
     error: str | None
 
 
-"""One try to deliver a webhook; without an answer, `error` says why."""
-
-
 class SentWebhook(TypedDict):
+    """A webhook with its delivery attempts, oldest first."""
+
     id: str
     orderId: str
     state: str
@@ -80,21 +79,14 @@ class SentWebhook(TypedDict):
     attempts: list[WebhookAttempt]
 
 
-"""A webhook with its delivery attempts, the oldest first."""
-
-
 class Sandbox:
     """The payments service in process.
 
     :param options: those of `flask_paycheckout.sandbox.create_sandbox`, such as `unknowns={"fiat_list": "array"}`.
-
-    :ivar base_url: for PAYCHECKOUT_BASE_URL.
-    :ivar transport: for `init_app(..., transport=...)` and `PaymentsClient(transport=...)`; it brings the sandbox's
-        clock along, so that `advance` moves the extension's time too.
-    :ivar app: the sandbox itself, a Flask app.
     """
 
     base_url = "http://127.0.0.1:8790"
+    """The value for PAYCHECKOUT_BASE_URL."""
 
     def __init__(self, **options: Any) -> None:
         from flask_paycheckout.client.transport import in_process
@@ -107,14 +99,21 @@ class Sandbox:
             send_webhook=self._send,
             **options,
         )
+        """The sandbox's own Flask app."""
+
         self._clock = sandbox_clock(self.app)
         self.transport: httpx.BaseTransport = in_process(self.app, self._clock)
+        """The transport for `init_app(..., transport=...)` and `PaymentsClient(transport=...)`.
+
+        It includes the sandbox's clock, so that `advance` moves the extension's time too.
+        """
+
         self._control = self.app.test_client()
         self._shop: Flask | None = None
 
     @property
     def config(self) -> dict[str, Any]:
-        """Settings for the shop's app that fit this sandbox."""
+        """The settings with which a shop's app uses this sandbox."""
         return {
             "PAYCHECKOUT_BASE_URL": self.base_url,
             "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
@@ -123,9 +122,9 @@ class Sandbox:
         }
 
     def pick(self, checkout_id: str, payment_method: str | None = None) -> PaymentStep:
-        """The customer picks a payment method: the first enabled one when none is named.
+        """Pick a payment method as the customer, by default the first enabled one.
 
-        :returns: `paymentMethod`, its code, and `deposit`, as the service shows it.
+        :returns: `paymentMethod` with its code, and `deposit` as the service shows it.
         :raises AssertionError: the sandbox refused it, for instance because the page has closed; the text says why.
         """
         return self._deposit(checkout_id, "pick", paymentMethod=payment_method)
@@ -133,57 +132,56 @@ class Sandbox:
     def pay(
         self, checkout_id: str, amount: Decimal | int | str | float | None = None, *, after_minutes: float = 0
     ) -> PaymentStep:
-        """The customer pays, exactly what was asked when no amount is named; picks a method first if need be.
+        """Pay as the customer, by default the exact amount; a payment method is picked first if none was.
 
-        :param amount: in the currency that the customer pays in.
-        :param after_minutes: how long the money takes once a method is picked; time moves on for sandbox and shop.
-            The page closes after 15 minutes, so 16 is a late payment.
-        :returns: `paymentMethod`, its code, and `deposit`, as the service shows it.
+        :param amount: the amount, in the currency that the customer pays in.
+        :param after_minutes: the time that the money takes once a method is picked; the clock of sandbox and shop moves
+            forward by it. The page closes after 15 minutes, so 16 makes a late payment.
+        :returns: `paymentMethod` with its code, and `deposit` as the service shows it.
         :raises AssertionError: the sandbox refused it; the text says why.
         """
         if after_minutes:
-            # Picked already, or not to be picked any more: paying says what is wrong.
+            # Ignore a refusal: the method may be picked already, and other faults are reported by the payment itself.
             self._ask("POST", f"checkouts/{checkout_id}/pick", {})
             self.advance(after_minutes)
         exact = None if amount is None else Decimal(str(amount))
         return self._deposit(checkout_id, "pay", amount=exact)
 
     def pay_twice(self, first_id: str, second_id: str) -> tuple[PaymentStep, PaymentStep]:
-        """The customer pays two pages of one order, each exactly: the shop is to notice the second payment.
+        """Pay two pages of one order as the customer, each exactly, to test that the shop notices the second payment.
 
-        :returns: for each what `pay` returns.
+        :returns: the two results of `pay`.
         :raises AssertionError: the sandbox refused one of them; the text says why.
         """
         return self.pay(first_id), self.pay(second_id)
 
     def fail(self, checkout_id: str) -> PaymentStep:
-        """The bank refuses the payment; picks a method first if need be.
+        """Refuse the payment as the bank; a payment method is picked first if none was.
 
-        :returns: `paymentMethod`, its code, and `deposit`, as the service shows it: failed.
+        :returns: `paymentMethod` with its code, and the failed `deposit` as the service shows it.
         :raises AssertionError: the sandbox refused it, for instance because it is paid; the text says why.
         """
-        # Picked already, or not to be picked any more: failing says what is wrong.
+        # Ignore a refusal: the method may be picked already, and other faults are reported by the failure itself.
         self._ask("POST", f"checkouts/{checkout_id}/pick", {})
         return self._deposit(checkout_id, "fail")
 
     def abandon(self, checkout_id: str) -> datetime:
-        """The customer goes away without picking a method: time moves on until the shop may take that for final.
+        """Leave the page as the customer, without picking a method, and advance the clock until that is final.
 
-        That is two minutes after the page's end, unless it has passed already; the next `reconcile` then gives the
-        attempt up.
+        That is two minutes after the page's end; the next `reconcile` then marks the checkout as abandoned.
 
-        :returns: the aware UTC time that it is then.
+        :returns: the new time, as aware UTC.
         :raises AssertionError: a method was picked, or there is no such checkout; the text says why.
         """
         self.control("POST", f"checkouts/{checkout_id}/leave")
         return self.advance(minutes=2)
 
     def reconcile(self, paycheckout: PayCheckout) -> ReconcileReport:
-        """Run `paycheckout.reconcile()` until nothing is due and nothing changes. Time does not move.
+        """Run `paycheckout.reconcile()` until nothing is due and nothing changes, without moving the clock.
 
         :param paycheckout: the shop's extension; needs an application context, as its own `reconcile` does.
         :returns: the sum of all rounds.
-        :raises AssertionError: there was no end after 100 rounds; the text holds the last one's report.
+        :raises AssertionError: 100 rounds were not enough; the text contains the last one's report.
         """
         rounds = [paycheckout.reconcile()]
         while any((rounds[-1].checked, rounds[-1].changed, rounds[-1].delivered)):
@@ -194,44 +192,44 @@ class Sandbox:
 
     @property
     def now(self) -> datetime:
-        """The aware UTC time of the sandbox and of the shop that got its transport."""
+        """The current time of the sandbox, and of a shop with its transport, as aware UTC."""
         return self._clock()
 
     def advance(self, minutes: float = 16, *, seconds: float = 0) -> datetime:
-        """Move time on, the sandbox's and the extension's; what falls due in the sandbox happens.
+        """Move the clock of sandbox and shop forward; the sandbox then does all that has become due.
 
-        :returns: the aware UTC time that it is then.
+        :returns: the new time, as aware UTC.
         """
         answer = self.control("POST", "clock", advanceSeconds=minutes * 60 + seconds)
         return datetime.fromisoformat(answer["now"])
 
     def fault(self, operation: str, kind: str, times: int = 1, **details: Any) -> None:
-        """Order a fault, for instance `fault("GET /v1/deposit/{id}", "error", statusCode=500)`.
+        """Plan a fault, for instance `fault("GET /v1/deposit/{id}", "error", statusCode=500)`.
 
-        :param operation: method and path as the service's interface writes them, or `webhook`.
-        :param kind: of operations `error`, `delay`, `drop`, `lose_response` or `garbage`; of the webhook `drop`,
+        :param operation: method and path as in the service's interface, or `webhook`.
+        :param kind: for operations `error`, `delay`, `drop`, `lose_response` or `garbage`; for webhooks `drop`,
             `duplicate`, `delay`, `reorder` or `before_response`.
-        :param times: how many calls it strikes.
-        :param details: what the kind takes, such as `statusCode` of an error or `seconds` of a delay.
-        :raises AssertionError: there is no such operation or kind; the text names those that there are.
+        :param times: the number of calls that fail.
+        :param details: the kind's own fields, such as `statusCode` of an error or `seconds` of a delay.
+        :raises AssertionError: the operation or kind does not exist; the text lists those that do.
         """
         self.control("POST", "faults", operation=operation, kind=kind, times=times, **details)
 
     @property
     def webhooks(self) -> list[SentWebhook]:
-        """Every webhook with its delivery attempts."""
+        """All webhooks, each with its delivery attempts."""
         listed: list[SentWebhook] = self.control("GET", "webhooks")
         return listed
 
     def deliver_to(self, client: FlaskClient) -> None:
-        """Send webhooks to this shop: those that reached nobody yet, and from now on every one as it happens."""
+        """Send this shop all undelivered webhooks now, and every later one at once."""
         self._shop = client.application
         for webhook in self.webhooks:
             if not any(attempt["answer"] for attempt in webhook["attempts"]):
                 self.control("POST", f"webhooks/{webhook['id']}/redeliver")
 
     def control(self, method: str, path: str, **body: Any) -> Any:
-        """A call of the control interface, its fields in camelCase or snake_case; those that are None are left out.
+        """Call the control interface, with fields in camelCase or snake_case; fields that are None are left out.
 
         :raises AssertionError: the sandbox refused it; the text says why.
         """
@@ -274,21 +272,20 @@ def _camel(name: str) -> str:
 
 @dataclass(frozen=True)
 class Signalled:
-    """One signal as a receiver got it.
-
-    :ivar name: the signal's, such as `order_paid`.
-    :ivar extra: what else it passed, such as the reason of `payment_held`.
-    """
+    """One signal as a receiver got it."""
 
     name: str
+    """The signal's name, such as `order_paid`."""
+
     order_id: str
     checkout_id: str
     event_id: str
     extra: dict[str, Any]
+    """The signal's further keywords, such as the reason of `payment_held`."""
 
 
 class Signals(list[Signalled]):
-    """What was signalled, in order."""
+    """The signals that were sent, in order."""
 
     @property
     def names(self) -> list[str]:
@@ -298,7 +295,7 @@ class Signals(list[Signalled]):
 
 @pytest.fixture
 def paycheckout_sandbox() -> Iterator[Sandbox]:
-    """A fresh payments service in process."""
+    """A new payments service in process."""
     sandbox = Sandbox()
     yield sandbox
     sandbox.transport.close()
@@ -306,7 +303,7 @@ def paycheckout_sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def paycheckout_signals() -> Iterator[Signals]:
-    """What any app signalled during the test, in order."""
+    """The signals that any app sent during the test, in order."""
     from flask_paycheckout.signals import BY_NAME
 
     seen = Signals()

@@ -1,7 +1,7 @@
-"""What an order costs, and which side of the exchange is fixed.
+"""The total of an order, with either the customer's or the shop's amount fixed.
 
-A shop says either `Pay`: the customer pays exactly this; or `Receive`: the shop receives exactly this. The first
-becomes the service's `inputAmount`, the second its `outputAmount`; the service takes exactly one of the two.
+A shop returns `Pay` when the customer pays exactly this amount, or `Receive` when the shop receives exactly that.
+`Pay` is sent as the service's `inputAmount`, `Receive` as its `outputAmount`; the service takes exactly one of them.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ __all__ = ["NothingToPay", "Pay", "Receive", "Total", "decimals_of"]
 # A token id of the service: <symbol>-<network>, for instance "usdc-polygon".
 _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
 
-# No order is this dear; the bound keeps hostile numbers from becoming megabytes of digits.
+# More than any order costs; the limit keeps hostile numbers from becoming megabytes of digits.
 _MAX_DIGITS = 40
-# The caller's own decimal context may be too narrow for what is exact here.
+# More digits than any amount has; the caller's own decimal context could round.
 _EXACT = Context(prec=2 * _MAX_DIGITS)
 
 
 class NothingToPay(ValueError):
-    """The amount is zero, which no payment can be."""
+    """The amount is zero, so there is nothing to pay."""
 
 
 @cache
 def _minor_units() -> dict[str, int | None]:
-    """ISO 4217 codes with their decimals; None where the standard gives none (gold, test codes)."""
-    # Imported late: parsing the standard's table costs more than the rest of this package together.
+    """The decimals of each ISO 4217 code; None where the standard gives none (gold, test codes)."""
+    # Imported late: parsing the standard's table takes longer than importing the rest of this package.
     import iso4217
 
     return {currency.code: currency.exponent for currency in iso4217.Currency}
 
 
 def decimals_of(currency: str) -> int | None:
-    """How many decimals amounts in `currency` have; None for a token, whose decimals only its chain knows.
+    """The number of decimals of a currency; None for a token, whose decimals only its chain defines.
 
     :raises TypeError: the code is not a string.
     :raises ValueError: the code is neither an ISO 4217 currency nor a token id.
@@ -93,7 +93,7 @@ class Pay:
 
     :param amount: Decimal, int or str; never a float.
     :param currency: ISO 4217 code, or a token id of the service.
-    :param receive_in: what the shop receives in; the same currency when left out.
+    :param receive_in: the currency that the shop receives; `currency` by default.
     :raises TypeError: the amount is a float or another type.
     :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
     """
@@ -115,7 +115,7 @@ class Pay:
 
 @dataclass(frozen=True, slots=True)
 class Receive:
-    """The shop receives exactly `amount` in `currency`; what the customer pays depends on the payment method's fees.
+    """The shop receives exactly `amount` in `currency`; the customer's amount depends on the payment method's fees.
 
     :param amount: Decimal, int or str; never a float.
     :param currency: ISO 4217 code, or a token id of the service.
