@@ -1,12 +1,12 @@
-"""Fair & Foul, a shop that sells weather by the jar: what a merchant writes around flask_paycheckout.
+"""Fair & Foul, an example shop that sells weather by the jar: the code that a merchant writes around flask_paycheckout.
 
-Read it in this order, one file each. What is sold and ordered: `products`, `basket`, `models`, `orders`. What every
-merchant needs: `payments` (what an order costs, and that it is paid). Who owns the shop: `owner`. Then the features,
-each of which can be taken away with its line in `app`: `stock`, `receipts`, `fulfilment`, `diary`, `payment_view`. Last
-the money's way on to those who caught the weather: `suppliers`, `ledger`, `payouts`, and the features around them,
+Read the files in this order. Products and orders: `products`, `basket`, `models`, `orders`. The part that every
+merchant needs: `payments` (the total of an order, and closing it when it is paid). The owner's pages: `owner`. Then the
+features, each of which can be removed together with its line in `app`: `stock`, `receipts`, `fulfilment`, `diary`,
+`payment_view`. Last the payouts to the suppliers: `suppliers`, `ledger`, `payouts`, and the features around them,
 `earnings`, `bank_payouts`, `token_payouts`, `payout_desk`, `payout_command`.
 
-`hooks` is where features attach, `app` puts all of it together, and `serving` runs it for `python -m example_shop`.
+Features attach to `hooks`, `app` assembles everything, and `serving` runs it for `python -m example_shop`.
 """
 
 from example_shop.app import create_app

@@ -1,4 +1,4 @@
-"""`python -m example_shop`: start the whole demo, print where everything is, stop on Ctrl-C."""
+"""The command `python -m example_shop`: starts the whole demo, prints all addresses, and stops on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WELCOME = """
 
 
 def port(text: str) -> int:
-    """A port number as an argument; ValueError for anything else."""
+    """Parse a port number; ValueError for anything else."""
     number = int(text)
     if not 0 <= number <= 65535:
         raise ValueError(text)

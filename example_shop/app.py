@@ -1,4 +1,4 @@
-"""The factory: what the shop is made of, and one line for each feature that it can do without."""
+"""The app factory: the parts of the shop, and a list of its optional features."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from werkzeug.exceptions import HTTPException
     from werkzeug.wrappers import Response
 
-#: Each is one file that nothing else knows of: take the file and its line away, and the shop goes on without it.
 FEATURES = (
     "payment_view",  # the extension's pages for the owner
     "stock",  # jars are reserved while they are being paid, and never oversold
     "receipts",  # a letter for every paid order, by SMTP or on the owner's page
-    "fulfilment",  # the warehouse is told of every paid order
-    "diary",  # what was heard of each payment, for the owner
-    "earnings",  # what a paid order earns the suppliers
+    "fulfilment",  # the warehouse gets a packing slip for every paid order
+    "diary",  # a log of each order's payment events, for the owner
+    "earnings",  # the suppliers' shares of each paid order
     "bank_payouts",  # suppliers are paid by bank transfer
     "token_payouts",  # suppliers are paid in tokens
     "payout_desk",  # the owner's page for it, with transfer proofs
     "payout_command",  # the same from a terminal: flask shop payout
 )
+"""Each feature is one module that no other imports; the shop works without it when its line is removed."""
 
 
 def create_app(
@@ -41,11 +41,11 @@ def create_app(
     transport: httpx.BaseTransport | None = None,
     clock: Callable[[], datetime] | None = None,
 ) -> Flask:
-    """A shop of its own: several may live in one process.
+    """Make a shop; one process may have several.
 
-    :param config: settings that win over every other source.
-    :param transport: carries the calls to the payments service; tests give one that needs no socket.
-    :param clock: the only source of time, for the shop and for its payments; the machine's when left out.
+    :param config: settings, which override every other source.
+    :param transport: the HTTP transport to the payments service; tests pass one that needs no socket.
+    :param clock: the only source of time, for the shop and for its payments; by default the machine's clock.
     """
     app = Flask(__name__)
     configure(app, config or {})
@@ -70,7 +70,7 @@ def create_app(
 
 
 def configure(app: Flask, config: Mapping[str, object]) -> None:
-    """Settings: these defaults, then the file that SHOP_SETTINGS names, then what the caller gives."""
+    """Load the settings: first these defaults, then the file named by SHOP_SETTINGS, then the caller's."""
     app.config.from_mapping(
         SQLALCHEMY_DATABASE_URI=f"sqlite:///{Path(app.instance_path) / 'shop.sqlite'}",
         OWNER_PASSWORD=None,  # nobody may log in as the owner until it is set
@@ -78,9 +78,9 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SECURE=None,  # by https only, unless in debug and testing
-        # Seconds for which an order whose money does not come keeps its jars: tokens are quick, banks take their time.
+        # Seconds for which an order keeps its jars while its money is awaited: banks are slower than tokens.
         PAYCHECKOUT_PENDING_FOR={"crypto": 60 * 60, "bank": 24 * 60 * 60},
-        # The owner's desk lists held money and takes the decisions: no feature need hear of either.
+        # The owner's desk lists held payments and decides them, so these signals need no receiver.
         PAYCHECKOUT_UNHEARD=["payment_held", "payment_resolved"],
     )
     if "SHOP_SETTINGS" in os.environ:

@@ -1,4 +1,4 @@
-"""Suppliers with a bank account are paid by fiat disbursements: recipients, one batch, statuses and proofs."""
+"""The rail of fiat disbursements, for suppliers with a bank account: recipients, one batch, statuses and proofs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BankTransfers:
 
 
 def recipient_of(supplier: Supplier) -> str:
-    """The service's id of this supplier: looked for first, because a create whose answer was lost may have made it."""
+    """The supplier's id at the service; searched before it is created, since an earlier answer may have been lost."""
     recipients = paycheckout.client.recipients
     for found in recipients.iterate(search=supplier.email, limit=100):
         if found.reference == supplier.slug:

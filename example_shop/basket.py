@@ -1,4 +1,4 @@
-"""The basket: what a visitor means to buy, kept in the session as `{slug: quantity}` and priced when looked at."""
+"""The basket, kept in the session as `{slug: quantity}` and priced whenever it is shown."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("basket", __name__, url_prefix="/basket")
 
-#: Of one jar in one order; more is a matter for a letter to the shop.
 MOST = 20
+"""The most jars of one kind in one order."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """So many of one jar."""
+    """A product with its quantity."""
 
     product: Product
     quantity: int
@@ -34,7 +34,7 @@ class Entry:
 
 
 def contents() -> list[Entry]:
-    """What lies in the basket, at today's prices; a jar that is no longer sold has fallen out."""
+    """The basket's entries at today's prices, without jars that are no longer sold."""
     basket: dict[str, int] = session.get("basket", {})
     return [Entry(product, quantity) for slug, quantity in basket.items() if (product := find(slug))]
 
@@ -44,7 +44,7 @@ def total(entries: list[Entry]) -> Decimal:
 
 
 def quantity_in(form: MultiDict[str, str], name: str) -> int:
-    """The number in a form's field, within what the shop sells; 400 when it is not a number."""
+    """The quantity in a form's field, at most MOST; 400 when it is not a number."""
     text = form.get(name, "").strip()
     if not (text.isascii() and text.isdigit() and len(text) <= 4):
         abort(400, "A quantity is a whole number.")
@@ -73,7 +73,7 @@ def add() -> Response:
 
 @blueprint.post("/change")
 def change() -> Response:
-    """Set every quantity; nought takes the jar out. Then on to the order form, if that is what was asked for."""
+    """Set every quantity, where zero removes the jar; then go on to the order form if its button was pressed."""
     quantities = {entry.product.slug: quantity_in(request.form, entry.product.slug) for entry in contents()}
     session["basket"] = {slug: quantity for slug, quantity in quantities.items() if quantity}
     return redirect(url_for("orders.order_form" if "order" in request.form else "basket.show"), 303)

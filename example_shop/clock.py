@@ -1,4 +1,4 @@
-"""Where the shop gets the time from: the clock that the factory was given."""
+"""The shop's clock, which is passed to the factory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def utc_now() -> datetime:
 
 
 def now() -> datetime:
-    """The time, as the current shop's clock has it."""
+    """The current time by the clock of the current app."""
     return cast("Callable[[], datetime]", current_app.extensions[_KEY])()
 
 

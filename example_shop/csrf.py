@@ -1,4 +1,4 @@
-"""No other site may send the shop's forms: every one carries a secret of its visitor's session."""
+"""CSRF protection: every form of the shop contains a secret from the visitor's session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def token() -> str:
 
 
 def renew() -> None:
-    """After a login: a secret that somebody planted into the visitor's session before is worth nothing."""
+    """Forget the secret at login, so that one planted into the visitor's session before is worthless."""
     session.pop("csrf", None)
 
 
@@ -34,7 +34,7 @@ def field() -> Markup:
 
 
 def check() -> None:
-    # The extension's routes have their own defence, and the service's webhook knows no session.
+    # The extension's routes have their own protection, and the service's webhook has no session.
     if request.method != "POST" or request.blueprint in ("paycheckout", "paycheckout_owner"):
         return
     given, expected = request.form.get("csrf", ""), session.get("csrf", "")

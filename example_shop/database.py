@@ -1,4 +1,4 @@
-"""The shop's own database: how it is opened, and how money and moments are kept in it."""
+"""The shop's own database: its set-up, and column types for money and times."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class Base(DeclarativeBase):
-    """What every table of the shop has in common: the shop's metadata."""
+    """The base class of the shop's models, with their metadata."""
 
 
 db = SQLAlchemy(model_class=Base)
 
 if TYPE_CHECKING:
-    # db.Model is made at run time; for a type checker a model is what its base class says.
+    # db.Model is made at run time; type checkers see its base class instead.
     Model = Base
 else:
     Model = db.Model
@@ -57,7 +57,7 @@ class Moment(TypeDecorator[datetime]):
 
 
 def changed(statement: Update | Delete) -> int:
-    """Run a conditional UPDATE or DELETE, uncommitted; how many rows it met. The database decides."""
+    """Run a conditional UPDATE or DELETE without committing, and return the number of rows that it matched."""
     return cast("CursorResult[Any]", db.session.execute(statement)).rowcount
 
 
@@ -69,7 +69,7 @@ def init_app(app: Flask) -> None:
 
 
 def create_tables(app: Flask) -> None:
-    """Last of all, when every model is known, those of flask_paycheckout included."""
+    """Create all tables; called last, when every model is defined, including those of flask_paycheckout."""
     with app.app_context():
         path = db.engine.url.database
         if db.engine.dialect.name == "sqlite" and path and path != ":memory:":
@@ -78,11 +78,11 @@ def create_tables(app: Flask) -> None:
 
 
 def prepare_sqlite(engine: Engine) -> None:
-    """Readers and one writer side by side, and writers that queue instead of failing."""
+    """Let readers work beside one writer, and let writers wait for each other instead of failing."""
 
     @event.listens_for(engine, "connect")
     def open_connection(connection: Any, record: object) -> None:
-        connection.isolation_level = None  # the driver must not begin transactions by itself: see begin
+        connection.isolation_level = None  # the driver must not begin transactions itself; `begin` does
         connection.execute("PRAGMA busy_timeout = 30000")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA foreign_keys = ON")

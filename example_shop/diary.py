@@ -1,7 +1,7 @@
-"""A diary for the owner: one line for each thing that was heard of an order's payment, written exactly once.
+"""A diary for the owner: one line for each event of an order's payment, written exactly once.
 
-A receiver writes through `db.session` and leaves the commit to the extension, which commits it together with the mark
-that the receiver ran.
+A receiver writes through `db.session` without committing; the extension commits the line together with the mark that the
+receiver has run.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ def note_pending(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> N
     note(order_id, event_id, "The customer chose how to pay; the money is awaited.")
 
 
-#: How a payment came to nothing, by its checkout's `reason`.
 ENDED_BECAUSE: dict[str | None, str] = {
     "never_picked": "The payment page ran out unused.",
     "deposit_closed": "The payment failed.",
     "stalled": "The money that was awaited did not come.",
 }
+"""The diary's text for an abandoned checkout, by its `reason`."""
 
 
 def note_abandoned(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
@@ -101,7 +101,7 @@ def desk_note(order: Order) -> str | None:
 
 
 def init_app(app: Flask) -> None:
-    # With sender=app another app in the same process is none of our business.
+    # With sender=app, so that events of another app in the same process are ignored.
     checkout_created.connect(note_created, sender=app)
     order_pending.connect(note_pending, sender=app)
     order_abandoned.connect(note_abandoned, sender=app)

@@ -1,4 +1,4 @@
-"""What every request comes through, and every answer leaves by: bounds, and headers that keep strangers out."""
+"""Checks of every request and security headers of every response."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ if TYPE_CHECKING:
     from flask import Flask
     from werkzeug.wrappers import Response
 
-#: Bytes of the largest form; the shop has none that is longer than a page of writing.
 MOST = 64 * 1024
+"""The most bytes of a form; the shop's longest has about a page of text."""
 
 HEADERS = {
-    # No form-action: browsers hold the payment page, which paying leads on to, for the target of the form.
+    # Without form-action, which browsers would also apply to the redirect from the pay button to the payment page.
     "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
-    # An order's address is the key to it.
+    # Anybody who knows an order's URL can see it, so other sites must not get it.
     "Referrer-Policy": "same-origin",
 }
 
 
 def check() -> None:
-    """No text that anybody types holds a NUL, and PostgreSQL takes none."""
-    # The payment routes check for themselves, and read the webhook's body as it comes.
+    """Refuse text with NUL characters, which nobody types and PostgreSQL refuses."""
+    # The extension's routes make their own checks, and read the webhook's body themselves.
     if request.blueprint == "paycheckout":
         return
-    said = [request.path, *request.args.values(), *request.form.values()]
-    if any("\0" in text for text in said):
+    texts = [request.path, *request.args.values(), *request.form.values()]
+    if any("\0" in text for text in texts):
         abort(400, "There is something in this form that cannot be read.")
 
 
 def harden(response: Response) -> Response:
-    """The payment pages have stricter headers of their own, which stay."""
+    """Add the headers that the response does not have; the extension's pages have stricter ones of their own."""
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     if request.endpoint != "static":

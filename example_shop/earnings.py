@@ -1,4 +1,4 @@
-"""What a paid order earns the suppliers of its jars: written exactly once, with the mark that the receiver ran."""
+"""The suppliers' shares of each paid order, stored exactly once, together with the mark that the receiver has run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A paid order leaves the house: the warehouse is told over HTTP, as often as it takes, and sends one parcel.
+"""Orders a parcel for each paid order from the warehouse over HTTP, repeated until it answers, and sent only once.
 
-When the warehouse does not answer well, the receiver raises. That undoes nothing of the payment: the extension calls
-this receiver again later, with the same `event_id`, and the warehouse knows by it whether it was told before.
+When the warehouse does not answer properly, the receiver raises. The payment stays as it is: the extension calls the
+receiver again later with the same `event_id`, by which the warehouse recognises a repeated request.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from example_shop.database import Model, db
-from example_shop.hooks import hooks, said
+from example_shop.hooks import hooks, texts_of
 from example_shop.models import Order
 from example_shop.payments import require_paid
 from flask_paycheckout import order_paid
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flask_paycheckout import CheckoutMixin
 
 
-# More than that is no answer of a warehouse.
+# The most bytes of an answer that are read.
 _MOST_ANSWER = 64 * 1024
 _NUMBER = re.compile(r"[A-Za-z0-9._/-]{1,40}")
 
@@ -37,11 +37,11 @@ class NotReady(Exception):
 
 
 class BadAnswer(Exception):
-    """What the warehouse said is not what was agreed."""
+    """The warehouse answered in an unexpected form."""
 
 
 class Parcel(Model):
-    """The warehouse has been told to send an order; one row each, whatever happens."""
+    """A parcel that was ordered from the warehouse; exactly one for each order."""
 
     __tablename__ = "parcels"
 
@@ -61,19 +61,19 @@ def packing_slip(order: Order) -> dict[str, Any]:
 def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
     require_paid(order, checkout)
-    if reasons := said(hooks(app).against_sending, order):
-        raise NotReady(" ".join(reasons))  # and be called again
+    if reasons := texts_of(hooks(app).against_sending, order):
+        raise NotReady(" ".join(reasons))  # the extension calls the receiver again later
     slip = packing_slip(order)
-    # The database must not wait for the warehouse: what was read is let go, nothing was written yet.
+    # End the transaction, so that no lock is held while the warehouse is called; nothing was written yet.
     db.session.rollback()
-    db.session.add(Parcel(order_id=order_id, event_id=event_id, number=told(app, event_id, slip)))
+    db.session.add(Parcel(order_id=order_id, event_id=event_id, number=send_slip(app, event_id, slip)))
 
 
-def told(app: Flask, event_id: str, slip: dict[str, Any]) -> str:
-    """Tell the warehouse, and only it: no redirect is followed, no proxy of the environment used. The parcel's number.
+def send_slip(app: Flask, event_id: str, slip: dict[str, Any]) -> str:
+    """Send the packing slip to the warehouse and return the parcel's number; follows no redirect, uses no proxy.
 
-    :raises requests.RequestException: it was not reached, or refused.
-    :raises BadAnswer: it did not answer with a parcel's number; another try may bring one.
+    :raises requests.RequestException: the warehouse could not be reached, or refused.
+    :raises BadAnswer: the answer has no parcel's number; another try may bring one.
     """
     headers = {"Idempotency-Key": event_id, "Accept-Encoding": "identity"}
     with requests.Session() as line:

@@ -1,4 +1,4 @@
-"""Where features attach to what is not theirs, so that no page and no rule knows a feature by its name."""
+"""The hooks to which features attach, so that pages and rules need not know any feature by name."""
 
 from __future__ import annotations
 
@@ -21,21 +21,25 @@ _Subject = TypeVar("_Subject")
 
 @dataclass
 class Hooks:
-    """What the features of one app have to say; a hook that has nothing to say of its subject gives None."""
+    """The callbacks of one app's features; a callback that has no text for its subject returns None."""
 
-    #: Why an order cannot be paid now, and why a paid one cannot be sent yet.
     against_paying: list[Callable[[Order], str | None]] = field(default_factory=list)
+    """The reason why an order cannot be paid now."""
+
     against_sending: list[Callable[[Order], str | None]] = field(default_factory=list)
-    #: What to do when an order was changed or cancelled: in the same transaction, in which the order is locked.
     order_changes: list[Callable[[Order], None]] = field(default_factory=list)
-    #: A sentence for a jar's page, for an order's page, and for an order on the owner's desk.
+    """Called when an order was changed or cancelled, in the same transaction, which has locked the order."""
+
     jar_notes: list[Callable[[Product], str | None]] = field(default_factory=list)
+    """A sentence for a jar's page."""
+
     order_notes: list[Callable[[Order], str | None]] = field(default_factory=list)
     desk_notes: list[Callable[[Order], str | None]] = field(default_factory=list)
-    #: Endpoint and label of the owner's other pages.
     desk_pages: list[tuple[str, str]] = field(default_factory=list)
-    #: The ways in which suppliers are paid.
+    """The endpoints and labels of the owner's other pages."""
+
     rails: list[Rail] = field(default_factory=list)
+    """The ways to pay suppliers."""
 
 
 def hooks(app: Flask | None = None) -> Hooks:
@@ -43,11 +47,11 @@ def hooks(app: Flask | None = None) -> Hooks:
     return cast("Hooks", (app or current_app).extensions[_KEY])
 
 
-def said(speakers: Iterable[Callable[[_Subject], str | None]], subject: _Subject) -> list[str]:
-    """What those who have something to say of this subject say."""
-    return [words for speaker in speakers if (words := speaker(subject))]
+def texts_of(callbacks: Iterable[Callable[[_Subject], str | None]], subject: _Subject) -> list[str]:
+    """Call each callback with the subject, and return the texts."""
+    return [text for callback in callbacks if (text := callback(subject))]
 
 
 def init_app(app: Flask) -> None:
     app.extensions[_KEY] = Hooks()
-    app.context_processor(lambda: {"hooks": hooks(), "said": said})
+    app.context_processor(lambda: {"hooks": hooks(), "texts_of": texts_of})

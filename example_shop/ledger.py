@@ -1,13 +1,13 @@
-"""What the shop owes its suppliers, and what it paid them. A payout moves through these states:
+"""The suppliers' earnings and payouts. A payout moves through these states:
 
 | State | Means |
 |---|---|
-| `open` | recorded, not sent, or refused: `trouble` says why; the next round sends it |
-| `sending` | on its way to the service, or its answer was lost and it was not found yet |
-| `unknown` | its answer was lost and the service does not show it: somebody has to look, and `decide` |
-| `pending` | the service has it |
-| `sent` | the service has it, and will not tell more |
-| `completed`, `failed` | final; what failed is owed again, under another reference |
+| `open` | recorded and not sent, or refused (`trouble` says why); the next round sends it |
+| `sending` | being sent, or its answer was lost and it was not found yet |
+| `unknown` | its answer was lost and the service cannot show it: a person must check, and `decide` |
+| `pending` | accepted by the service |
+| `sent` | accepted by the service, which shows no later state |
+| `completed`, `failed` | final; a failed amount is owed again, under another reference |
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Payout(Model):
 
 
 class Earning(Model):
-    """What one order earned one supplier; owed until it is in a payout."""
+    """One supplier's share of one order; owed until it is part of a payout."""
 
     __tablename__ = "earnings"
     __table_args__ = (UniqueConstraint("order_id", "supplier"),)
@@ -53,7 +53,7 @@ class Earning(Model):
 
 
 def owed() -> dict[str, Decimal]:
-    """What each supplier has earned and no payout holds yet."""
+    """The sum of each supplier's earnings that are in no payout yet."""
     sums = dict.fromkeys((supplier.slug for supplier in SUPPLIERS), Decimal(0))
     for slug, amount in db.session.execute(select(Earning.supplier, Earning.amount).where(Earning.payout.is_(None))):
         sums[slug] += amount

@@ -1,4 +1,4 @@
-"""What the shop remembers: orders and their lines. What a feature remembers, it keeps in tables of its own."""
+"""The shop's tables: orders and their lines. Features have tables of their own."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from sqlalchemy.orm import Mapped, mapped_column, relationship
 
 from example_shop.database import Model, Moment, Money
 
-# No 0 and O, no 1 and I: people read these aloud.
+# Without 0, O, 1 and I, which people confuse.
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
 
 
 def new_order_id() -> str:
-    """Such as `K7QM-2XHB-9TRE`: 60 random bits, because who knows the id may see the order."""
+    """Make an id such as `K7QM-2XHB-9TRE`, with 60 random bits, because anybody who knows the id may see the order."""
     letters = "".join(secrets.choice(_ALPHABET) for _ in range(12))
     return "-".join((letters[:4], letters[4:8], letters[8:]))
 
 
 class Order(Model):
-    """Somebody wants these jars. `state` is the shop's own word: open, paid or cancelled."""
+    """An order; its `state` in the shop is open, paid or cancelled."""
 
     __tablename__ = "orders"
 
@@ -41,12 +41,12 @@ class Order(Model):
 
     @property
     def consigned(self) -> bool:
-        """Whether a consigned jar is among the lines, so that the price must arrive whole."""
+        """Whether a line is consigned, so that the shop must receive the full price."""
         return any(line.consigned for line in self.lines)
 
 
 class Line(Model):
-    """So many of one jar, at the price and under the name it had when the order was placed."""
+    """One kind of jar in an order, with the price and the name at the time of ordering."""
 
     __tablename__ = "lines"
 

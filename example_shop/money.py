@@ -1,4 +1,4 @@
-"""The shop's one currency, and how an amount of it is shown."""
+"""The shop's currency, and the format of its amounts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CURRENCY = "USD"
 
 
 def show_money(amount: Decimal) -> str:
-    """`$1,234.50`: always two decimals, because a price without them looks like a mistake."""
+    """Format an amount like `$1,234.50`, always with two decimals."""
     return f"${amount:,.2f}"
 
 

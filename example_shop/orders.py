@@ -1,4 +1,4 @@
-"""From basket to order: placing it, looking at it, changing it and calling it off."""
+"""Orders: placing, showing, changing and cancelling them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from example_shop import basket
 from example_shop.clock import now
 from example_shop.database import db
-from example_shop.hooks import hooks, said
+from example_shop.hooks import hooks, texts_of
 from example_shop.models import Line, Order
 from example_shop.payments import paycheckout, remember_visit
 
@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("orders", __name__, url_prefix="/orders")
 
-# Mailboxes have wilder names than that, but none that a letter's headers could mistake for something else: `=?` begins
-# a coded word, in which anything may stand, the end of a line too.
+# Narrower than the standard, so that an address can never break a letter's headers: `=?` begins an encoded word, which
+# may contain anything, even a line break.
 _EMAIL = re.compile(r"""(?!.*=\?)[^@\s,;:<>"()\[\]\\]+@[^@\s,;:<>"()\[\]\\]+\.[^@\s,;:<>"()\[\]\\]+""")
-# The ends of lines, and marks that turn a text around: in a letter they would be somebody else's words.
+# Line breaks and marks that change the direction of text, with which a name could forge parts of a letter.
 _NOT_IN_A_NAME = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]")
 
-#: What the order page says, by the order's standing: a headline and a sentence.
-STANDINGS = {
+STATUS_TEXT = {
     "unpaid": ("Waiting for your payment", "Your jars are sent as soon as the order is paid."),
     "created": (
         "Waiting for your payment",
@@ -45,10 +44,11 @@ STANDINGS = {
     "paid": ("Paid, thank you!", "Your jars are being wrapped in straw."),
     "cancelled": ("This order is cancelled", "It is not to be paid any more, and nothing will be sent."),
 }
+"""The headline and the sentence of the order page, by the order's status."""
 
 
-def standing(order: Order) -> str:
-    """One word for where an order is: its own state where that is final, else how its payment stands."""
+def status_of(order: Order) -> str:
+    """The status to show for an order: the shop's own state where that is final, else the payment's status."""
     if order.state == "paid":
         return "paid"
     payment = paycheckout.order_status(order.id)
@@ -58,8 +58,11 @@ def standing(order: Order) -> str:
 
 
 def may_change(order: Order) -> bool:
-    """Until money has arrived. A payment that is still on its way is then held for a person, never lost."""
-    return order.state == "open" and standing(order) not in ("paid", "held")
+    """Whether the customer may still change the order: until money has arrived.
+
+    A payment that is on its way when the order changes is held for a person, never lost.
+    """
+    return order.state == "open" and status_of(order) not in ("paid", "held")
 
 
 def find_order(order_id: str) -> Order:
@@ -67,12 +70,12 @@ def find_order(order_id: str) -> Order:
 
 
 def lock_open_order(order_id: str) -> Order:
-    """An order that may be changed, and is nobody else's to change or to pay until the transaction ends.
+    """Lock an order until the transaction ends, so that nobody else can change or pay it; 409 when it cannot change.
 
     `order_total` takes the same lock in the transaction that moves a payment: a payment is settled either before this
-    change, which then comes too late, or after it, and then counts the new total.
+    change, which is then refused, or after it, and then compared with the new total.
     """
-    # The lock comes before the look: how the payment stands is read after whoever had the lock has committed.
+    # Lock before reading the payment's status, so that the status includes the commit of the lock's last holder.
     order = db.session.get(Order, order_id, with_for_update=True) or abort(404)
     if not may_change(order):
         abort(409, "This order can no longer be changed.")
@@ -80,14 +83,14 @@ def lock_open_order(order_id: str) -> Order:
 
 
 def commit_change(order: Order) -> None:
-    """What features make of the change is committed with it."""
+    """Commit a change of an order together with the features' reactions to it."""
     for adapt in hooks().order_changes:
         adapt(order)
     db.session.commit()
 
 
 def faults_of(name: str, email: str) -> dict[str, str]:
-    """What is wrong with an order form, by field."""
+    """The faults of an order form, by field."""
     faults = {}
     if not 0 < len(name) <= 100 or _NOT_IN_A_NAME.search(name):
         faults["name"] = "Please tell us your name, in at most 100 letters."
@@ -138,15 +141,15 @@ def line_of(entry: basket.Entry) -> Line:
 def show(order_id: str) -> str:
     order = find_order(order_id)
     remember_visit(order_id)
-    where = standing(order)
+    status = status_of(order)
     return render_template(
         "order.html",
         order=order,
-        standing=where,
-        headline=STANDINGS[where][0],
-        sentence=STANDINGS[where][1],
+        status=status,
+        headline=STATUS_TEXT[status][0],
+        sentence=STATUS_TEXT[status][1],
         may_change=may_change(order),
-        objections=said(hooks().against_paying, order),
+        objections=texts_of(hooks().against_paying, order),
         status_url=paycheckout.status_url(order.id),
         most=basket.MOST,
     )
@@ -154,7 +157,7 @@ def show(order_id: str) -> str:
 
 @blueprint.post("/<order_id>/change")
 def change(order_id: str) -> Response:
-    """Set the quantities anew, even while the customer is at the payment page: the new total counts from then on."""
+    """Set new quantities, even while a payment page is open; the new total is valid from then on."""
     order = lock_open_order(order_id)
     quantities = {line.id: basket.quantity_in(request.form, line.slug) for line in order.lines}
     if not any(quantities.values()):

@@ -1,8 +1,7 @@
-"""The owner's desk, behind a password: the newest orders, and the payments that wait for a decision.
+"""The owner's desk, behind a password: the newest orders, and the held payments.
 
-Guesses at the password are few: see `throttle`.
-
-Features put pages of their own beside it, behind the same password: see `ask_for_password`.
+`throttle` limits the guesses at the password. Features add pages of their own behind the same password, by
+`ask_for_password`.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("owner", __name__, url_prefix="/owner")
 
-#: Letters of a decision's reason.
 MOST_REASON = 300
+"""The most characters of a decision's reason."""
 
 
 def is_owner(password: str) -> bool:
@@ -83,7 +82,7 @@ def desk() -> str:
 
 @blueprint.post("/held/<checkout_id>")
 def decide(checkout_id: str) -> Response:
-    """Accept held money as payment of its order, or reject it; the reason is kept with the decision."""
+    """Accept or reject a held payment, and record the reason."""
     decision, why = request.form.get("decision"), request.form.get("why", "").strip()
     if decision not in ("accept", "reject"):
         abort(400, "Please choose: accept or reject. Nothing was decided.")

@@ -1,4 +1,4 @@
-"""The extension's own pages for the owner, behind the shop's password: every attempt, its story, and held money."""
+"""The extension's owner pages behind the shop's password: all attempts with their history, and held payments."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from flask import Flask
 
 
-def who_looks() -> str:
-    """The name that is recorded with a decision; whoever has not given the password is sent to do so."""
+def owner_name() -> str:
+    """The name that is recorded with decisions; visitors who are not logged in are redirected to the login."""
     if answer := owner.ask_for_password():
         abort(answer)
     return "the owner"
 
 
 def init_app(app: Flask) -> None:
-    view = paycheckout.owner_view(who_looks)
+    view = paycheckout.owner_view(owner_name)
     app.register_blueprint(view, url_prefix="/owner/payments")
     hooks(app).desk_pages.append((f"{view.name}.list_orders", "Payments"))

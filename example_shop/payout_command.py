@@ -1,6 +1,6 @@
-"""`flask shop payout`: pay what is owed and look up what is on its way, for cron or by hand.
+"""The command `flask shop payout`: pays the suppliers and follows their transfers, by cron or by hand.
 
-Exit codes: 0 all is well, 1 a transfer needs a look (its line says why), 2 the command was misspelt.
+Exit codes: 0 all is well, 1 a transfer needs attention (its line says why), 2 the command has a wrong option.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def payout(as_json: bool) -> None:
     pay_out()
     rows = everything()
     report = {
-        "changed": [told(row) for row in rows if before.get(row.reference) != row.state],
-        "needsAttention": [told(row) for row in rows if needs_attention(row, before)],
+        "changed": [as_dict(row) for row in rows if before.get(row.reference) != row.state],
+        "needsAttention": [as_dict(row) for row in rows if needs_attention(row, before)],
     }
     print(json.dumps(report, indent=2) if as_json else in_words(report))
     sys.exit(1 if report["needsAttention"] else 0)
@@ -44,12 +44,12 @@ def everything() -> list[Payout]:
 
 
 def needs_attention(row: Payout, before: dict[str, str]) -> bool:
-    """Not for ever: what failed is owed again, and told of once."""
+    """Whether to list a payout as needing attention; a failed one only once, as its amount is owed again."""
     just_failed = row.state == "failed" and before.get(row.reference) != "failed"
     return just_failed or row.state == "unknown" or (row.trouble is not None and row.state != "failed")
 
 
-def told(row: Payout) -> dict[str, Any]:
+def as_dict(row: Payout) -> dict[str, Any]:
     return {
         "reference": row.reference,
         "supplier": row.supplier,
@@ -63,7 +63,7 @@ def told(row: Payout) -> dict[str, Any]:
 def in_words(report: dict[str, list[dict[str, Any]]]) -> str:
     lines = [f"{row['reference']}  {row['amount']:>10} {row['currency']}  {row['state']}" for row in report["changed"]]
     lines += [f"! {row['reference']} is {row['state']}: {row['trouble'] or 'look'}" for row in report["needsAttention"]]
-    return "\n".join(lines) or "Nothing is owed, and nothing moved."
+    return "\n".join(lines) or "Nothing is owed, and nothing changed."
 
 
 def init_app(app: Flask) -> None:

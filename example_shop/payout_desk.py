@@ -1,4 +1,4 @@
-"""The owner's page for paying suppliers: what is owed, one button, every transfer with its state, and its proof."""
+"""The owner's page for paying suppliers: amounts owed, a button to pay, and all transfers with state and proof."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def pay() -> Response:
 
 @blueprint.post("/<reference>/settle")
 def settle(reference: str) -> Response:
-    """What somebody has seen of a transfer that the service does not show."""
+    """Record whether a transfer in doubt was sent, as a person has checked."""
     if request.form.get("sent") not in ("yes", "no"):
         abort(400, "Was it sent, yes or no?")
     if not decide(reference, was_sent=request.form["sent"] == "yes"):

@@ -1,10 +1,11 @@
-"""Paying suppliers what they have earned, so that a round may be repeated, doubled or cut off and nobody is paid twice.
+"""Payouts to suppliers, such that a round can be repeated, interrupted or run twice at once and nobody is paid twice.
 
-A payout gets its reference and its amount, and takes its earnings, in one commit before anything is sent. Who sends it
-says so first, in a commit that only one can make. When the answer is lost, the payout is looked up by its reference;
-where the service cannot show it, a person decides. The service itself takes a reference only once.
+One commit, before anything is sent, gives a payout its reference and its amount, and assigns its earnings to it. Before
+sending, a process claims the payout in another commit, which only one process can make. When the answer is lost, the
+payout is looked up by its reference; when the service cannot show it, a person decides. The service accepts each
+reference only once.
 
-How the money travels is a rail's business: see `bank_payouts` and `token_payouts`. The states are told in `ledger`.
+A rail sends the money: see `bank_payouts` and `token_payouts`. `ledger` lists the states.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from example_shop.ledger import Earning, Payout
 from example_shop.suppliers import BY_SLUG, SUPPLIERS, Supplier
 from flask_paycheckout.client import Invalid, OutcomeUnknown, PaymentsError, ServiceFault
 
-#: Less than this is not worth a transfer and waits for more; in the shop's currency.
 LEAST = Decimal("5.00")
-#: After so long without an answer nobody is still sending it.
+"""The least amount of a transfer, in the shop's currency; smaller earnings wait for more."""
+
 PATIENCE = timedelta(minutes=2)
+"""The time after which a payout without an answer is no longer being sent by any process."""
 
 
 @dataclass(frozen=True)
 class Bill:
-    """What a rail needs to know of a payout; holds no database session."""
+    """A payout's data for a rail, independent of the database session."""
 
     reference: str
     supplier: Supplier
@@ -41,31 +43,31 @@ class Bill:
 
 
 class Rail(Protocol):
-    """A way in which money travels. Methods that call the service raise its `PaymentsError`s."""
+    """A way to send money. Methods that call the service raise its `PaymentsError`s."""
 
     def currency_for(self, supplier: Supplier) -> str | None:
-        """What a supplier is paid in by this rail; None: this one travels by another."""
+        """The currency in which this rail pays a supplier; None when another rail does."""
 
     def send(self, currency: str, bills: Sequence[Bill]) -> Mapping[str, str]:
-        """Send them all, or none: their ids at the service, by reference."""
+        """Send all bills or none; returns their ids at the service, by reference."""
 
 
 @runtime_checkable
 class ReadableRail(Rail, Protocol):
-    """A rail whose transfers the service shows again."""
+    """A rail whose transfers can be read from the service."""
 
     def find(self, references: Sequence[str]) -> Mapping[str, str]:
-        """The ids of those that the service knows, by reference."""
+        """The ids of those transfers that the service knows, by reference."""
 
     def status(self, disbursement_id: str) -> str:
-        """`pending`, `completed` or `failed`."""
+        """The transfer's status: `pending`, `completed` or `failed`."""
 
     def proof(self, disbursement_id: str) -> bytes:
-        """The transfer proof of a completed one, a PDF."""
+        """The PDF of a completed transfer's proof."""
 
 
 def pay_out() -> None:
-    """One round: what got stuck, what is owed, what is on its way. Errors of the service are noted, not raised."""
+    """Run one round: recover lost answers, send what is owed, follow transfers. Records errors instead of raising."""
     for rail in hooks().rails:
         recover(rail)
         gather(rail)
@@ -82,7 +84,7 @@ def gather(rail: Rail) -> None:
 
 
 def bind(supplier: Supplier, currency: str) -> None:
-    """Bind what is owed, if it is enough, to a new payout; however many do so now, each earning gets into one."""
+    """Assign a supplier's unpaid earnings, if they are enough, to a new payout; each earning gets into one only."""
     payout = Payout(
         reference=f"{supplier.slug}-{secrets.token_hex(6)}",
         supplier=supplier.slug,
@@ -102,13 +104,13 @@ def bind(supplier: Supplier, currency: str) -> None:
 
 
 def of(rail: Rail, state: str) -> list[Payout]:
-    """The payouts in this state that travel by this rail."""
+    """The payouts of this rail in this state."""
     found = db.session.scalars(select(Payout).where(Payout.state == state).order_by(Payout.made_at)).all()
     return [payout for payout in found if rail.currency_for(BY_SLUG[payout.supplier]) == payout.currency]
 
 
 def claim(rail: Rail) -> dict[str, list[Bill]]:
-    """The open payouts that are now ours alone to send, by currency; committed before anything is sent."""
+    """Claim the open payouts for this process, and return them by currency; committed before anything is sent."""
     mine: dict[str, list[Bill]] = {}
     for payout in of(rail, "open"):
         if advance(payout.reference, "open", "sending", sent_at=now(), trouble=None):
@@ -119,7 +121,7 @@ def claim(rail: Rail) -> dict[str, list[Bill]]:
 
 
 def send(rail: Rail, currency: str, bills: Sequence[Bill]) -> None:
-    """Send what was claimed, and note what became of it."""
+    """Send the claimed payouts, and record the result."""
     references = [bill.reference for bill in bills]
     try:
         taken(rail, rail.send(currency, bills))
@@ -127,11 +129,11 @@ def send(rail: Rail, currency: str, bills: Sequence[Bill]) -> None:
         note_trouble(references, "sending", lost)
         look_up(rail, references)
     except Invalid as refused:
-        if len(bills) > 1:  # one that is refused must not keep the others from their money
+        if len(bills) > 1:  # send each alone, so that a refused one does not stop the others
             for bill in bills:
                 send(rail, currency, [bill])
             return
-        # Perhaps because the reference is known: then it was carried out before.
+        # The reference may be known already, because the payout was carried out before.
         look_up(rail, references)
         reopen(references, refused)
     except PaymentsError as failed:
@@ -139,7 +141,7 @@ def send(rail: Rail, currency: str, bills: Sequence[Bill]) -> None:
 
 
 def look_up(rail: Rail, references: Sequence[str]) -> bool:
-    """Note those that the service has; False when it could not be asked."""
+    """Record the payouts that the service has; False when it could not be asked."""
     if not isinstance(rail, ReadableRail):
         return False
     try:
@@ -150,7 +152,7 @@ def look_up(rail: Rail, references: Sequence[str]) -> bool:
 
 
 def recover(rail: Rail) -> None:
-    """Those whose answer never came: found by their reference, or sent again with it, or a person's to decide."""
+    """Handle payouts whose answer was lost: find them by reference, open them again, or mark them as unknown."""
     late = [payout.reference for payout in of(rail, "sending") if payout.sent_at and payout.sent_at < now() - PATIENCE]
     db.session.rollback()
     if not late:
@@ -158,21 +160,21 @@ def recover(rail: Rail) -> None:
     asked = look_up(rail, late)
     for reference in late:
         if asked:
-            advance(reference, "sending", "open")  # to be sent again with its reference, which is taken only once
+            advance(reference, "sending", "open")  # sent again under its reference, which is accepted only once
         elif not isinstance(rail, ReadableRail):
             advance(reference, "sending", "unknown")
     db.session.commit()
 
 
 def decide(reference: str, was_sent: bool) -> bool:
-    """A person has looked: it was sent, or it was not and is to be sent. False: it is not in doubt."""
+    """Record a person's finding whether an unknown payout was sent; False when the payout is not unknown."""
     decided = advance(reference, "unknown", "sent" if was_sent else "open", trouble=None)
     db.session.commit()
     return decided
 
 
 def follow(rail: Rail) -> None:
-    """Read how those on their way stand."""
+    """Read the statuses of pending payouts."""
     if not isinstance(rail, ReadableRail):
         return
     waiting = [(payout.reference, payout.disbursement_id or "") for payout in of(rail, "pending")]
@@ -184,13 +186,13 @@ def follow(rail: Rail) -> None:
             note_trouble([reference], "pending", failed)
             continue
         moved = status in ("completed", "failed") and advance(reference, "pending", status, trouble=None)
-        if moved and status == "failed":  # owed again
+        if moved and status == "failed":  # the amount is owed again
             db.session.execute(update(Earning).where(Earning.payout == reference).values(payout=None))
         db.session.commit()
 
 
 def taken(rail: Rail, made: Mapping[str, str]) -> None:
-    """The service has these."""
+    """Record that the service has accepted these."""
     state = "pending" if isinstance(rail, ReadableRail) else "sent"
     for reference, disbursement_id in made.items():
         advance(reference, "sending", state, disbursement_id=disbursement_id, trouble=None)
@@ -198,7 +200,7 @@ def taken(rail: Rail, made: Mapping[str, str]) -> None:
 
 
 def reopen(references: Sequence[str], trouble: Exception) -> None:
-    """These were certainly not carried out."""
+    """Open payouts again that were certainly not carried out."""
     note_trouble(references, "sending", trouble)
     for reference in references:
         advance(reference, "sending", "open")
@@ -212,6 +214,6 @@ def note_trouble(references: Sequence[str], state: str, trouble: Exception) -> N
 
 
 def advance(reference: str, before: str, after: str, **values: object) -> bool:
-    """Move a payout on, if it still stands where the caller thinks; not committed."""
+    """Change a payout's state if it still is `before`, without committing; whether it was."""
     here = update(Payout).where(Payout.reference == reference, Payout.state == before)
     return changed(here.values(state=after, **values)) == 1

@@ -1,4 +1,4 @@
-"""What the shop sells. A price is an exact Decimal, never a float."""
+"""The shop's products. Prices are exact Decimals, never floats."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from decimal import Decimal
 
 @dataclass(frozen=True)
 class Product:
-    """A jar on the shelf.
+    """A kind of jar.
 
-    `consigned` marks the lighthouse's jars: Maren, its keeper, must get their price whole, so the customer carries the
+    `consigned` marks the lighthouse's jars: Maren, its keeper, must receive their full price, so the customer pays the
     fee of the payment method.
     """
 

@@ -1,8 +1,8 @@
-"""A receipt for every paid order: written exactly once, and posted by SMTP where a mail server is configured.
+"""A receipt for every paid order: written exactly once, and sent by SMTP when a mail server is configured.
 
-Writing and posting are two receivers. The first writes the letter in the transaction that marks it as having run. The
-second hands it to the mail server, and is called again when that fails: the letter's Message-ID is made of the
-`event_id`, so that a copy is known as one. Without a mail server the letters wait on a page of the owner's.
+Writing and sending are two receivers. The first stores the letter in the transaction that marks the receiver as run. The
+second passes it to the mail server, and is called again when that fails: the letter's Message-ID is made from the
+`event_id`, so that a second copy can be recognised. Without a mail server, a page of the owner lists the letters.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ blueprint.before_request(owner.ask_for_password)
 
 
 class Letter(Model):
-    """A receipt, as it was or will be posted."""
+    """The letter with the receipt of an order."""
 
     __tablename__ = "letters"
 
@@ -49,11 +49,11 @@ class Letter(Model):
 
 
 def receipt_text(order: Order, payment: Payment | None, status_url: str) -> str:
-    """The letter.
+    """The text of the letter.
 
-    :param payment: a checkout's `payment`: what the service said of the money, of which each part may be missing.
+    :param payment: the checkout's `payment`, any part of which may be missing.
     """
-    # As wide as a phone shows without turning it.
+    # Narrow enough for a phone.
     lines = [f"{line.quantity:>2} x {line.name:<22}{show_money(line.total):>10}" for line in order.lines]
     return "\n".join(
         [
@@ -76,10 +76,10 @@ def receipt_text(order: Order, payment: Payment | None, status_url: str) -> str:
 
 
 def payment_lines(payment: Payment | None) -> list[str]:
-    """What was paid, how, and what it cost; None, as for payments of before it was stored, says nothing."""
+    """The lines on the amount, the method and the fee; none for a payment from before these were stored."""
     if payment is None:
         return []
-    told = {
+    facts = {
         "You paid": payment.paid,
         "By": payment.bank_name or payment.method,
         "Its fee": payment.fee and payment.fee.amount and f"{payment.fee.amount:f} {payment.fee.currency or ''}",
@@ -87,8 +87,8 @@ def payment_lines(payment: Payment | None) -> list[str]:
         "At the rate": f"{payment.rate:f}" if payment.rate and payment.rate != 1 else None,
         "On": payment.completed_at.strftime("%d %b %Y, %H:%M UTC"),
     }
-    # The service's words are kept within their line.
-    return [f"{label + ':':<13}{' '.join(str(value).split())[:60]}" for label, value in told.items() if value]
+    # The service's texts are shortened, and cannot break the line.
+    return [f"{label + ':':<13}{' '.join(str(value).split())[:60]}" for label, value in facts.items() if value]
 
 
 def write_receipt(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
@@ -111,7 +111,7 @@ def post_receipt(app: Flask, *, event_id: str, **extra: Any) -> None:
     message["From"], message["To"], message["Subject"] = app.config["MAIL_SENDER"], letter.address, letter.subject
     message["Date"], message["Message-ID"] = letter.written_at, f"<{event_id}@receipts.fair-and-foul.example>"
     message.set_content(letter.text)
-    # The database must not wait for the mail server.
+    # End the transaction, so that no lock is held while the mail server is called.
     db.session.rollback()
     with smtplib.SMTP(app.config["MAIL_SERVER"], app.config["MAIL_PORT"], timeout=app.config["MAIL_TIMEOUT"]) as server:
         if app.config["MAIL_USERNAME"]:

@@ -1,4 +1,4 @@
-"""The whole of it in one process, over real sockets: payments service, shop, warehouse and reconciler."""
+"""The whole demo in one process, over real sockets: payments service, shop, warehouse and reconciler."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class PortTakenError(Exception):
-    """A port that the demo was to use is somebody else's, or not for everybody."""
+    """A port is in use, or needs more rights."""
 
     def __init__(self, port: int, reason: str) -> None:
         super().__init__(f"Port {port} of {HOST} cannot be used: {reason}. Choose another, or 0 for any that is free.")
@@ -42,7 +42,7 @@ class PortTakenError(Exception):
 
 
 def listen(port: int) -> socket.socket:
-    """A listening socket: bound before anything is built, because the parts must know one another's addresses."""
+    """Open a listening socket, before the apps are made, as each needs the addresses of the others."""
     listener = socket.socket()
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -59,9 +59,9 @@ def address_of(listener: socket.socket) -> str:
 
 
 class QuietHandler(WSGIRequestHandler):
-    """Leaves the terminal to the addresses; only what goes wrong is printed."""
+    """A request handler that logs nothing, so that the terminal shows the addresses only."""
 
-    # A browser opens connections ahead and sends nothing; they must not keep the server from stopping.
+    # Browsers open spare connections without sending anything; these must not delay the end of the server.
     timeout = 2.0
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
@@ -72,12 +72,12 @@ class QuietHandler(WSGIRequestHandler):
 
 
 class Server:
-    """Serves one app in threads of its own until it is stopped."""
+    """Serves one app in its own threads until it is stopped."""
 
     def __init__(self, app: Flask, listener: socket.socket) -> None:
         self._server = ThreadedWSGIServer(HOST, 0, app, QuietHandler, fd=listener.fileno())
         listener.close()  # the server has a copy of its own
-        # Not daemons, so that closing the server waits for the requests it has begun.
+        # Without daemon threads, so that closing the server waits for requests under way.
         self._server.daemon_threads = False
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name=f"serve {app.name}")
         self._thread.start()
@@ -112,10 +112,10 @@ class Reconciler:
 class Demo:
     """The running demo; a context manager that stops everything at its end.
 
-    :param port: the shop's; 0 is any free port, and so for the other two.
-    :param database: URL of the shop's database; a new SQLite file when left out.
-    :param webhooks: False: the service tells nobody, and only reading finds the payments.
-    :param reconciler: False: nothing is reconciled but by calling `reconcile()`.
+    :param port: the shop's port; 0 for any free one, as for the other two.
+    :param database: the URL of the shop's database; by default a new SQLite file.
+    :param webhooks: whether the service sends webhooks; without them, reconcile and status pages find the payments.
+    :param reconciler: whether to reconcile in the background; otherwise call `reconcile()`.
     :param reconcile_every: seconds between two rounds of the reconciler.
     :raises PortTakenError: before anything was started.
     """
@@ -163,24 +163,24 @@ class Demo:
         return {
             "SECRET_KEY": secrets.token_hex(32),
             "SQLALCHEMY_DATABASE_URI": database,
-            # Another site's page could have its own name point at this machine.
+            # Against DNS rebinding: another site's host name could resolve to this machine.
             "TRUSTED_HOSTS": [HOST, "localhost"],
             "OWNER_PASSWORD": self.owner_password,
             "WAREHOUSE_URL": self.warehouse_url,
-            # Browsers keep one jar of cookies for all ports of a host, and the sandbox is a neighbour.
+            # Browsers share cookies among all ports of a host, and the sandbox has a session cookie too.
             "SESSION_COOKIE_NAME": "fair_and_foul",
-            "SESSION_COOKIE_SECURE": False,  # on this machine the demo speaks plain http
+            "SESSION_COOKIE_SECURE": False,  # the demo uses plain http on this machine
             "PAYCHECKOUT_BASE_URL": self.sandbox_url,
             "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
             "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
-            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",  # paying out asks for a login's token
+            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",  # payouts need an access token
             "PAYCHECKOUT_PUBLIC_URL": self.shop_url,
             "PAYCHECKOUT_WEBHOOK_SECRET": secrets.token_urlsafe(16),
             "PAYCHECKOUT_ALLOW_SANDBOX": True,
         }
 
     def _now(self) -> datetime:
-        """The sandbox's time, so that advancing its clock moves the shop too."""
+        """The sandbox's time, so that advancing its clock advances the shop's too."""
         return self._sandbox_now()
 
     def _webhook_url(self) -> str:
@@ -192,12 +192,12 @@ class Demo:
             db.engine.dispose()
 
     def reconcile(self) -> ReconcileReport:
-        """Settle what is due and deliver what is undelivered, once."""
+        """Run one round of reconcile."""
         with self.app.app_context():
             return paycheckout.reconcile()
 
     def control(self, method: str, path: str, json: object = None) -> Any:
-        """Use the sandbox's control interface: `demo.control("POST", "/clock", {"advanceSeconds": 1020})`."""
+        """Call the sandbox's control interface: `demo.control("POST", "/clock", {"advanceSeconds": 1020})`."""
         answer = requests.request(
             method,
             f"{self.sandbox_url}/_sandbox{path}",
@@ -209,11 +209,11 @@ class Demo:
         return answer.json()
 
     def advance(self, *, minutes: float) -> None:
-        """Let this much time pass, for the service and for the shop."""
+        """Advance the clock of the service and the shop."""
         self.control("POST", "/clock", {"advanceSeconds": round(minutes * 60)})
 
     def stop(self) -> None:
-        """Stop everything: threads are joined, ports free, temporary files gone. Again is harmless."""
+        """Stop all servers and threads, and delete temporary files; can be called repeatedly."""
         self._parts.close()
 
     def __enter__(self) -> Self:
@@ -224,7 +224,7 @@ class Demo:
 
 
 def write_settings(path: Path, settings: dict[str, object]) -> Path:
-    """The settings as a file for SHOP_SETTINGS, so that commands in another terminal work on the same shop."""
+    """Write a file for SHOP_SETTINGS, so that commands in another terminal work on the same shop."""
     path.touch(mode=0o600)
     path.write_text("".join(f"{key} = {value!r}\n" for key, value in settings.items()))
     return path

@@ -1,9 +1,8 @@
-"""The shelf: how many jars are free, and how many are kept for whom. What is done with them when, is in `stock`.
+"""The shelf: the free jars of each kind, and the reservations of orders. `stock` decides when jars are reserved.
 
-Never oversold: a jar leaves the free ones by one conditional UPDATE, and where it changes nothing, nothing is left.
-Never reserved empty: all that is reserved of a jar and not paid is at most half of what there is.
-Whoever moves jars has locked their order first, and moves them in the order of their names, so that nobody waits for
-somebody who waits for them.
+Jars are never oversold: one conditional UPDATE takes them, and it changes no row when there are too few. The shelf
+cannot be emptied by reservations alone: unpaid ones of a kind are at most half of its jars. Callers lock the order
+first, and jars are moved sorted by name, so that no two transactions can deadlock.
 """
 
 from __future__ import annotations
@@ -32,17 +31,18 @@ from example_shop.products import SHELF
 if TYPE_CHECKING:
     from example_shop.models import Order
 
-#: What is caught at the start, of each jar.
 OPENING = 40
+"""The initial stock of each kind."""
+
 _RARE = {"northern-lights": 11}
 
 
 class SoldOut(Exception):
-    """Fewer jars are free, or may be reserved, than an order wants; nothing was reserved."""
+    """An order wants more jars than are free, or may be reserved; nothing was reserved."""
 
 
 class Stock(Model):
-    """The free jars of a kind: those on the shelf that nobody has reserved."""
+    """The number of free jars of a kind, which nobody has reserved."""
 
     __tablename__ = "stock"
 
@@ -51,7 +51,7 @@ class Stock(Model):
 
 
 class Reservation(Model):
-    """So many jars are kept for an order, or `taken`: gone from the shelf for good."""
+    """Jars of one kind that are reserved for an order, or, when `taken`, sold to it."""
 
     __tablename__ = "reservations"
 
@@ -75,7 +75,7 @@ def wanted(order: Order) -> Counter[str]:
 
 
 def kept(order_id: str) -> dict[str, Reservation]:
-    """What is reserved or taken for an order, by jar."""
+    """The reserved and taken jars of an order, by kind."""
     rows = db.session.scalars(select(Reservation).where(Reservation.order_id == order_id))
     return {row.slug: row for row in rows}
 
@@ -85,9 +85,9 @@ def free_of(slug: str) -> int:
 
 
 def move(slug: str, jars: int) -> None:
-    """Take so many from the free jars, or give them back when negative; in one statement, so never too many.
+    """Take free jars, or give them back when negative, in one conditional statement.
 
-    :raises SoldOut: there are not so many.
+    :raises SoldOut: there are too few.
     """
     enough = Stock.free >= jars
     if not changed(update(Stock).where(Stock.slug == slug, enough).values(free=Stock.free - jars)):
@@ -95,9 +95,11 @@ def move(slug: str, jars: int) -> None:
 
 
 def leave_half(slug: str) -> None:
-    """Of a jar that was moved by this transaction; so nobody else can, and what is read here stays true.
+    """Check that unpaid reservations of a kind are no more than its free jars.
 
-    :raises SoldOut: more is reserved for orders that are not paid than is free.
+    The transaction has just moved jars of this kind, so its row is locked and the numbers cannot change.
+
+    :raises SoldOut: they are more.
     """
     unpaid = select(func.sum(Reservation.quantity)).where(Reservation.slug == slug, Reservation.taken.is_(False))
     if (db.session.scalar(unpaid) or 0) > free_of(slug):
@@ -105,14 +107,14 @@ def leave_half(slug: str) -> None:
 
 
 def reserve(order: Order, *, paid: bool = False) -> None:
-    """Keep what the order wants, no more and no less; all of it or none.
+    """Reserve exactly the jars that the order wants, all or none.
 
-    :param paid: the jars are taken for good, so that the half that must stay free does not matter.
-    :raises SoldOut: there is too little of a jar.
+    :param paid: the order is paid, so the limit for unpaid reservations does not apply.
+    :raises SoldOut: there are too few of a kind.
     """
     jars, before = wanted(order), kept(order.id)
     with db.session.begin_nested():
-        # In one order for everybody, so that two orders with the same jars never wait for each other.
+        # Sorted, so that two orders with the same jars cannot deadlock.
         for slug in sorted(jars.keys() | before.keys()):
             row = before.get(slug)
             more = jars[slug] - (row.quantity if row else 0)
@@ -128,10 +130,10 @@ def reserve(order: Order, *, paid: bool = False) -> None:
 
 
 def take(order: Order) -> None:
-    """The jars are the customer's.
+    """Mark the order's jars as sold.
 
-    :raises SoldOut: they were released, and are gone. The extension calls again, ever more rarely, until the owner has
-        caught new ones; `flask paycheckout report` shows it meanwhile.
+    :raises SoldOut: they were released and sold to others. The extension calls the receiver again until there are new
+        ones; `flask paycheckout report` lists it meanwhile.
     """
     reserve(order, paid=True)
     for row in kept(order.id).values():
@@ -140,6 +142,6 @@ def take(order: Order) -> None:
 
 def release(order_id: str) -> None:
     for slug, row in sorted(kept(order_id).items()):
-        # Who deletes the row gives its jars back, and only one can delete it.
+        # Only one transaction can delete the row, and that one gives its jars back.
         if changed(delete(Reservation).where(Reservation.order_id == order_id, Reservation.slug == slug)):
             move(slug, -row.quantity)

@@ -1,15 +1,14 @@
-"""Jars are reserved while somebody pays for them, taken once they are paid, and free again when nobody pays.
+"""Stock: jars are reserved while an order is being paid, sold when it is paid, and released when no payment comes.
 
-How many are free and kept for whom is in `shelf`, and so is why nothing is oversold.
-All signals lead to the same function, which looks at how the order stands now: signals that come late, twice or
-in another order do no harm. Money that arrives late, when the jars of an abandoned order were free again, is taken
-while there still are enough of them; else the payment is held for the owner, because `against_paying` objects.
+The numbers of jars are in `shelf`, which also prevents overselling. All signals lead to one function, which looks at the
+order's present status, so that signals may come late, twice or in another order. A payment that arrives after the jars
+of its order were released is accepted while there are enough jars; otherwise `against_paying` objects, and the payment
+is held for the owner.
 
-No shelf is reserved for free. To press the pay button costs nothing, so it reserves nothing. To pick a way to pay costs
-nothing either, but a customer who was told where to send the money must find the jars there: so that reserves, for as
-long as PAYCHECKOUT_PENDING_FOR gives that way to pay. All that is reserved of a jar and not paid is at most half of
-what there is, so that nobody can empty the shop without paying, however many orders they place. An order for which
-nothing could be reserved is paid from the free half, first come, first served.
+The pay button costs nothing, so pressing it reserves nothing. Picking a payment method does reserve jars, for as long
+as PAYCHECKOUT_PENDING_FOR allows that method, because a customer who may already be sending money must get them. Unpaid
+reservations of a kind are at most half of its jars, so that nobody can empty the shop without paying. An order for
+which nothing could be reserved is served from the free half, first come, first served.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
     from flask_paycheckout import CheckoutMixin
 
-#: How a payment stands for which jars are kept.
+# The payment's statuses in which an order keeps its jars.
 _RESERVING = ("pending", "held")
 
 blueprint = Blueprint("stock", __name__, url_prefix="/owner/stock")
@@ -45,27 +44,27 @@ blueprint.before_request(owner.ask_for_password)
 
 @paycheckout.atomic
 def take_jars(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra: Any) -> None:
-    """In the transaction that makes the payment count: an order is paid and has its jars, or neither.
+    """Sell the jars in the transaction that marks the payment as paid, so that both happen or neither.
 
-    :raises SoldOut: somebody was faster in this moment. The payment is weighed again, and then `too_few` has it held.
+    :raises SoldOut: another order was faster. The payment is then compared again, and held because of `too_few`.
     """
     order = db.session.get_one(Order, order_id, with_for_update=True)
     require_paid(order, checkout)
     try:
         take(order)
     except SoldOut:
-        # A person took this money although jars were missing: `follow_payment` waits for the next catch.
+        # A person accepted this payment although jars are missing; `follow_payment` waits for new ones.
         if checkout.reason is None:
             raise
 
 
 def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
-    """What is to be done with the jars follows from how the order stands now, whichever signal told of it.
+    """Reserve, sell or release jars according to the order's present status, whichever signal caused the call.
 
-    Not atomic: it locks the order, and in a transaction that has already moved a payment that lock would come too late.
-    Only where a payment counts is the order locked first, by `order_total`.
+    Not atomic: it locks the order, and in a transaction that has already moved a payment that would break the order of
+    locks. Only a transaction that marks a payment as paid locks the order first, by `order_total`.
     """
-    # One at a time for each order; SQLite has only one writer anyway. The lock comes before the look.
+    # Lock before reading the status, so that only one transaction at a time handles this order.
     order = db.session.get_one(Order, order_id, with_for_update=True)
     if paycheckout.order_status(order_id) == "paid":
         take(order)
@@ -74,7 +73,7 @@ def follow_payment(app: Flask, *, order_id: str, **extra: Any) -> None:
 
 
 def keep(order: Order) -> None:
-    """Reserve for a locked order that is not paid, or release, as it stands now."""
+    """Reserve or release the jars of a locked, unpaid order according to its present status."""
     status = paycheckout.order_status(order.id)
     called_off = order.state == "cancelled" and status == "pending"
     if status not in _RESERVING or called_off:
@@ -83,12 +82,12 @@ def keep(order: Order) -> None:
     try:
         reserve(order)
     except SoldOut:
-        # Somebody was faster, or it is too much. Money that comes takes what is free, or is held because of `too_few`.
+        # Too few jars are left, or may be reserved. A later payment gets free jars, or is held because of `too_few`.
         release(order.id)
 
 
 def too_few(order: Order) -> str | None:
-    """Why this order cannot be paid: what is free, and what is reserved for it, is less than what it wants."""
+    """The reason why this order cannot be paid: fewer jars are free or reserved for it than it wants."""
     own = kept(order.id)
     names = {line.slug: line.name for line in order.lines}
     short = [

@@ -1,6 +1,6 @@
-"""Who catches the weather, what they get of a jar's price, and where they want their money.
+"""The suppliers: who catches the weather, their share of a jar's price, and the account that they are paid to.
 
-A real shop keeps this in its database. The accounts and the wallet are the sandbox's sort: invented.
+A real shop keeps this in its database. The accounts and the wallet are invented.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _CENT = Decimal("0.01")
 
 @dataclass(frozen=True)
 class BankAccount:
-    """An account that bank transfers go to."""
+    """A bank account to pay a supplier."""
 
     bank: str
     number: str = field(repr=False)
@@ -26,7 +26,7 @@ class BankAccount:
 
 @dataclass(frozen=True)
 class Wallet:
-    """A wallet that tokens go to; `token` is `<symbol>-<network>`."""
+    """A wallet to pay a supplier; `token` is `<symbol>-<network>`."""
 
     token: str
     address: str
@@ -34,9 +34,9 @@ class Wallet:
 
 @dataclass(frozen=True)
 class Supplier:
-    """Somebody whose jars the shop sells.
+    """A supplier of jars.
 
-    `share` is the supplier's part of a jar's price; `jars` are the slugs of theirs.
+    `share` is the supplier's part of a jar's price, and `jars` has the slugs of the supplier's products.
     """
 
     slug: str
@@ -50,7 +50,7 @@ class Supplier:
     account: BankAccount | Wallet
 
     def part_of(self, order: Order) -> Decimal:
-        """What an order that is paid earns this supplier, in whole cents."""
+        """This supplier's share of a paid order, in whole cents."""
         sold = sum((line.total for line in order.lines if line.slug in self.jars), Decimal(0))
         return (sold * self.share).quantize(_CENT, ROUND_DOWN)
 
@@ -58,7 +58,7 @@ class Supplier:
 SUPPLIERS = (
     Supplier(
         *("maren", "Maren of the Lighthouse", "maren@lighthouse.example", "The Lighthouse", "End of the Map", "99999"),
-        share=Decimal(1),  # consigned: she gets the price whole
+        share=Decimal(1),  # consigned: she gets the full price
         jars=frozenset({"northern-lights", "full-moon", "sea-breeze"}),
         account=BankAccount("Harbor Savings Bank", "7700554411"),
     ),

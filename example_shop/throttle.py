@@ -1,12 +1,12 @@
-"""A throttle on guesses: so many within a quarter of an hour, from one place and from everywhere together.
+"""A limit on password guesses: so many within 15 minutes from one place, and from all places together.
 
-A guess is counted before it is looked at, in a commit of its own and by conditional statements, so that many at once,
-in any number of processes, are no more than allowed. What is kept is bounded: a refused guess writes nothing, and rows
-of a window that is over are removed.
+A guess is counted before it is checked, in a commit of its own and by conditional statements, so that simultaneous
+guesses in any number of processes stay within the limit. The table is bounded: a refused guess writes nothing, and rows
+of an expired window are deleted.
 
-Many addresses together could keep the owner out for as long as they go on. So a browser that was let in before has a
-signed cookie that says so: it counts by itself, and what strangers do does not concern it. Behind a proxy an app sees
-the proxy's address in place of its visitors', unless Werkzeug's `ProxyFix` is set up for it; all are then one place.
+Guesses from many addresses could lock the owner out. Therefore a browser that has logged in before has a signed cookie
+and is counted by itself, independent of all others. Behind a proxy, all visitors have the proxy's address and count as
+one place, unless Werkzeug's `ProxyFix` is set up.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from example_shop.database import Model, Moment, changed, db
 if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
-#: Within this time a place may guess so often, and all places together.
 WINDOW = timedelta(minutes=15)
+"""The time in which MOST_FROM_ONE guesses from one place are allowed, and MOST_FROM_ALL from all together."""
+
 MOST_FROM_ONE = 5
 MOST_FROM_ALL = 60
 
@@ -41,7 +42,7 @@ _EVERYWHERE = "everywhere"
 
 
 class Tries(Model):
-    """How often a password was given from a place since its window began."""
+    """The number of guesses from a place since its window began."""
 
     __tablename__ = "tries"
 
@@ -51,22 +52,20 @@ class Tries(Model):
 
 
 class TooMany(Exception):
-    """This guess is not looked at.
-
-    :ivar wait: seconds after which one is looked at again.
-    """
+    """There were too many guesses, so this one is not checked."""
 
     def __init__(self, wait: int) -> None:
         super().__init__(f"There were too many tries; the next one is in {wait} seconds.")
         self.wait = wait
+        """Seconds until the next guess is checked."""
 
 
 def claim_try() -> None:
-    """Count the guess that this request brings.
+    """Count the guess in this request.
 
-    :raises TooMany: it is one too many.
+    :raises TooMany: the limit is reached.
     """
-    # The place first: one that is refused takes nothing from what all may do together.
+    # The place first, so that a guess that is refused there does not count against the limit of all.
     count(place(), MOST_FROM_ONE)
     if known_browser() is None:
         count(_EVERYWHERE, MOST_FROM_ALL)
@@ -74,7 +73,7 @@ def claim_try() -> None:
 
 
 def forgive() -> None:
-    """The guess was right: the place begins anew, and all together have one guess back."""
+    """Reset the place's count after a correct password, and take the guess off the count of all."""
     db.session.execute(delete(Tries).where(Tries.place == place()))
     if known_browser() is None:
         back = update(Tries).where(Tries.place == _EVERYWHERE, Tries.count > 0)
@@ -83,7 +82,7 @@ def forgive() -> None:
 
 
 def count(where: str, most: int) -> None:
-    """Count one more from there, uncommitted; a full window is left as it is."""
+    """Count one guess from a place without committing; a full window is left unchanged."""
     begun = now()
     here = update(Tries).where(Tries.place == where)
     over = begun - WINDOW
@@ -98,7 +97,7 @@ def count(where: str, most: int) -> None:
 
 
 def begin_window(where: str, begun: datetime) -> None:
-    """A row for the place, with nothing counted yet; another request may be first to make it."""
+    """Insert a row for the place with a count of zero, unless another request was faster."""
     db.session.execute(delete(Tries).where(Tries.since <= begun - WINDOW))
     try:
         with db.session.begin_nested():
@@ -108,7 +107,7 @@ def begin_window(where: str, begun: datetime) -> None:
 
 
 def place() -> str:
-    """Who guesses: a browser that was let in before, or an address."""
+    """The place of this request: a browser that has logged in before, or an address."""
     if browser := known_browser():
         return f"browser {browser}"
     address = request.remote_addr or "unknown"
@@ -117,13 +116,13 @@ def place() -> str:
     except ValueError:
         return address[:64]
     if isinstance(parsed, IPv6Address):
-        # Who has one address of IPv6 has all of its network, but for those that stand for one of IPv4.
+        # The owner of an IPv6 address usually has its whole /64 network; mapped addresses stand for one IPv4 address.
         return str(parsed.ipv4_mapped or IPv6Network((parsed, 64), strict=False))
     return address
 
 
 def known_browser() -> str | None:
-    """The name that this browser got when its owner was let in."""
+    """The random name that this browser got at its last login; None without one."""
     try:
         name = serializer().loads(request.cookies.get(COOKIE, ""))
     except BadSignature:
@@ -132,7 +131,7 @@ def known_browser() -> str | None:
 
 
 def remember_browser(response: Response) -> None:
-    """Answer to a right guess: the cookie comes back to this address only."""
+    """Give the browser a signed cookie after a login, sent to the login's path only."""
     name = known_browser() or secrets.token_urlsafe(12)
     response.set_cookie(
         COOKIE,

@@ -1,7 +1,7 @@
-"""Suppliers with a wallet are paid by crypto disbursements, one dollar token for a dollar.
+"""The rail of crypto disbursements, for suppliers with a wallet: one dollar token for each dollar.
 
-The service takes a batch of token transfers and then shows nothing more of them: a lost answer cannot be looked up, so
-the payout waits as `unknown` until somebody has looked at the chain; see `payouts.decide`.
+The service cannot show token transfers afterwards, so a lost answer cannot be looked up: the payout stays `unknown`
+until a person has checked the chain; see `payouts.decide`.
 """
 
 from __future__ import annotations

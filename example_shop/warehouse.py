@@ -1,7 +1,7 @@
-"""A warehouse to send parcels from: an app of its own, on a port of its own, as another company's would be.
+"""The warehouse that sends parcels: a separate app on its own port, as another company's would be.
 
-It keeps what it needs to be told twice without sending twice: the parcel for every idempotency key. Its hatch can be
-shut, to see what a shop does with a warehouse that is not there.
+It stores the parcel for each idempotency key, so that a repeated request sends no second one. Its hatch can be shut, to
+see how a shop behaves while the warehouse is unavailable.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Parcel:
-    """What is to be sent, and how often the warehouse was told so."""
+    """A parcel with its packing slip, and the number of requests for it."""
 
     number: str
     slip: dict[str, Any]
@@ -29,7 +29,7 @@ class Parcel:
 
 @dataclass
 class Hatch:
-    """Where orders come in; the lock makes two of the same key one parcel."""
+    """The hatch that takes requests; its lock makes two requests with one key one parcel."""
 
     shut: bool = False
     turned_away: int = 0
@@ -47,7 +47,7 @@ class Hatch:
 
 
 def read_slip() -> dict[str, Any]:
-    """What is to be packed, as its page shows it; 400 when it is something else."""
+    """Read the packing slip from the request; 400 when it is malformed."""
     try:
         slip = request.get_json()
         jars = [{"name": str(jar["name"]), "quantity": int(jar["quantity"])} for jar in slip["jars"]]
@@ -58,7 +58,7 @@ def read_slip() -> dict[str, Any]:
 
 def create_warehouse() -> Flask:
     app = Flask(__name__)
-    # A page that has its own name point at this machine would be this site's own page to a browser.
+    # Against DNS rebinding: another site's host name could resolve to this machine.
     app.config.update(TRUSTED_HOSTS=["127.0.0.1", "localhost"], MAX_CONTENT_LENGTH=64 * 1024)
     hatch = Hatch()
 
