@@ -1,7 +1,7 @@
 """A diary for the owner: one line for each event of an order's payment, written exactly once.
 
-A receiver writes through `db.session` without committing; the extension commits the line together with the mark that the
-receiver has run.
+A receiver writes through `db.session` without committing; the extension commits the line together with the mark that
+the receiver has run.
 """
 
 from __future__ import annotations

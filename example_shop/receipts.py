@@ -1,7 +1,7 @@
 """A receipt for every paid order: written exactly once, and sent by SMTP when a mail server is configured.
 
-Writing and sending are two receivers. The first stores the letter in the transaction that marks the receiver as run. The
-second passes it to the mail server, and is called again when that fails: the letter's Message-ID is made from the
+Writing and sending are two receivers. The first stores the letter in the transaction that marks the receiver as run.
+The second passes it to the mail server, and is called again when that fails: the letter's Message-ID is made from the
 `event_id`, so that a second copy can be recognised. Without a mail server, a page of the owner lists the letters.
 """
 

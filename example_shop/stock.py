@@ -1,6 +1,6 @@
 """Stock: jars are reserved while an order is being paid, sold when it is paid, and released when no payment comes.
 
-The numbers of jars are in `shelf`, which also prevents overselling. All signals lead to one function, which looks at the
+The numbers of jars are in `shelf`, which also prevents overselling. All signals lead to one function. It looks at the
 order's present status, so that signals may come late, twice or in another order. A payment that arrives after the jars
 of its order were released is accepted while there are enough jars; otherwise `against_paying` objects, and the payment
 is held for the owner.
