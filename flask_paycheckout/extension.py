@@ -1,4 +1,4 @@
-"""The extension object. It holds nothing of an app: what belongs to one is in that app's `Runtime`."""
+"""The extension object. It keeps no app: everything that belongs to an app is in that app's `Runtime`."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class PayCheckout(Operations):
         refuse_commits(db)
         self._databases.add(db)
         clock = clock or getattr(transport, "clock", None)
-        # Who sets the time, for tests, sets all of it.
+        # A test that sets the clock sets elapsed time too.
         elapsed = time.monotonic if clock is None else seconds_of(clock)
         clock = in_utc(clock or utc_now)
         app.extensions[KEY] = build_runtime(
@@ -103,12 +103,12 @@ class PayCheckout(Operations):
     def order_total(self, callback: PriceOrder) -> PriceOrder:
         """Register the function that says what an order costs now; None means: not payable.
 
-        It is asked when a checkout is started, and again when its money arrives: then in the transaction that records
-        the payment. So lock the order that you read, and no change of it can come in between:
+        It is called when a checkout is started, and again when its money arrives, then in the transaction that records
+        the payment. Lock the order that you read, so that nothing can change it before that transaction is committed:
 
             db.session.get(Order, order_id, with_for_update=True)
 
-        Each time it runs in an application context of its own, sees what is committed, and must not commit.
+        Each call runs in an application context of its own and sees what is committed. The function must not commit.
         """
         self._order_total = callback
         return callback
@@ -121,9 +121,9 @@ class PayCheckout(Operations):
             def close_order(app, *, order_id, **extra):
                 db.session.get(Order, order_id).paid = True
 
-        The shop's order and our checkout are then paid in one commit. When the receiver raises, nothing of that is
-        committed, and the move is tried again later. It must not commit or call anybody: in debug and testing a
-        socket that it opens is an error. Above or below `connect`.
+        The shop's order and the checkout are then paid in one commit. When the receiver raises, nothing is committed,
+        and the payment is settled again later. The receiver must not commit or use the network: in debug and testing, a
+        socket that it opens is an error. The decorator stands above or below `connect`.
 
         :raises TypeError: the receiver is an object that takes no attributes.
         """
@@ -136,18 +136,18 @@ class PayCheckout(Operations):
             def order_url(order_id):
                 return url_for("show_order", order_id=order_id)
 
-        The customers' pages link there. Whoever has a status link sees the address, so the page behind it must ask
-        who is looking if not everybody may.
+        The customer's pages link there. Anybody who has a status link sees the address, so the shop's page must itself
+        check who may see it.
         """
         self._order_url = callback
         return callback
 
     def pay_url(self, order_id: str) -> str:
-        """Absolute URL to POST to for paying this order; carries a sealed token."""
+        """Absolute URL that a form posts to in order to pay this order; it carries a sealed token."""
         return order_urls.pay_url(order_id)
 
     def status_url(self, order_id: str) -> str:
-        """Absolute URL of the order's status page; carries a sealed token, so whoever has it may look."""
+        """Absolute URL of the order's status page. It carries a sealed token: anybody who has it can see the page."""
         return order_urls.status_url(order_id)
 
     def webhook_url(self) -> str:
@@ -158,14 +158,14 @@ class PayCheckout(Operations):
         """Pages for the shop's owner: orders with their attempts, their stories, and held payments to decide.
 
             def owner():
-                return session.get("owner")  # who looks, for the record; None: nobody who may
+                return session.get("owner")  # the owner's name, for the record; None refuses
 
             app.register_blueprint(paycheckout.owner_view(owner), url_prefix="/owner/payments")
 
-        :param permission: asked in every request: the name of the person who looks, recorded with what that person
-            decides; None refuses with 403. It may send to a login instead: `abort(redirect(url_for("login")))`.
+        :param permission: called in every request. It gives the name of the person, which is recorded with each
+            decision; None refuses with 403. It may redirect to a login instead: `abort(redirect(url_for("login")))`.
         :returns: a blueprint, mounted at `/paycheckout/owner` unless `url_prefix` says where. Its pages show no
-            secret, token or payment URL; all but the decision on a held payment is reading.
+            secret, token or payment URL, and change nothing but what a person decides about a payment.
         :raises ConfigurationError: `permission` is not a function; without one there are no such pages.
         """
         from flask_paycheckout.views.owner import make_owner_view
@@ -236,7 +236,7 @@ def _require_keys(app: Flask) -> None:
 
 
 def _queue_of(app: Flask) -> Callable[[str], None]:
-    """Hands a deferred webhook to the shop's Celery app; without one, reconcile takes it from there."""
+    """A function that queues a deferred webhook in the shop's Celery app; without one, reconcile reads it."""
 
     def queue(checkout_id: str) -> None:
         if "celery" in app.extensions:

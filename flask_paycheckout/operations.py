@@ -1,7 +1,7 @@
 """The calls that a shop makes: start, settle, reconcile, resolve, and how orders stand.
 
-Each is defined once, here. `PayCheckout` runs them on the current app, `Runtime` on its own one. They see to it that
-the shop's session does not stand in the way, and leave the work to the parts of the runtime.
+Each is defined once, here. `PayCheckout` runs them on the current app, `Runtime` on its own app. A call first checks
+its arguments and whether open work in the shop's session would block it, and then uses the parts of the runtime.
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ class Operations(ABC):
         return marked
 
     def order_status(self, order_id: str) -> str:
-        """How an order stands: unpaid, created, pending, paid, held or abandoned.
+        """The order's status: unpaid, created, pending, paid, held or abandoned.
 
         One indexed query, without any history; nothing is read from the service. Inside a transaction of `db.session`
-        the answer is what that transaction sees.
+        it sees what that transaction has written.
 
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
@@ -111,7 +111,7 @@ class Operations(ABC):
         return self.order_statuses([order_id])[order_id]
 
     def order_statuses(self, order_ids: Iterable[str]) -> dict[str, str]:
-        """How many orders stand, each by its id; as `order_status`, with one query for every 500 of them.
+        """The status of many orders, each by its id, with one query for every 500 of them.
 
         :raises TypeError: `order_ids` is a single string, or one of the ids is not a string.
         :raises ValueError: one of the ids is empty, too long, or holds control characters.
@@ -126,7 +126,7 @@ class Operations(ABC):
         return shop.attempts.order_statuses(wanted, open_connection(shop.db, shop.models.Checkout))
 
     def explain(self, order_id: str) -> Explanation:
-        """Every attempt, webhook, read and comparison of an order, and the rule that decided.
+        """The story of an order: every attempt, webhook, read and comparison, and the rule that decided.
 
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
@@ -136,7 +136,7 @@ class Operations(ABC):
         return explain(shop.engine(), shop.models, shop.attempts, order_id)
 
     def _beside_session(self, call: str) -> Runtime:
-        """The runtime, for a call that writes; refuse it where the shop's uncommitted work would block it.
+        """The runtime, for a call that writes beside the shop's session.
 
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         """
@@ -144,6 +144,9 @@ class Operations(ABC):
         return self._runtime
 
     def _for_reading(self, call: str) -> Runtime:
-        """The runtime, for a call that reads; end or refuse the shop's transaction where it would block that."""
+        """The runtime, for a call that reads; end an open transaction of the shop that would block it.
+
+        :raises UncommittedChanges: that transaction has written something.
+        """
         allow_reading(self._runtime.db, call, self._runtime.engine())
         return self._runtime

@@ -1,4 +1,4 @@
-"""What the extension holds for one application, and the only place where its parts are put together."""
+"""The runtime of an app: everything that the extension keeps for that app, and how its parts are put together."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ OrderUrl = Callable[[str], str | None]
 
 @dataclass(frozen=True)
 class Runtime(Operations):
-    """What the extension holds for one application. Pages, commands and tasks call its methods, not its parts."""
+    """Everything that the extension keeps for one app. Pages, commands and tasks call its methods, not its parts."""
 
     app: Flask
     db: SQLAlchemy
@@ -96,22 +96,22 @@ class Runtime(Operations):
         self._beside_session("the webhook").notices.receive(checkout_id)
 
     def settle_for_webhook(self, checkout_id: str) -> CheckoutMixin:
-        """Make the read that a webhook asked for; otherwise as `settle`."""
+        """Read the deposit that a webhook hinted at, and apply what it says; parameters and errors as for `settle`."""
         return self._beside_session(f"settle({checkout_id!r})").settlement.settle(checkout_id, "webhook")
 
     def standing(self, order_id: str) -> Standing:
-        """How an order stands for its customer; reads its deposits when that is due."""
+        """How an order stands, for its status page; reads the newest deposits when they are due."""
         require_order_id(order_id)
         return self._beside_session("the status page").standings.of(order_id)
 
     # The owner's pages and the commands
 
     def find_checkout(self, checkout_id: str) -> CheckoutMixin | None:
-        """The stored checkout of this id."""
+        """The stored checkout with this id; None when there is none."""
         return self.attempts.find(checkout_id)
 
     def find_order_id(self, text: str) -> str | None:
-        """The order that this order id, or checkout id, names; None when neither is stored."""
+        """The id of the order that has this order id or checkout id; None when neither is stored."""
         from flask_paycheckout.reports.order_list import find_order_id
 
         return find_order_id(self.engine(), self.models, text)
@@ -127,7 +127,11 @@ class Runtime(Operations):
         return page_of_orders(self.engine(), self.models, self.attempts.order_statuses, status, place)
 
     def list_money_to_pay_back(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
-        """How many payments paid no order and wait for a person to say what became of them; the oldest of them."""
+        """Payments that paid no order, until a person says whether they were paid back or are kept.
+
+        :param limit: list at most this many, the oldest first.
+        :returns: how many there are, and the list.
+        """
         with self.engine().connect() as connection:
             return count_to_pay_back(connection, self.models), list_to_pay_back(connection, self.models, limit)
 
@@ -137,24 +141,24 @@ class Runtime(Operations):
         return report(shop.engine(), shop.models, shop.clock(), webhook_url)
 
     def alarms(self) -> Alarms:
-        """What needs a person now."""
+        """Problems that a person has to look at, as the owner's pages and `doctor` show them."""
         return read_alarms(self.engine(), self.models, self.clock())
 
     def reconcile_with_progress(self, limit: int | None, progress: Progress) -> ReconcileReport:
-        """As `reconcile`.
+        """Run one round of `reconcile`, reporting progress.
 
         :param progress: called after each read with the counts so far.
         """
         return self._beside_session("reconcile()").reconciler.run(limit, progress)
 
     def count_due(self) -> int:
-        """How many deposits are to be read now."""
+        """How many deposits are due to be read."""
         return self.attempts.count_due(self.clock())
 
     def deliver(
         self, order_id: str | None = None, *, now: bool = False, progress: Callable[[int], object] | None = None
     ) -> Delivery:
-        """Tell the receivers of events that wait.
+        """Deliver events that wait to their receivers.
 
         :param order_id: only those of this order.
         :param now: also those whose next try is later.
@@ -186,7 +190,11 @@ class Runtime(Operations):
         return self.payment_backfill.count(after)
 
     def allow_reading(self, call: str) -> None:
-        """End the shop's transaction where reads of ours would wait for it; refuse the call if it wrote anything."""
+        """End an open transaction of the shop's session that would block our reads.
+
+        :param call: named in the error.
+        :raises UncommittedChanges: the transaction has written something.
+        """
         self._for_reading(call)
 
 
@@ -223,9 +231,9 @@ def build_runtime(
 
     @cache
     def engine() -> Engine:
-        # Late: the shop may set its database up after this extension.
+        # At first use, because the shop may set up its database after this extension.
         with scope():
-            # Its configuration may be another one by now.
+            # The configuration may have changed since `init_app`.
             require_one_database(models, app.config, separate=settings.separate_database)
             return db.engines[models.bind_key]
 
@@ -257,17 +265,17 @@ def build_runtime(
         settings.timeout,
         min(settings.web_timeout, settings.timeout),
         lambda: settings.web_calls or default_web_calls(),
-        # The WSGI environment lives as long as the request, and is its own.
+        # Every request has a WSGI environment of its own, which lives as long as the request.
         lambda: request.environ if has_request_context() else None,
         now=elapsed,
     )
-    # A read that takes all of its time, and as long again for what is done with its answer.
+    # The longest that a read takes, and as long again for applying its answer.
     claim = max(_CLAIM, timedelta(seconds=2 * settings.timeout))
     shop = ShopTransactions(scope, models.checkouts, app, lambda: app.debug or app.testing)
 
     def receivers(name: str) -> list[Receiver]:
         found = receivers_of(name, app)
-        # A transaction reaches one database only: in two of them, what is atomic runs after the move as others do.
+        # A transaction covers one database: with two, atomic receivers run after the commit like all others.
         return [replace(one, atomic=False) for one in found] if settings.separate_database else found
 
     def unheard(name: str) -> bool:
@@ -323,5 +331,5 @@ def _client(settings: Settings, transport: httpx.BaseTransport | None) -> Paymen
             transport=transport,
         )
     except ValueError as fault:
-        # The client is stricter about addresses than the settings are; it never quotes them.
+        # The client refuses some addresses that the settings accept. Its message never quotes the address.
         raise ConfigurationError(f"PAYCHECKOUT_BASE_URL cannot be used: {fault}") from None
