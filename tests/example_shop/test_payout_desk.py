@@ -128,5 +128,5 @@ def test_the_command_pays_tells_and_exits(
         decide(reference_of(shop, "puddle"), was_sent=False)
     assert terminal.invoke(args=["shop", "payout"]).exit_code == 0
     last = terminal.invoke(args=["shop", "payout"])
-    assert (last.exit_code, last.output) == (0, "Nothing is owed, and nothing moved.\n")
+    assert (last.exit_code, last.output) == (0, "Nothing is owed, and nothing changed.\n")
     assert terminal.invoke(args=["shop", "payout", "--twice"]).exit_code == 2
