@@ -27,8 +27,8 @@ from flask_paycheckout.checkouts.leases import RENEWAL
 from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, nobody_listens, receivers_of, unheard_signals
+from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkout_statements import CheckoutStatements
-from flask_paycheckout.store.direct_reads import DirectRead
 from flask_paycheckout.store.event_statements import EventStatements, QueuedEvent
 from flask_paycheckout.store.events import LEASE, HeldEvent
 from flask_paycheckout.store.models import CheckoutMixin, Models
@@ -94,7 +94,6 @@ class Outbox:
         self._separate = separate
         self._renewal = RENEWAL
         self._statements = EventStatements(models.events)
-        self._queue = DirectRead(engine, self._statements.queue, "of_order_id")
         self._superseding = Superseding(models.checkouts)
         self._find_checkout = CheckoutStatements(models.checkouts).find
 
@@ -270,7 +269,9 @@ class Outbox:
         return [receiver for receiver in receivers_of(event.name, self._sender) if receiver.name not in done]
 
     def _queue_of(self, order_id: str) -> list[QueuedEvent]:
-        return [_in_utc(QueuedEvent(*row)) for row in self._queue.rows(order_id)]
+        with autocommit(self._engine()).connect() as connection:
+            rows = connection.execute(self._statements.queue, {"of_order_id": order_id}).all()
+        return [_in_utc(QueuedEvent(*row)) for row in rows]
 
     def _is_superseded(self, event: HeldEvent | QueuedEvent) -> bool:
         if not self._superseding.may_happen_to(event):

@@ -20,9 +20,9 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.decisions import Decision
 from flask_paycheckout.rules.receivers import Receiver
 from flask_paycheckout.rules.states import OPEN, SIGNAL_OF, Status, best_of
+from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkout_statements import CheckoutStatements
 from flask_paycheckout.store.database_errors import is_lost_race, without_row
-from flask_paycheckout.store.direct_reads import DirectRead, without_transaction
 from flask_paycheckout.store.events import HeldEvent, new_event, signal_of
 from flask_paycheckout.store.history import line
 from flask_paycheckout.store.models import CheckoutMixin, Models, total_columns
@@ -93,13 +93,7 @@ class Attempts:
     ) -> None:
         self._engine = engine
         self._models = models
-        statements = self._statements = CheckoutStatements(models.checkouts, Glance._fields)
-        self._find = DirectRead(engine, statements.find, "of_checkout_id")
-        self._of_order = DirectRead(engine, statements.of_order, "of_order_id")
-        self._glance = DirectRead(engine, statements.glance, "of_checkout_id")
-        self._newest = DirectRead(engine, statements.newest, "of_order_id")
-        self._counts = DirectRead(engine, statements.counts, "of_order_id")
-        self._current = DirectRead(engine, statements.current, "of_current_order_id")
+        self._statements = CheckoutStatements(models.checkouts, Glance._fields)
         self._insert_event = models.events.insert().inline()
         self._receivers = receivers
         self._is_unheard = is_unheard
@@ -114,21 +108,21 @@ class Attempts:
     @cached_property
     def _single(self) -> Engine:
         """For what is one statement."""
-        return without_transaction(self._engine())
+        return autocommit(self._engine())
 
     # Reading
 
     def glance(self, checkout_id: str) -> Glance | None:
         """The attempt of this checkout id, in short."""
-        return next(map(_glance, self._glance.rows(checkout_id)), None)
+        return next(map(_glance, self._rows(self._statements.glance, of_checkout_id=checkout_id)), None)
 
     def newest(self, order_id: str) -> Sequence[Glance]:
         """The order's last attempts, newest first, in short; `NEWEST` and one more, which tells that there are more."""
-        return [_glance(row) for row in self._newest.rows(order_id)]
+        return [_glance(row) for row in self._rows(self._statements.newest, of_order_id=order_id)]
 
     def counts(self, order_id: str) -> dict[str, int]:
         """How many attempts of an order have each status."""
-        return dict(self._counts.rows(order_id))
+        return dict(self._rows(self._statements.counts, of_order_id=order_id))
 
     def order_statuses(self, order_ids: Sequence[str], connection: Connection | None = None) -> dict[str, str]:
         """How each of these orders stands, `unpaid` where nothing of it is stored.
@@ -146,15 +140,15 @@ class Attempts:
 
     def current(self, order_id: str) -> CheckoutMixin | None:
         """The order's current attempt, detached from any session."""
-        return next(map(self._attempt, self._current.rows(order_id)), None)
+        return next(iter(self._loaded(self._statements.current, of_current_order_id=order_id)), None)
 
     def find(self, checkout_id: str) -> CheckoutMixin | None:
         """The attempt of this checkout id, detached from any session."""
-        return next(map(self._attempt, self._find.rows(checkout_id)), None)
+        return next(iter(self._loaded(self._statements.find, of_checkout_id=checkout_id)), None)
 
     def of_order(self, order_id: str) -> Sequence[CheckoutMixin]:
         """Every attempt of an order, oldest first."""
-        return [self._attempt(row) for row in self._of_order.rows(order_id)]
+        return self._loaded(self._statements.of_order, of_order_id=order_id)
 
     def has_paid(self, order_id: str, connection: Connection | None = None) -> bool:
         """Whether an attempt of this order paid it.
@@ -173,12 +167,13 @@ class Attempts:
             counted = select(func.count()).select_from(table).where(table.c.next_read_at <= now)
             return connection.execute(counted).scalar_one()
 
-    def _attempt(self, row: tuple[Any, ...]) -> CheckoutMixin:
-        return self._models.checkout_of_row(dict(zip(self._columns, row, strict=True)))
+    def _rows(self, statement: Any, **parameters: str) -> Sequence[Any]:
+        with self._single.connect() as connection:
+            return connection.execute(statement, parameters).all()
 
-    @cached_property
-    def _columns(self) -> list[str]:
-        return [column.name for column in self._models.checkouts.c]
+    def _loaded(self, statement: Any, **parameters: str) -> list[CheckoutMixin]:
+        with self._single.connect() as connection:
+            return [self._models.checkout_of_row(row) for row in connection.execute(statement, parameters).mappings()]
 
     # Writing
 
