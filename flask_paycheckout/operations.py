@@ -44,7 +44,7 @@ class Operations(ABC):
         require_order_id(order_id)
         refuse_uncommitted(shop.db, f"start({order_id!r})")
         try:
-            return shop.checkouts.start(order_id)
+            return shop.starter.start(order_id)
         finally:
             shop.record.write()
 
@@ -95,7 +95,7 @@ class Operations(ABC):
         """
         shop = self._beside_session(f"mark_paid_back({checkout_id!r})")
         shop.paybacks.mark(checkout_id, by, why, kept)
-        marked = shop.attempts.find(checkout_id)
+        marked = shop.checkouts.find(checkout_id)
         assert marked is not None  # noqa: S101 - it was just marked, and no row is ever deleted
         return marked
 
@@ -123,7 +123,7 @@ class Operations(ABC):
             )
         wanted = [require_order_id(order_id) for order_id in order_ids]
         shop = self._runtime
-        return shop.attempts.order_statuses(wanted, open_connection(shop.db, shop.models.Checkout))
+        return shop.checkouts.order_statuses(wanted, open_connection(shop.db, shop.models.Checkout))
 
     def explain(self, order_id: str) -> Explanation:
         """The story of an order: every attempt, webhook, read and comparison, and the rule that decided.
@@ -133,7 +133,7 @@ class Operations(ABC):
         """
         require_order_id(order_id)
         shop = self._for_reading(f"explain({order_id!r})")
-        return explain(shop.engine(), shop.models, shop.attempts, order_id)
+        return explain(shop.engine(), shop.models, shop.checkouts, order_id)
 
     def _beside_session(self, call: str) -> Runtime:
         """The runtime, for a call that writes beside the shop's session.

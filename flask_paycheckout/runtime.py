@@ -16,13 +16,13 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.logs import prepare_logger
-from flask_paycheckout.checkouts.order_status import Standing, Standings
+from flask_paycheckout.checkouts.order_status import OrderStatus, OrderStatuses
 from flask_paycheckout.checkouts.outbox import Delivery, Outbox
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport, PaymentBackfill
 from flask_paycheckout.checkouts.reconcile import Progress, Reconciler, ReconcileReport
 from flask_paycheckout.checkouts.settlement import Settlement
-from flask_paycheckout.checkouts.start import Checkouts
-from flask_paycheckout.checkouts.webhooks import Notices
+from flask_paycheckout.checkouts.start import Starter
+from flask_paycheckout.checkouts.webhooks import Webhooks
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
@@ -32,13 +32,15 @@ from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
-from flask_paycheckout.rules.states import Status
+from flask_paycheckout.rules.states import FoundBy, Status
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
-from flask_paycheckout.store.checkouts import Attempts
+from flask_paycheckout.store.checkouts import Checkouts
+from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.models import CheckoutMixin, Models, require_one_database
+from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.store.paybacks import MoneyToPayBack, Paybacks, count_to_pay_back, list_to_pay_back
 from flask_paycheckout.store.shop_session import own_session
 from flask_paycheckout.store.shop_transaction import ShopTransactions
@@ -72,13 +74,15 @@ class Runtime(Operations):
     service: Service
     signed_links: SignedLinks
     engine: Callable[[], Engine]
-    attempts: Attempts
+    checkouts: Checkouts
+    due_reads: DueReads
+    moves: Moves
     ask_total: OrderTotal
     order_url: OrderUrl
-    checkouts: Checkouts
+    starter: Starter
     settlement: Settlement
-    notices: Notices
-    standings: Standings
+    webhooks: Webhooks
+    statuses: OrderStatuses
     reconciler: Reconciler
     paybacks: Paybacks
     payment_backfill: PaymentBackfill
@@ -93,22 +97,22 @@ class Runtime(Operations):
 
     def receive_webhook(self, checkout_id: str) -> None:
         """Store that a webhook named this checkout, and read its deposit when that is due."""
-        self._beside_session("the webhook").notices.receive(checkout_id)
+        self._beside_session("the webhook").webhooks.receive(checkout_id)
 
     def settle_for_webhook(self, checkout_id: str) -> CheckoutMixin:
         """Read the deposit that a webhook hinted at, and apply what it says; parameters and errors as for `settle`."""
-        return self._beside_session(f"settle({checkout_id!r})").settlement.settle(checkout_id, "webhook")
+        return self._beside_session(f"settle({checkout_id!r})").settlement.settle(checkout_id, FoundBy.WEBHOOK)
 
-    def standing(self, order_id: str) -> Standing:
+    def standing(self, order_id: str) -> OrderStatus:
         """How an order stands, for its status page; reads the newest deposits when they are due."""
         require_order_id(order_id)
-        return self._beside_session("the status page").standings.of(order_id)
+        return self._beside_session("the status page").statuses.of(order_id)
 
     # The owner's pages and the commands
 
     def find_checkout(self, checkout_id: str) -> CheckoutMixin | None:
         """The stored checkout with this id; None when there is none."""
-        return self.attempts.find(checkout_id)
+        return self.checkouts.find(checkout_id)
 
     def find_order_id(self, text: str) -> str | None:
         """The id of the order that has this order id or checkout id; None when neither is stored."""
@@ -124,7 +128,7 @@ class Runtime(Operations):
         """
         from flask_paycheckout.reports.order_list import page_of_orders
 
-        return page_of_orders(self.engine(), self.models, self.attempts.order_statuses, status, place)
+        return page_of_orders(self.engine(), self.models, self.checkouts.order_statuses, status, place)
 
     def list_money_to_pay_back(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
         """Payments that paid no order, until a person says whether they were paid back or are kept.
@@ -153,7 +157,7 @@ class Runtime(Operations):
 
     def count_due(self) -> int:
         """How many deposits are due to be read."""
-        return self.attempts.count_due(self.clock())
+        return self.due_reads.count_due(self.clock())
 
     def deliver(
         self, order_id: str | None = None, *, now: bool = False, progress: Callable[[int], object] | None = None
@@ -281,10 +285,14 @@ def build_runtime(
     def unheard(name: str) -> bool:
         return is_unheard(name, app, settings.unheard)
 
-    attempts = Attempts(engine, models, claim, receivers, unheard, shop)
-    outbox = Outbox(engine, models, clock, scope, app, settings.unheard, settings.separate_database)
+    checkouts = Checkouts(engine, models)
+    due_reads = DueReads(engine, models, claim)
+    moves = Moves(engine, models, checkouts, receivers, unheard, shop)
+    outbox = Outbox(engine, models, checkouts, clock, scope, app, settings.unheard, settings.separate_database)
     settlement = Settlement(
-        attempts,
+        checkouts,
+        due_reads,
+        moves,
         outbox,
         service,
         clock,
@@ -302,16 +310,26 @@ def build_runtime(
         service=service,
         signed_links=SignedLinks(keys, clock, settings.token_max_age),
         engine=engine,
-        attempts=attempts,
+        checkouts=checkouts,
+        due_reads=due_reads,
+        moves=moves,
         ask_total=ask_total,
         order_url=order_url,
-        checkouts=Checkouts(attempts, outbox, service, clock, ask_total, settings.checkout_origins, record, elapsed),
-        settlement=settlement,
-        notices=Notices(
-            attempts, settlement, service, clock, settings.webhook_cooldown, queue if settings.defer_webhooks else None
+        starter=Starter(
+            checkouts, moves, outbox, service, clock, ask_total, settings.checkout_origins, record, elapsed
         ),
-        standings=Standings(attempts, settlement, service, clock),
-        reconciler=Reconciler(attempts, settlement, outbox, clock, settings.reconcile_readers),
+        settlement=settlement,
+        webhooks=Webhooks(
+            checkouts,
+            due_reads,
+            settlement,
+            service,
+            clock,
+            settings.webhook_cooldown,
+            queue if settings.defer_webhooks else None,
+        ),
+        statuses=OrderStatuses(checkouts, due_reads, settlement, service, clock),
+        reconciler=Reconciler(due_reads, settlement, outbox, clock, settings.reconcile_readers),
         paybacks=Paybacks(engine, models, clock),
         payment_backfill=PaymentBackfill(engine, models, settlement.read, settings.reconcile_readers),
         record=record,

@@ -157,12 +157,12 @@ class Shop:
             return self.paycheckout.resolve(checkout_id, accept, by, why)
 
     def attempt(self, checkout_id: str) -> Any:
-        found = self.runtime.attempts.find(checkout_id)
+        found = self.runtime.checkouts.find(checkout_id)
         assert found is not None
         return found
 
     def attempts(self, order_id: str = "o-1") -> list[Any]:
-        return list(self.runtime.attempts.of_order(order_id))
+        return list(self.runtime.checkouts.of_order(order_id))
 
     def events(self, name: str | None = None) -> list[Any]:
         model = self.paycheckout.Event

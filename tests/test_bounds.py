@@ -171,7 +171,7 @@ class Crowd:
         self.waits, self.waiting = threading.Semaphore(0), waiting
         self.given: list[str | int] = []
         self.failed: list[Exception] = []
-        join = shop.runtime.checkouts._starting.join
+        join = shop.runtime.starter._starting.join
 
         @contextmanager
         def joined(order_id: str) -> Iterator[object]:
@@ -180,7 +180,7 @@ class Crowd:
                     self.waits.release()
                 yield flight, mine
 
-        shop.runtime.checkouts._starting.join = joined  # type: ignore[method-assign,assignment]
+        shop.runtime.starter._starting.join = joined  # type: ignore[method-assign,assignment]
         shop.service.meanwhile = self.hold
 
     def hold(self) -> None:

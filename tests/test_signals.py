@@ -15,6 +15,7 @@ from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import ConfigurationError, Pay, PayCheckout, order_paid, payment_held
+from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.signals import Signal
 from tests.conftest import OpenShop
 from tests.scripted import Clock, Service, Shop, make_app
@@ -222,7 +223,7 @@ def test_a_listener_that_died_is_missed_by_a_process_without_one(shop: Shop) -> 
         checkout_id = shop.starts()
         shop.service.says(checkout_id, "completed")
         settlement = shop.runtime.settlement
-        settlement.apply(shop.attempt(checkout_id), lambda: settlement.read(checkout_id), via="settle")
+        settlement.apply(shop.attempt(checkout_id), lambda: settlement.read(checkout_id), via=FoundBy.SETTLE)
     shop.clock.advance(minutes=1)
     shop.reconciles()
     [event] = shop.events("order_paid")

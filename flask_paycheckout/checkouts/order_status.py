@@ -1,4 +1,4 @@
-"""How an order stands, as its customer may know it: no amount, no id."""
+"""The status of an order as its customer may know it: no amount, no id."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.rules.states import OPEN, Status, best_of
+from flask_paycheckout.rules.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.service.calls import READ, NotAsked, Service
 from flask_paycheckout.service.single_flight import Flights
-from flask_paycheckout.store.checkout_statements import NEWEST
-from flask_paycheckout.store.checkouts import Attempts, Glance
+from flask_paycheckout.store.checkouts import NEWEST, Checkouts, CheckoutSummary
+from flask_paycheckout.store.due_reads import DueReads
 
-__all__ = ["Standing", "Standings"]
+__all__ = ["OrderStatus", "OrderStatuses"]
 
 # A customer who waits may cause a read this often, whatever the schedule says.
 _PAGE_COOLDOWN = timedelta(seconds=5)
@@ -30,8 +30,8 @@ _log = logging.getLogger("flask_paycheckout")
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What the status page and its JSON tell."""
+class OrderStatus:
+    """The facts that the status page and its JSON show."""
 
     #: unpaid, created, pending, paid, held or abandoned.
     status: str
@@ -45,18 +45,21 @@ class Standing:
     crowded: bool = False
 
 
-class Standings:
-    """Tells how orders of one app stand, reading the newest deposits when they are due."""
+class OrderStatuses:
+    """Tells the status of orders of one app, reading the newest deposits when they are due."""
 
-    def __init__(self, attempts: Attempts, settlement: Settlement, service: Service, clock: Clock) -> None:
-        self._attempts = attempts
+    def __init__(
+        self, checkouts: Checkouts, due_reads: DueReads, settlement: Settlement, service: Service, clock: Clock
+    ) -> None:
+        self._checkouts = checkouts
+        self._due_reads = due_reads
         self._settlement = settlement
         self._service = service
         self._clock = clock
         self._reading = Flights()
 
-    def of(self, order_id: str) -> Standing:
-        """The order's standing now; a service that does not answer leaves it as it was stored.
+    def of(self, order_id: str) -> OrderStatus:
+        """The order's status now; a service that does not answer leaves it as it was stored.
 
         Costs the same whatever the order's history: older attempts than the newest few are left to reconcile.
         """
@@ -67,27 +70,27 @@ class Standings:
             # Each of them, not only as many as it takes to find news.
             if sum(self._read(attempt, now) for attempt in due):
                 newest, counts = self._look(order_id)
-        return _standing(newest, counts)
+        return _status_of(newest, counts)
 
-    def _look(self, order_id: str) -> tuple[Sequence[Glance], Mapping[str, int]]:
+    def _look(self, order_id: str) -> tuple[Sequence[CheckoutSummary], Mapping[str, int]]:
         """The newest attempts, and how many there are of each status."""
-        newest = self._attempts.newest(order_id)
+        newest = self._checkouts.newest(order_id)
         if len(newest) > NEWEST:
-            return newest, self._attempts.counts(order_id)
+            return newest, self._checkouts.counts(order_id)
         # These are all that there are.
         return newest, Counter(attempt.status for attempt in newest)
 
-    def _read(self, attempt: Glance, now: datetime) -> bool:
+    def _read(self, attempt: CheckoutSummary, now: datetime) -> bool:
         try:
             with self._reading.of(attempt.checkout_id) as free:
                 if not free:
                     return False
                 # Before the read is claimed: what may not be read now stays due for reconcile.
                 with self._service.turn(READ) as turn:
-                    reading = self._attempts.claim_page_read(attempt, now)
+                    reading = self._due_reads.claim_page_read(attempt, now)
                     if reading is None:
                         return False
-                    self._settlement.settle_attempt(reading, "status page", turn)
+                    self._settlement.settle_attempt(reading, FoundBy.STATUS_PAGE, turn)
         except NotAsked:
             return False
         except Exception:
@@ -95,7 +98,7 @@ class Standings:
         return True
 
 
-def _due(attempt: Glance, now: datetime) -> bool:
+def _due(attempt: CheckoutSummary, now: datetime) -> bool:
     """An open attempt whose turn has come, or the order's newest one while its customer waits."""
     if attempt.status not in OPEN:
         return False
@@ -107,11 +110,11 @@ def _due(attempt: Glance, now: datetime) -> bool:
     return attempt.last_read_at is None or attempt.last_read_at <= now - cooldown
 
 
-def _standing(newest: Sequence[Glance], counts: Mapping[str, int]) -> Standing:
+def _status_of(newest: Sequence[CheckoutSummary], counts: Mapping[str, int]) -> OrderStatus:
     status = best_of(set(counts))
     final, held = status == Status.PAID, status == Status.HELD
     # A person decides on what is held; everything else may be paid at any moment, on another device too.
     poll_after = 0 if final else _PATIENT if held else _EAGER
     abandoned = [attempt.reason for attempt in newest if attempt.status == status == Status.ABANDONED]
     crowded = is_crowded(counts) and not (final or held)
-    return Standing(status, final, poll_after, abandoned[0] if abandoned else None, crowded)
+    return OrderStatus(status, final, poll_after, abandoned[0] if abandoned else None, crowded)

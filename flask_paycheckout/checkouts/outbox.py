@@ -11,26 +11,23 @@ earlier ones in the queue; an event that is no longer true is taken out, and nob
 
 from __future__ import annotations
 
-import json
 import logging
-import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, SingletonThreadPool, StaticPool, select
+from sqlalchemy import Engine, SingletonThreadPool, StaticPool
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.leases import RENEWAL
 from flask_paycheckout.checkouts.logs import about
-from flask_paycheckout.clock import Clock, as_utc
+from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, nobody_listens, receivers_of, unheard_signals
-from flask_paycheckout.store.autocommit import autocommit
-from flask_paycheckout.store.checkout_statements import CheckoutStatements
-from flask_paycheckout.store.event_statements import EventStatements, QueuedEvent
-from flask_paycheckout.store.events import LEASE, HeldEvent
+from flask_paycheckout.store.checkouts import Checkouts
+from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent, names_of
+from flask_paycheckout.store.events import HeldEvent
 from flask_paycheckout.store.models import CheckoutMixin, Models
 from flask_paycheckout.store.superseded import Superseding
 
@@ -77,6 +74,7 @@ class Outbox:
         self,
         engine: Callable[[], Engine],
         models: Models,
+        checkouts: Checkouts,
         clock: Clock,
         scope: Scope,
         sender: object,
@@ -84,7 +82,8 @@ class Outbox:
         separate: bool = False,
     ) -> None:
         self._engine = engine
-        self._models = models
+        self._events = models.events
+        self._checkouts = checkouts
         self._clock = clock
         self._scope = scope
         self._sender = sender
@@ -93,9 +92,8 @@ class Outbox:
         self._unheard = unheard
         self._separate = separate
         self._renewal = RENEWAL
-        self._statements = EventStatements(models.events)
-        self._superseding = Superseding(models.checkouts)
-        self._find_checkout = CheckoutStatements(models.checkouts).find
+        self._queue = EventQueue(engine, models, checkouts)
+        self._superseding = Superseding(models.checkouts, checkouts)
 
     def deliver(self, events: Iterable[HeldEvent]) -> Delivery:
         """Tell the receivers of these events now. A failure is logged and left to `deliver_due`."""
@@ -118,14 +116,11 @@ class Outbox:
         total = Delivery()
         failed: set[str] = set()
         unheard = self._leave_unheard(started)
-        last: tuple[datetime, int] | None = None
-        while True:
-            with self._engine().connect() as connection:
-                rows = connection.execute(self._statements.due(started, unheard, last, batch)).all()
-            if not rows:
-                return total
-            total += self._each(((row.event_id, None) for row in rows), failed)
-            last = (rows[-1].next_attempt_at, rows[-1].id)
+        last: DueEvent | None = None
+        while page := self._queue.due(started, after=last, limit=batch, unheard=unheard):
+            total += self._each(((due.event_id, None) for due in page), failed)
+            last = page[-1]
+        return total
 
     def deliver_waiting(
         self, order_id: str | None, *, now: bool, progress: Callable[[int], object] | None = None, batch: int = 1000
@@ -137,35 +132,28 @@ class Outbox:
         :param progress: called after each event with how many had their turn.
         """
         if now:
-            with self._engine().begin() as connection:
-                connection.execute(self._statements.hurry(order_id, self._clock()))
+            self._queue.hurry(order_id, self._clock())
         started, total, failed = self._clock(), Delivery(), set[str]()
-        last: tuple[datetime, int] | None = None
+        last: DueEvent | None = None
         turns = 0
-        while True:
-            with self._engine().connect() as connection:
-                rows = connection.execute(self._statements.due(started, (), last, batch, order_id)).all()
-            if not rows:
-                return total
-            for row in rows:
-                total += self._each([(row.event_id, None)], failed)
+        while page := self._queue.due(started, after=last, limit=batch, order_id=order_id):
+            for due in page:
+                total += self._each([(due.event_id, None)], failed)
                 turns += 1
                 if progress is not None:
                     progress(turns)
-            last = (rows[-1].next_attempt_at, rows[-1].id)
+            last = page[-1]
+        return total
 
     def count_waiting(self, order_id: str | None = None) -> int:
         """How many events are neither delivered nor superseded, of one order or of all."""
-        with self._engine().connect() as connection:
-            return int(connection.execute(self._statements.count_waiting(order_id)).scalar_one())
+        return self._queue.count_waiting(order_id)
 
     def _leave_unheard(self, due_by: datetime) -> list[str]:
         """The signals whose events are left to processes with a receiver; why they wait is written down."""
         names = unheard_signals(self._sender, self._unheard)
         if names:
-            with self._engine().begin() as connection:
-                for name in names:
-                    connection.execute(self._statements.explain_unheard(name, nobody_listens(name), due_by))
+            self._queue.explain_unheard({name: nobody_listens(name) for name in names}, due_by)
         return names
 
     def _each(self, events: Iterable[tuple[str, HeldEvent | None]], failed: set[str]) -> Delivery:
@@ -178,7 +166,7 @@ class Outbox:
             if event_id in failed:
                 continue
             try:
-                event = held or self._claim(event_id, self._statements.claim_due)
+                event = held or self._queue.claim(event_id, self._clock(), only_if_due=True)
                 if event is not None:
                     with self._kept([event]):
                         total += self._deliver(event, failed)
@@ -192,7 +180,7 @@ class Outbox:
 
     def _deliver(self, mine: HeldEvent, failed: set[str]) -> Delivery:
         """Deliver a held event: after what is due of its order before it, and before what waited for it."""
-        queue = self._queue_of(mine.order_id)
+        queue = self._queue.of_order(mine.order_id)
         place = next((queued.id for queued in queue if queued.event_id == mine.event_id), None)
         if place is None:
             # Somebody else has delivered it.
@@ -207,7 +195,7 @@ class Outbox:
                 event: HeldEvent | None = mine
                 holding = False
             else:
-                event = self._claim(turn.event_id, self._statements.claim)
+                event = self._queue.claim(turn.event_id, self._clock(), only_if_due=False)
             told = None if event is None else self._tell(event, queue)
             if told is None:
                 # In the hands of somebody else by now.
@@ -218,7 +206,7 @@ class Outbox:
                     passed.add(turn.event_id)
                     failed.add(turn.event_id)
             # What waited for this one may go on; whose deliverer saw it as waiting has let go by now, or will see.
-            queue = self._queue_of(mine.order_id)
+            queue = self._queue.of_order(mine.order_id)
 
     def _next(self, queue: Sequence[QueuedEvent], place: int, holding: bool, passed: set[str]) -> QueuedEvent | None:
         """The first event of the queue that can be delivered now.
@@ -265,13 +253,8 @@ class Outbox:
 
     def _missing(self, event: HeldEvent | QueuedEvent) -> list[Receiver]:
         """The receivers that have not run yet."""
-        done = _names(event.receivers_done)
+        done = names_of(event.receivers_done)
         return [receiver for receiver in receivers_of(event.name, self._sender) if receiver.name not in done]
-
-    def _queue_of(self, order_id: str) -> list[QueuedEvent]:
-        with autocommit(self._engine()).connect() as connection:
-            rows = connection.execute(self._statements.queue, {"of_order_id": order_id}).all()
-        return [_in_utc(QueuedEvent(*row)) for row in rows]
 
     def _is_superseded(self, event: HeldEvent | QueuedEvent) -> bool:
         if not self._superseding.may_happen_to(event):
@@ -290,7 +273,7 @@ class Outbox:
         runnable, blocked_until = self._turns(event, queue)
         failure: BaseException | None = None
         failed = ""
-        done = _names(event.receivers_done)
+        done = names_of(event.receivers_done)
         for number, receiver in enumerate(runnable, start=1):
             last = failure is None and blocked_until is None and number == len(runnable)
             try:
@@ -312,14 +295,14 @@ class Outbox:
                 again = about(event.order_id, event.checkout_id, heals=self._fails_again(receiver, event))
                 _log.exception("receiver %s of %s failed for order %s, checkout %s", *what, extra=again)
                 failure, failed = error, receiver.name
-                # A commit whose answer was lost may be a fact: who is marked as done is asked, not assumed.
-                done = self._done(event)
+                # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
+                done = self._queue.receivers_done(event)
         if failure is not None:
             pause = timedelta(0) if event.attempts == 1 else _pause(event.attempts)
             words = f"{type(failure).__name__}: {failure}"[:_MAX_ERROR]
             return self._postpone(event, self._clock() + pause, f"{words} (receiver {failed})")
         if blocked_until is not None:
-            self._release(event, max(blocked_until, self._clock()))
+            self._queue.release(event, max(blocked_until, self._clock()))
             return Delivery()
         if not runnable:
             self._mark(event)
@@ -336,39 +319,12 @@ class Outbox:
         # A second thread on a connection that all share would work inside the receiver's transaction.
         if not events or isinstance(self._engine().pool, (StaticPool, SingletonThreadPool)):
             return nullcontext()
-        return self._renewal.during(lambda: self._renew(events))
-
-    def _renew(self, events: Sequence[HeldEvent]) -> None:
-        until = {"new_lease_until": self._clock() + LEASE}
-        for event in events:
-            with self._engine().begin() as connection:
-                connection.execute(self._statements.renew, _held(event) | until)
-
-    def _claim(self, event_id: str, statement: Any) -> HeldEvent | None:
-        """The event, when this call may deliver it."""
-        now, token = self._clock(), str(uuid.uuid4())
-        claim = {"of_event_id": event_id, "now": now, "new_lease_token": token, "new_lease_until": now + LEASE}
-        with self._engine().begin() as connection:
-            row = connection.execute(statement, claim).mappings().one_or_none()
-            if row is None:
-                return None
-            return HeldEvent.of_row(row, self._load_checkout(connection, row["checkout_id"]))
+        return self._renewal.during(lambda: self._queue.renew(events, self._clock()))
 
     def _checkout(self, event: HeldEvent) -> CheckoutMixin:
         """The event's checkout as it is now; belongs to no session."""
         with self._engine().connect() as connection:
-            return self._load_checkout(connection, event.checkout_id)
-
-    def _load_checkout(self, connection: Connection, checkout_id: str) -> CheckoutMixin:
-        found = connection.execute(self._find_checkout, {"of_checkout_id": checkout_id})
-        return self._models.checkout_of_row(found.mappings().one())
-
-    def _done(self, event: HeldEvent) -> list[str]:
-        """The receivers that are marked as having run, as it is now."""
-        table = self._models.events
-        with self._engine().connect() as connection:
-            marks = connection.execute(select(table.c.receivers_done).where(table.c.event_id == event.event_id))
-            return _names(marks.scalar_one())
+            return self._checkouts.find_in(connection, event.checkout_id)
 
     def _run(
         self,
@@ -396,8 +352,8 @@ class Outbox:
     def _mark_and_commit(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
         """Commit what a receiver did together with the mark that it ran, if the event is still true then."""
         # The connection that the session writes this table with, and so the receiver's own transaction.
-        connection = session.connection(bind_arguments={"clause": self._models.events})
-        if not self._mark_done(connection, event, done[:-1], done, last):
+        connection = session.connection(bind_arguments={"clause": self._events})
+        if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
             raise _LeaseLost
         if self._superseding.has_happened_to(event, connection, lock=True):
             raise _Superseded
@@ -406,69 +362,37 @@ class Outbox:
     def _commit_then_mark(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
         """The two commits of two databases. Whoever dies between them leaves the receiver to run once more."""
         with self._engine().connect() as connection:
-            held = _held(event) | {"of_receivers_done": json.dumps(done[:-1])}
-            if not connection.execute(self._statements.is_held, held).scalar_one():
+            if not self._queue.is_held(connection, event, done[:-1]):
                 raise _LeaseLost
             if self._superseding.has_happened_to(event, connection):
                 raise _Superseded
         session.commit()
         with self._engine().begin() as connection:
-            if not self._mark_done(connection, event, done[:-1], done, last):
+            if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
                 raise _LeaseLost
 
     def _mark(self, event: HeldEvent) -> None:
-        done = _names(event.receivers_done)
+        done = names_of(event.receivers_done)
         with self._engine().begin() as connection:
-            self._mark_done(connection, event, done, done, last=True)
-
-    def _mark_done(
-        self, connection: Connection, event: HeldEvent, before: list[str], done: list[str], last: bool
-    ) -> bool:
-        """Mark who is done; False where the marks are others than `before`, as after one whose commit came late."""
-        mark = _held(event) | {"of_receivers_done": json.dumps(before), "new_receivers_done": json.dumps(done)}
-        if last:
-            delivered = connection.execute(self._statements.deliver, mark | {"new_delivered_at": self._clock()})
-            return delivered.rowcount == 1
-        return connection.execute(self._statements.mark, mark).rowcount == 1
+            self._queue.mark(connection, event, done, done, self._clock())
 
     # Letting go of an event
 
     def _supersede(self, event: HeldEvent) -> Delivery:
-        with self._engine().begin() as connection:
-            connection.execute(self._statements.supersede, _held(event) | {"new_superseded_at": self._clock()})
+        self._queue.supersede(event, self._clock())
         return Delivery()
 
     def _postpone(self, event: HeldEvent, until: datetime, error: str) -> Delivery:
         """Try again later: at the next reconcile first, then ever more rarely."""
-        later = {"new_next_attempt_at": until, "new_last_error": error}
-        with self._engine().begin() as connection:
-            connection.execute(self._statements.postpone, _held(event) | later)
+        self._queue.postpone(event, until, error)
         return Delivery(failed=1)
-
-    def _release(self, event: HeldEvent, until: datetime) -> None:
-        with self._engine().begin() as connection:
-            connection.execute(self._statements.release, _held(event) | {"new_next_attempt_at": until})
 
     def _let_go(self, event: HeldEvent) -> None:
         """Leave the event to others at once, as far as that is still possible."""
         try:
-            self._release(event, self._clock())
+            self._queue.release(event, self._clock())
         except Exception:
             _log.warning("event %s is left until its lease ends", event.event_id)
-
-
-def _held(event: HeldEvent) -> dict[str, Any]:
-    return {"of_event_id": event.event_id, "of_lease_token": event.lease_token}
-
-
-def _in_utc(queued: QueuedEvent) -> QueuedEvent:
-    until = queued.lease_until and as_utc(queued.lease_until)
-    return queued._replace(next_attempt_at=as_utc(queued.next_attempt_at), lease_until=until)
-
-
-def _names(receivers_done: str) -> list[str]:
-    found: list[str] = json.loads(receivers_done)
-    return found
 
 
 def _pause(attempts: int) -> timedelta:

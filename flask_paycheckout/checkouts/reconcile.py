@@ -17,8 +17,9 @@ from flask_paycheckout.checkouts.outbox import Delivery, Outbox
 from flask_paycheckout.checkouts.settlement import Settled, Settlement
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.service.concurrency import ReadWindow
-from flask_paycheckout.store.checkouts import Attempts
+from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.models import CheckoutMixin
 
 __all__ = ["ReconcileReport", "Reconciler"]
@@ -70,8 +71,15 @@ class Reconciler:
     :param readers: reads under way at once when the service answers; 1 starts no thread at all.
     """
 
-    def __init__(self, attempts: Attempts, settlement: Settlement, outbox: Outbox, clock: Clock, readers: int) -> None:
-        self._attempts = attempts
+    def __init__(
+        self,
+        due_reads: DueReads,
+        settlement: Settlement,
+        outbox: Outbox,
+        clock: Clock,
+        readers: int,
+    ) -> None:
+        self._due_reads = due_reads
         self._settlement = settlement
         self._outbox = outbox
         self._clock = clock
@@ -88,9 +96,9 @@ class Reconciler:
         """
         report = _delivered(self._outbox.deliver_due())
         self._window.open_round()
-        settlers = 1 if self._attempts.single_writer else min(self._readers, _SETTLERS)
+        settlers = 1 if self._due_reads.single_writer else min(self._readers, _SETTLERS)
         with _threads(self._readers, "paycheckout-read") as reads, _threads(settlers, "paycheckout-settle") as settles:
-            for settled in self._settle_due(reads, settles, _Due(self._attempts, self._clock, limit)):
+            for settled in self._settle_due(reads, settles, _Due(self._due_reads, self._clock, limit)):
                 report += settled
                 if progress is not None:
                     progress(report)
@@ -121,7 +129,7 @@ class Reconciler:
             if room >= max(1, self._window.size // 2) and not self._window.closed and broken is None:
                 try:
                     # After a failure from the other end, so that many that fail together are no outage yet.
-                    nothing_locked = self._attempts.single_writer or not settling
+                    nothing_locked = self._due_reads.single_writer or not settling
                     read(due.take(room, newest_first=self._window.troubled, complete=nothing_locked))
                 except SQLAlchemyError as error:
                     # What is being read already is settled first, or it would wait until its claim has run out.
@@ -142,17 +150,17 @@ class Reconciler:
 
     def _settle(self, attempt: CheckoutMixin, read: Future[Deposit | None]) -> tuple[ReconcileReport, Settled]:
         try:
-            settled = self._settlement.apply(attempt, read.result, via="reconcile")
+            settled = self._settlement.apply(attempt, read.result, via=FoundBy.RECONCILE)
         except PaymentsError as error:
             _log.warning("checkout %s of order %s could not be read: %s", *_ids(attempt), error, extra=_fields(attempt))
-            return ReconcileReport(checked=1, failed=1), Settled()
+            return ReconcileReport(checked=1, failed=1), Settled(attempt)
         except Exception:
             # Told with its traceback the first time; what stands in the way is noted in the checkout since.
             again = attempt.failed_reads > 0
             _log.exception(
                 "checkout %s of order %s could not be settled", *_ids(attempt), extra=_fields(attempt, heals=again)
             )
-            return ReconcileReport(checked=1, failed=1), Settled()
+            return ReconcileReport(checked=1, failed=1), Settled(attempt)
         delivery = _delivered(self._outbox.deliver(settled.events))
         report = ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed))
         return report + delivery, settled
@@ -164,8 +172,8 @@ class _Due:
     So a checkout that the service cannot tell us about never stands before one that it can.
     """
 
-    def __init__(self, attempts: Attempts, clock: Clock, limit: int | None) -> None:
-        self._attempts = attempts
+    def __init__(self, due_reads: DueReads, clock: Clock, limit: int | None) -> None:
+        self._due_reads = due_reads
         self._clock = clock
         self._started = clock()
         self._left = sys.maxsize if limit is None else limit
@@ -180,7 +188,7 @@ class _Due:
         room = min(room, self._left)
         if room <= 0:
             return ()
-        claimed = self._attempts.claim_due(
+        claimed = self._due_reads.claim_due(
             self._started, self._clock(), room, failing=self._failing, newest_first=newest_first
         )
         self._left -= len(claimed)
@@ -194,7 +202,7 @@ class _Due:
         if attempt.checkout_id in self._taken_again:
             return ()
         self._taken_again.add(attempt.checkout_id)
-        return self._attempts.claim_again(attempt, self._clock())
+        return self._due_reads.claim_again(attempt, self._clock())
 
 
 def _ids(attempt: CheckoutMixin) -> tuple[str, str]:

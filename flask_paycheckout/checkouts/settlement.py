@@ -21,13 +21,15 @@ from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, Transit
 from flask_paycheckout.rules.decisions import Decision, who_and_why
 from flask_paycheckout.rules.matching import Comparison, compare, order_disagreement
 from flask_paycheckout.rules.schedule import PAGE_GONE, Schedule, after_failures
-from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, Status
+from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Reason, Status
 from flask_paycheckout.service.calls import READ, Service, Turn
-from flask_paycheckout.store.checkouts import Attempts, Move
+from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import first_line, is_passing
+from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.events import HeldEvent
-from flask_paycheckout.store.history import line
+from flask_paycheckout.store.history import Entry, line
 from flask_paycheckout.store.models import CheckoutMixin
+from flask_paycheckout.store.moves import Move, Moved, Moves
 from flask_paycheckout.store.payments import payment_columns, payment_method
 from flask_paycheckout.store.shop_transaction import ShopTransaction
 from flask_paycheckout.totals import Total
@@ -56,6 +58,8 @@ def says_absent(error: NotFound) -> bool:
 class Settled:
     """What came of one read."""
 
+    #: As it is stored now, before any receiver ran.
+    checkout: CheckoutMixin
     #: The checkout changed its state.
     moved: bool = False
     #: The events that the moves stored, held by whoever called.
@@ -71,7 +75,7 @@ class _Ruling:
     """The evidence that a read amounts to, with what was compared."""
 
     evidence: Evidence | None
-    reason: str | None = None
+    reason: Reason | None = None
     compared: tuple[Comparison, ...] = ()
     #: The shop's own words, where its `order_total` raised.
     error: str | None = None
@@ -94,7 +98,9 @@ class Settlement:
 
     def __init__(
         self,
-        attempts: Attempts,
+        checkouts: Checkouts,
+        due_reads: DueReads,
+        moves: Moves,
         outbox: Outbox,
         service: Service,
         clock: Clock,
@@ -102,7 +108,9 @@ class Settlement:
         schedule: Schedule,
         closed_statuses: frozenset[str],
     ) -> None:
-        self._attempts = attempts
+        self._checkouts = checkouts
+        self._due_reads = due_reads
+        self._moves = moves
         self._outbox = outbox
         self._service = service
         self._clock = clock
@@ -110,7 +118,7 @@ class Settlement:
         self._schedule = schedule
         self._closed_statuses = closed_statuses
 
-    def settle(self, checkout_id: str, via: str = "settle") -> CheckoutMixin:
+    def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE) -> CheckoutMixin:
         """Read the deposit now, apply what it says, and tell the receivers.
 
         Idempotent, and safe to call from anywhere at the same time. A paid, rejected or held checkout is not read.
@@ -122,17 +130,20 @@ class Settlement:
         if attempt.status not in OPEN:
             return attempt
         with self._service.turn(READ) as turn:
-            self.settle_attempt(attempt, via, turn)
-        return self._require(checkout_id)
+            return self.settle_attempt(attempt, via, turn)
 
-    def settle_attempt(self, attempt: CheckoutMixin, via: str, turn: Turn) -> None:
-        """The same for an open attempt that was just loaded.
+    def settle_attempt(self, attempt: CheckoutMixin, via: FoundBy, turn: Turn) -> CheckoutMixin:
+        """Settle an open checkout that was just loaded; otherwise as `settle`.
 
         :param turn: the permission to read.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing moved.
         """
         settled = self.apply(attempt, lambda: self.read(attempt.checkout_id, turn.read), via)
+        if not settled.events:
+            return settled.checkout
         self._outbox.deliver(settled.events)
+        # Receivers may have written to the row.
+        return self._require(attempt.checkout_id)
 
     def read(self, checkout_id: str, ask: Callable[[str], Deposit] | None = None) -> Deposit | None:
         """The deposit as the service tells it now; None when the service itself says that there is none.
@@ -149,7 +160,7 @@ class Settlement:
                 raise
             return None
 
-    def apply(self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: str) -> Settled:
+    def apply(self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy) -> Settled:
         """Apply what a read says to an open attempt; telling the receivers is left to the caller.
 
         :param read: gives what `read` gave, or raises what it raised.
@@ -158,7 +169,7 @@ class Settlement:
             deposit = read()
             self._require_own(attempt, deposit)
         except Exception as error:
-            self._note_failure(attempt, "no answer", error, {})
+            self._note_failure(attempt, Entry.NO_ANSWER, error, {})
             raise
         return self._weigh(attempt, deposit, via)
 
@@ -179,15 +190,15 @@ class Settlement:
             if target is None:
                 raise TransitionRefused(checkout_id, attempt.status, evidence)
             now = self._clock()
-            entry = line(now, "resolved", to=target, by=by, why=why, rule=evidence)
+            entry = line(now, Entry.RESOLVED, to=target, by=by, why=why, rule=evidence)
             move = Move(target, entry, attempt.reason, decision, {"next_read_at": None})
-            events = self._store_decision(attempt, move, now)
-            if events is not None:
-                self._outbox.deliver(events)
+            moved = self._store_decision(attempt, move, now)
+            if moved is not None:
+                self._outbox.deliver(moved.events)
                 return self._require(checkout_id)
         raise TransitionRefused(checkout_id, attempt.status, evidence)
 
-    def _store_decision(self, attempt: CheckoutMixin, move: Move, now: datetime) -> list[HeldEvent] | None:
+    def _store_decision(self, attempt: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
         def decide(transaction: ShopTransaction) -> Move:
             # Its answer does not matter any more, its lock does: the shop's order is locked before our checkouts, as
             # when a payment is settled. The other way round, the two would wait for each other.
@@ -196,15 +207,15 @@ class Settlement:
 
         if move.to is Status.PAID:
             try:
-                return self._attempts.move_as_shop_says(attempt, now, decide)
+                return self._moves.move_as_shop_says(attempt, now, decide)
             except _OrderTotalFailed:
                 _log.warning("order_total failed for order %s, whose payment a person accepted", attempt.order_id)
-        return self._store(attempt, move, now)
+        return self._moves.move(attempt, move, now)
 
     # The read
 
     def _require(self, checkout_id: str) -> CheckoutMixin:
-        attempt = self._attempts.find(checkout_id)
+        attempt = self._checkouts.find(checkout_id)
         if attempt is None:
             raise UnknownCheckout(checkout_id)
         return attempt
@@ -215,8 +226,12 @@ class Settlement:
             # The path of the read takes references too: this deposit is somebody else's and says nothing here.
             raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
 
-    def _note_failure(self, attempt: CheckoutMixin, what: str, error: Exception, seen: dict[str, Any]) -> None:
+    def _note_failure(
+        self, attempt: CheckoutMixin, what: Entry, error: Exception, seen: dict[str, Any]
+    ) -> CheckoutMixin:
         """Write down that the deposit could not be read, or what it says not be applied, and when to try again.
+
+        Returns the checkout as it is stored now, or as it was loaded where it moved meanwhile.
 
         :param seen: what a read wrote down before that.
         """
@@ -226,11 +241,11 @@ class Settlement:
         # One line for a run of failures: an outage of a day must not fill the story.
         entry = line(now, what, error=problem[:200]) if failures == 1 else None
         failed = {"failed_reads": failures, "problem": problem, "problem_since": attempt.problem_since or now}
-        self._attempts.note(attempt, entry, after_failures(failures, now), **seen | failed)
+        return self._due_reads.note(attempt, entry, after_failures(failures, now), **seen | failed) or attempt
 
     # The decision
 
-    def _weigh(self, attempt: CheckoutMixin, deposit: Deposit | None, via: str) -> Settled:
+    def _weigh(self, attempt: CheckoutMixin, deposit: Deposit | None, via: FoundBy) -> Settled:
         events: list[HeldEvent] = []
         moved = refused = False
         for _ in range(_MAX_ROUNDS):
@@ -240,8 +255,10 @@ class Settlement:
             seen = {} if moved else self._seen(attempt, deposit, now)
             if target is None:
                 due = self._due_after(attempt, seen, now)
-                if moved or self._note_read(attempt, deposit, via, now, seen, due):
-                    return Settled(moved, tuple(events), due is not None and due <= now)
+                noted = attempt if moved else self._note_read(attempt, deposit, via, now, seen, due)
+                if noted is not None:
+                    return Settled(noted, moved, tuple(events), due is not None and due <= now)
+                stored = None
             else:
                 try:
                     stored = self._move(attempt, target, ruling, refused, deposit, via, now, seen)
@@ -249,27 +266,25 @@ class Settlement:
                     again = about(attempt.order_id, attempt.checkout_id, heals=attempt.failed_reads > 0)
                     ids = attempt.checkout_id, attempt.order_id
                     _log.exception("checkout %s of order %s could not be settled", *ids, extra=again)
-                    self._note_failure(attempt, "not applied", error, seen)
-                    return Settled(moved, tuple(events), failed=True)
+                    noted = self._note_failure(attempt, Entry.NOT_APPLIED, error, seen)
+                    return Settled(noted, moved, tuple(events), failed=True)
                 except Exception as error:
                     self._note_if_possible(attempt, error, seen)
                     raise
                 refused = stored is None
                 if stored is not None:
-                    events += stored
+                    events += stored.events
                     moved = True
-                    if target not in OPEN:
-                        break
-            # Moved by us, or by somebody else meanwhile: the read may say something new about what it is now.
-            attempt = self._require(attempt.checkout_id)
+            # Moved by us, or by another process: the read may say something new about the state it is in now.
+            attempt = self._require(attempt.checkout_id) if stored is None else stored.checkout
             if attempt.status not in OPEN:
                 break
-        return Settled(moved, tuple(events))
+        return Settled(attempt, moved, tuple(events))
 
     def _note_if_possible(self, attempt: CheckoutMixin, error: Exception, seen: dict[str, Any]) -> None:
         """Note a failure that may be the database's own, which then takes no note either."""
         try:
-            self._note_failure(attempt, "not applied", error, seen)
+            self._note_failure(attempt, Entry.NOT_APPLIED, error, seen)
         except SQLAlchemyError as fault:
             _log.warning("checkout %s: its failure could not be noted: %s", attempt.checkout_id, first_line(fault))
 
@@ -281,7 +296,7 @@ class Settlement:
             compared = compare(attempt.checkout_id, attempt.total, deposit)
             if all(comparison.agrees for comparison in compared):
                 return _Ruling(Evidence.DEPOSIT_AGREES, None, compared)
-            return _Ruling(Evidence.DEPOSIT_DISAGREES, "amount_mismatch", compared)
+            return _Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
         if deposit.status.lower() in self._closed_statuses:
             return _Ruling(Evidence.DEPOSIT_CLOSED)
         if attempt.status == Status.PENDING and self._stalled(
@@ -322,8 +337,8 @@ class Settlement:
         found = "not payable" if total is None else str(total)
         compared = (*agrees.compared, Comparison("order_total now", str(attempt.total), found, not reason))
         # The move itself refuses a second payment of an order; here it is asked for as the reason to hold this one.
-        if (reason or refused) and self._attempts.has_paid(attempt.order_id, transaction.connection):
-            reason = "duplicate"
+        if (reason or refused) and self._checkouts.has_paid(attempt.order_id, transaction.connection):
+            reason = Reason.DUPLICATE
         return _Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
 
     def _total_in(self, transaction: ShopTransaction, attempt: CheckoutMixin) -> Total | None:
@@ -338,7 +353,7 @@ class Settlement:
 
     def _without_shop(self, attempt: CheckoutMixin, agrees: _Ruling, failure: _OrderTotalFailed) -> _Ruling:
         """A payment that agrees with what was asked, of a shop that cannot say what its order costs by now."""
-        reason = "duplicate" if self._attempts.has_paid(attempt.order_id) else "order_total_failed"
+        reason = Reason.DUPLICATE if self._checkouts.has_paid(attempt.order_id) else Reason.ORDER_TOTAL_FAILED
         asked = Comparison("order_total now", str(attempt.total), f"raised {failure.text}", False)
         return _Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)
 
@@ -369,16 +384,15 @@ class Settlement:
         self,
         attempt: CheckoutMixin,
         deposit: Deposit | None,
-        via: str,
+        via: FoundBy,
         now: datetime,
         seen: dict[str, Any],
         due: datetime | None,
-    ) -> bool:
+    ) -> CheckoutMixin | None:
         if deposit is not None and seen["deposit_status"] != attempt.deposit_status:
             seen["moved_at"] = now
-        return self._attempts.note(
-            attempt, line(now, "read", via=via, deposit=_shown(deposit)), next_read_at=due, **seen
-        )
+        entry = line(now, Entry.READ, via=via, deposit=_shown(deposit))
+        return self._due_reads.note(attempt, entry, next_read_at=due, **seen)
 
     def _move(
         self,
@@ -387,10 +401,10 @@ class Settlement:
         ruling: _Ruling,
         refused: bool,
         deposit: Deposit | None,
-        via: str,
+        via: FoundBy,
         now: datetime,
         seen: dict[str, Any],
-    ) -> list[HeldEvent] | None:
+    ) -> Moved | None:
         def planned(final: _Ruling) -> Move:
             assert final.evidence is not None  # noqa: S101 - a ruling without evidence moves nothing
             to = TRANSITIONS[Status(attempt.status), final.evidence]
@@ -400,18 +414,13 @@ class Settlement:
             return planned(self._ask_shop(attempt, ruling, refused, transaction))
 
         if ruling.evidence is not Evidence.DEPOSIT_AGREES:
-            return self._store(attempt, planned(ruling), now)
+            return self._moves.move(attempt, planned(ruling), now)
         try:
-            return self._attempts.move_as_shop_says(attempt, now, decide)
+            return self._moves.move_as_shop_says(attempt, now, decide)
         except _OrderTotalFailed as failure:
             _log.exception("order_total failed for order %s, whose payment is held", attempt.order_id)
             held = self._without_shop(attempt, ruling, failure)
-        return self._store(attempt, planned(held), now)
-
-    def _store(self, attempt: CheckoutMixin, move: Move, now: datetime) -> list[HeldEvent] | None:
-        return self._attempts.move(
-            attempt, move.to, now, move.entry, reason=move.reason, decision=move.decision, **move.values
-        )
+        return self._moves.move(attempt, planned(held), now)
 
     def _plan(
         self,
@@ -419,7 +428,7 @@ class Settlement:
         to: Status,
         ruling: _Ruling,
         deposit: Deposit | None,
-        via: str,
+        via: FoundBy,
         now: datetime,
         seen: dict[str, Any],
     ) -> Move:
@@ -429,7 +438,7 @@ class Settlement:
         ]
         entry = line(
             now,
-            "moved",
+            Entry.MOVED,
             to=to,
             via=via,
             deposit=_shown(deposit),
@@ -441,7 +450,7 @@ class Settlement:
         due = self._schedule.next_read(to, attempt.created_at, now, now, self._method(attempt, deposit))
         values = {"next_read_at": due, **seen}
         if deposit is not None and to in (Status.PAID, Status.HELD):
-            values["found_by"] = via
+            values["found_by"] = via.value
         reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED and ruling.evidence else ruling.reason
         return Move(to, entry, reason, values=values)
 

@@ -31,12 +31,13 @@ from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.service.calls import CREATE, NotAsked, Service, is_answer
 from flask_paycheckout.service.record import START, ServiceRecord
 from flask_paycheckout.service.single_flight import Flight, Flights
-from flask_paycheckout.store.checkouts import Attempts
+from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import is_lock_timeout
 from flask_paycheckout.store.models import MAX_ID, CheckoutMixin
+from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.totals import NothingToPay, Total
 
-__all__ = ["Checkouts", "is_crowded"]
+__all__ = ["Starter", "is_crowded"]
 
 # A page with less time left than this is not worth sending a customer to.
 _USEFUL = timedelta(seconds=30)
@@ -56,7 +57,7 @@ def is_crowded(counts: Mapping[str, int]) -> bool:
     return sum(counts.get(status, 0) for status in (Status.CREATED, Status.PENDING)) >= _MOST_OPEN
 
 
-class Checkouts:
+class Starter:
     """Starts the checkouts of one app.
 
     :param ask_total: the shop's `order_total`, asked in an application context of its own.
@@ -66,7 +67,8 @@ class Checkouts:
 
     def __init__(
         self,
-        attempts: Attempts,
+        checkouts: Checkouts,
+        moves: Moves,
         outbox: Outbox,
         service: Service,
         clock: Clock,
@@ -75,7 +77,8 @@ class Checkouts:
         record: ServiceRecord,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._attempts = attempts
+        self._checkouts = checkouts
+        self._moves = moves
         self._outbox = outbox
         self._service = service
         self._clock = clock
@@ -98,7 +101,7 @@ class Checkouts:
         """
         require_order_id(order_id)
         for _ in range(_MAX_ROUNDS):
-            counts = self._attempts.counts(order_id)
+            counts = self._checkouts.counts(order_id)
             _refuse_settled(order_id, counts)
             try:
                 total = self._ask_total(order_id)
@@ -110,7 +113,7 @@ class Checkouts:
                 raise
             if total is None:
                 raise OrderNotPayable(order_id)
-            current = self._attempts.current(order_id)
+            current = self._checkouts.current(order_id)
             if current is not None and self._usable(current, total):
                 return current
             if is_crowded(counts):
@@ -138,17 +141,19 @@ class Checkouts:
 
     def _make(self, order_id: str, total: Total) -> CheckoutMixin | None:
         """Make the order's checkout, while nobody else in this process does."""
-        current = self._attempts.current(order_id)
+        current = self._checkouts.current(order_id)
         if current is not None and self._usable(current, total):
             # Made since it was last looked for.
             return current
         link = self._create(order_id, total)
-        event = self._attempts.store(order_id, link.id, link.url, total, self._clock(), current)
-        if event is None:
+        stored = self._moves.store(order_id, link.id, link.url, total, self._clock(), current)
+        if stored is None:
             return None
-        self._outbox.deliver([event])
+        self._outbox.deliver(stored.events)
+        if all(event.delivered for event in stored.events):
+            return stored.checkout
         # A receiver may have written to the row.
-        return event.checkout if event.delivered else self._attempts.find(link.id)
+        return self._checkouts.find(link.id)
 
     def _create(self, order_id: str, total: Total) -> CheckoutLink:
         """Make a checkout at the service, which nobody knows of yet."""

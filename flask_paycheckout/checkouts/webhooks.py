@@ -9,19 +9,20 @@ from datetime import timedelta
 from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.rules.states import OPEN
+from flask_paycheckout.rules.states import OPEN, FoundBy
 from flask_paycheckout.service.calls import READ, NotAsked, Service, Turn
 from flask_paycheckout.service.single_flight import Flights
-from flask_paycheckout.store.checkouts import Attempts, Glance
+from flask_paycheckout.store.checkouts import Checkouts, CheckoutSummary
+from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.models import MAX_ID, CheckoutMixin
 
-__all__ = ["Notices"]
+__all__ = ["Webhooks"]
 
 _log = logging.getLogger("flask_paycheckout")
 
 
-class Notices:
-    """Takes in webhooks for one app.
+class Webhooks:
+    """Receives the webhooks of one app.
 
     :param cooldown: how long after a webhook's read another webhook causes none.
     :param defer: called with the checkout id instead of reading at once; None to read at once.
@@ -29,14 +30,16 @@ class Notices:
 
     def __init__(
         self,
-        attempts: Attempts,
+        checkouts: Checkouts,
+        due_reads: DueReads,
         settlement: Settlement,
         service: Service,
         clock: Clock,
         cooldown: timedelta,
         defer: Callable[[str], None] | None,
     ) -> None:
-        self._attempts = attempts
+        self._checkouts = checkouts
+        self._due_reads = due_reads
         self._settlement = settlement
         self._service = service
         self._clock = clock
@@ -55,7 +58,7 @@ class Notices:
         """
         if not _plausible(checkout_id):
             return
-        attempt = self._attempts.glance(checkout_id)
+        attempt = self._checkouts.summary(checkout_id)
         if attempt is None or (attempt.status not in OPEN and attempt.webhooks):
             return
         if self._defer is not None:
@@ -74,12 +77,12 @@ class Notices:
                 pass
         self._note(attempt)
 
-    def _read(self, attempt: Glance, turn: Turn) -> None:
-        reading = self._attempts.note_webhook(attempt, self._clock(), self._cooldown, wait=self._cooldown)
+    def _read(self, attempt: CheckoutSummary, turn: Turn) -> None:
+        reading = self._due_reads.note_webhook(attempt, self._clock(), self._cooldown, wait=self._cooldown)
         if reading is None:
             return
         try:
-            self._settlement.settle_attempt(reading, "webhook", turn)
+            self._settlement.settle_attempt(reading, FoundBy.WEBHOOK, turn)
         except Exception:
             # The read is stored as due: reconcile does it, whatever went wrong here.
             fields = about(reading.order_id, reading.checkout_id)
@@ -94,8 +97,8 @@ class Notices:
             ids, fields = reading.checkout_id, about(reading.order_id, reading.checkout_id, heals=True)
             _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
 
-    def _note(self, attempt: Glance) -> CheckoutMixin | None:
-        return self._attempts.note_webhook(attempt, self._clock(), self._cooldown)
+    def _note(self, attempt: CheckoutSummary) -> CheckoutMixin | None:
+        return self._due_reads.note_webhook(attempt, self._clock(), self._cooldown)
 
 
 def _plausible(checkout_id: str) -> bool:

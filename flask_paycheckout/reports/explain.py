@@ -14,7 +14,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.decisions import accepting, rejecting
 from flask_paycheckout.rules.states import best_of
 from flask_paycheckout.rules.text import moment_text, plain, visible
-from flask_paycheckout.store.checkouts import Attempts
+from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.history import lines
 from flask_paycheckout.store.models import CheckoutMixin, EventMixin, Models
 from flask_paycheckout.store.payments import Payment
@@ -161,9 +161,9 @@ class Explanation:
         return "\n".join(map(visible, text))
 
 
-def explain(engine: Engine, models: Models, attempts: Attempts, order_id: str) -> Explanation:
+def explain(engine: Engine, models: Models, checkouts: Checkouts, order_id: str) -> Explanation:
     """The story of an order, from what is stored; nothing is read from the service."""
-    stored = attempts.of_order(order_id)
+    stored = checkouts.of_order(order_id)
     with Session(engine) as session:
         model = models.Event
         events = session.scalars(select(model).where(model.order_id == order_id).order_by(model.id)).all()

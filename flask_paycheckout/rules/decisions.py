@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from flask_paycheckout.rules.states import Reason
+
 __all__ = ["MAX_BY", "MAX_WHY", "Decision", "accepting", "rejecting", "who_and_why"]
 
 MAX_BY = 255
@@ -13,11 +15,11 @@ MAX_BY = 255
 MAX_WHY = 1000
 """The most characters of the reason for a decision."""
 
-_ACCEPTING = {
-    "amount_mismatch": "the order is paid with what arrived",
-    "order_changed": "the order is paid at the total that was asked for before it changed",
-    "order_not_payable": "the order is paid, although the shop had stopped wanting a payment for it",
-    "order_total_failed": "the order is paid, although order_total could not say what it costs",
+_ACCEPTING: dict[str, str] = {
+    Reason.AMOUNT_MISMATCH: "the order is paid with what arrived",
+    Reason.ORDER_CHANGED: "the order is paid at the total that was asked for before it changed",
+    Reason.ORDER_NOT_PAYABLE: "the order is paid, although the shop had stopped wanting a payment for it",
+    Reason.ORDER_TOTAL_FAILED: "the order is paid, although order_total could not say what it costs",
 }
 _ACCEPTING_SECOND = (
     "the order stays paid by its other payment, and order_paid does not fire again;"
@@ -46,7 +48,7 @@ def accepting(reason: str | None, *, order_is_paid: bool) -> str:
 
     :param order_is_paid: whether another payment has paid the order.
     """
-    if order_is_paid or reason == "duplicate":
+    if order_is_paid or reason == Reason.DUPLICATE:
         return _ACCEPTING_SECOND
     return _ACCEPTING.get(reason or "", "the order is paid")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from flask_paycheckout.rules.states import Reason
 from flask_paycheckout.totals import Pay, Total
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ def compare(checkout_id: str, total: Total, deposit: Deposit) -> tuple[Compariso
     )
 
 
-def order_disagreement(asked: Total, now: Total | None) -> str | None:
+def order_disagreement(asked: Total, now: Total | None) -> Reason | None:
     """Why the order no longer wants this payment: `order_not_payable`, `order_changed`, or None when it does."""
     if now is None:
-        return "order_not_payable"
-    return None if now == asked else "order_changed"
+        return Reason.ORDER_NOT_PAYABLE
+    return None if now == asked else Reason.ORDER_CHANGED
 
 
 def _same(field: str, asked: str, seen: str | None) -> Comparison:

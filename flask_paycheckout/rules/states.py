@@ -6,15 +6,15 @@ from enum import StrEnum
 
 __all__ = [
     "BEST_FIRST",
-    "DEPOSIT_CLOSED",
     "FINAL",
-    "NEVER_PICKED",
+    "HOPEFUL",
     "OPEN",
     "REASON_OF",
     "SIGNAL_OF",
-    "STALLED",
     "TRANSITIONS",
     "Evidence",
+    "FoundBy",
+    "Reason",
     "Status",
     "best_of",
 ]
@@ -64,18 +64,41 @@ TRANSITIONS: dict[tuple[Status, Evidence], Status] = {
 }
 """All transitions; any other one is refused. `paid` and `rejected` are final."""
 
-NEVER_PICKED, DEPOSIT_CLOSED, STALLED = "never_picked", "deposit_closed", "stalled"
-"""Reasons of an abandoned checkout: the page ran out, the payment failed, no money came in time."""
 
-REASON_OF: dict[Evidence, str] = {
-    Evidence.NEVER_PICKED: NEVER_PICKED,
-    Evidence.DEPOSIT_CLOSED: DEPOSIT_CLOSED,
-    Evidence.DEPOSIT_STALLED: STALLED,
+class Reason(StrEnum):
+    """Why a payment is held, or a checkout was abandoned; stored, and given to receivers of `payment_held`."""
+
+    AMOUNT_MISMATCH = "amount_mismatch"
+    DUPLICATE = "duplicate"
+    ORDER_CHANGED = "order_changed"
+    ORDER_NOT_PAYABLE = "order_not_payable"
+    ORDER_TOTAL_FAILED = "order_total_failed"
+    NEVER_PICKED = "never_picked"
+    DEPOSIT_CLOSED = "deposit_closed"
+    STALLED = "stalled"
+
+
+class FoundBy(StrEnum):
+    """The cause of a read; stored with the payment that it found."""
+
+    WEBHOOK = "webhook"
+    STATUS_PAGE = "status page"
+    RECONCILE = "reconcile"
+    SETTLE = "settle"
+
+
+REASON_OF: dict[Evidence, Reason] = {
+    Evidence.NEVER_PICKED: Reason.NEVER_PICKED,
+    Evidence.DEPOSIT_CLOSED: Reason.DEPOSIT_CLOSED,
+    Evidence.DEPOSIT_STALLED: Reason.STALLED,
 }
 """The reason that is stored when this evidence abandons a checkout."""
 
 OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
 """States that a read of the deposit can still change."""
+
+HOPEFUL = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
+"""While a checkout of an order is in one of these states, the order is not abandoned."""
 
 FINAL = frozenset({Status.PAID, Status.REJECTED})
 """States that never change."""
@@ -91,7 +114,7 @@ SIGNAL_OF = {
 """The signal that tells of a state; `order_abandoned` only when no other attempt of the order gives hope."""
 
 BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED, Status.ABANDONED)
-"""An order's status is the first of these that one of its attempts has."""
+"""An order has the first of these states that one of its checkouts is in."""
 
 
 def best_of(statuses: set[str]) -> str:

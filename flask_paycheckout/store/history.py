@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, case, func
 
-__all__ = ["appended", "line", "lines"]
+__all__ = ["Entry", "appended", "line", "lines"]
 
 # Reads and webhooks stop being written down here; moves never do. A year of reads fits.
 _MAX_CHARACTERS = 40_000
@@ -16,9 +17,23 @@ _MAX_CHARACTERS = 40_000
 _SHOWN = 200
 
 
-def line(at: datetime, what: str, **facts: object) -> str:
+class Entry(StrEnum):
+    """The kinds of entries; stored, and part of what `explain` returns."""
+
+    CREATED = "created"
+    WEBHOOK = "webhook"
+    READ = "read"
+    NO_ANSWER = "no answer"
+    NOT_APPLIED = "not applied"
+    MOVED = "moved"
+    RESOLVED = "resolved"
+    PAYBACK = "payback"
+    UNREADABLE = "unreadable"
+
+
+def line(at: datetime, what: Entry, **facts: object) -> str:
     """One entry: when, what, and the facts, each a short text or number."""
-    entry: dict[str, object] = {"at": at.isoformat(timespec="milliseconds"), "what": what}
+    entry: dict[str, object] = {"at": at.isoformat(timespec="milliseconds"), "what": what.value}
     entry |= {name: fact if isinstance(fact, (int, list)) else str(fact) for name, fact in facts.items() if fact}
     return json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
 
@@ -39,5 +54,5 @@ def _read(entry: str) -> dict[str, Any]:
         read = json.loads(entry)
         datetime.fromisoformat(read["at"])
     except (ValueError, TypeError, KeyError, RecursionError):
-        return {"what": "unreadable", "line": entry[:_SHOWN]}
-    return {"what": "unreadable"} | dict(read)
+        return {"what": Entry.UNREADABLE.value, "line": entry[:_SHOWN]}
+    return {"what": Entry.UNREADABLE.value} | dict(read)

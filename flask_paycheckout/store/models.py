@@ -276,6 +276,10 @@ class Models:
         manager.dispatch.load(instance_state(checkout), None)
         return checkout
 
+    def row_of_checkout(self, checkout: CheckoutMixin) -> dict[str, Any]:
+        """Every column of the table by its name, as this checkout has it."""
+        return {column: vars(checkout)[attribute] for column, attribute in self._attributes}
+
     @cached_property
     def _attributes(self) -> list[tuple[str, str]]:
         """Each column of the checkout table with its attribute's name."""

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Engine, func, select, text, update
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import PaybackRefused, UnknownCheckout
 from flask_paycheckout.rules.decisions import who_and_why
-from flask_paycheckout.store.history import appended, line
+from flask_paycheckout.store.history import Entry, appended, line
 from flask_paycheckout.store.models import MONEY_TO_PAY_BACK, Models
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
 
@@ -77,7 +77,7 @@ class Paybacks:
         by, why = who_and_why(by, why)
         to = KEPT if kept else PAID_BACK
         table = self._models.checkouts
-        entry = line(self._clock(), "payback", to=to, by=by, why=why)
+        entry = line(self._clock(), Entry.PAYBACK, to=to, by=by, why=why)
         before = table.c.payback.is_(None) if kept else table.c.payback.is_distinct_from(PAID_BACK)
         decided = table.c.status.in_(["paid", "rejected"]) & table.c.paid_order_id.is_(None)
         marked = (

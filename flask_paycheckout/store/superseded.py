@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
-from sqlalchemy import Connection, Table, and_, bindparam, exists, or_, select
+from sqlalchemy import Connection, Table, and_, exists, or_, select
 
 from flask_paycheckout.rules.states import Status
-from flask_paycheckout.store.checkout_statements import CheckoutStatements
+from flask_paycheckout.store.checkouts import Checkouts
+from flask_paycheckout.store.parameters import is_of
 
 __all__ = ["Superseding"]
 
@@ -34,22 +35,17 @@ class Superseding:
     order is paid or held, or its own checkout was decided. Every other event stays true.
     """
 
-    def __init__(self, checkouts: Table) -> None:
-        c = checkouts.c
-        statements = CheckoutStatements(checkouts)
-        self._lock_order = statements.lock_order
-        of_order = c.order_id == bindparam("of_order_id", type_=c.order_id.type)
-        of_checkout = c.checkout_id == bindparam("of_checkout_id", type_=c.checkout_id.type)
+    def __init__(self, table: Table, checkouts: Checkouts) -> None:
+        c = table.c
         settled = c.status.in_((Status.PAID, Status.HELD))
         decided = c.status.in_((Status.PAID, Status.HELD, Status.REJECTED))
-        self._superseded: dict[str, Any] = {
-            _ABANDONED: statements.has_hope,
-            _PENDING: select(exists().where(or_(and_(of_order, settled), and_(of_checkout, decided)))),
-        }
+        overtaken = or_(and_(is_of(table, "order_id"), settled), and_(is_of(table, "checkout_id"), decided))
+        self._checkouts = checkouts
+        self._exists_overtaken = select(exists().where(overtaken))
 
     def may_happen_to(self, event: _Event) -> bool:
         """Whether an event of this name is ever superseded."""
-        return event.name in self._superseded
+        return event.name in (_ABANDONED, _PENDING)
 
     def has_happened_to(self, event: _Event, connection: Connection, *, lock: bool = False) -> bool:
         """Whether this event is no longer true.
@@ -59,9 +55,10 @@ class Superseding:
         """
         if not self.may_happen_to(event):
             return False
-        order = {"of_order_id": event.order_id}
         if lock:
-            # A statement of its own, since only the next one sees attempts that were stored while this one waited.
-            connection.execute(self._lock_order, order).all()
-        statement = self._superseded[event.name]
-        return bool(connection.execute(statement, order | {"of_checkout_id": event.checkout_id}).scalar_one())
+            # A statement of its own, since only the next one sees checkouts that were stored while this one waited.
+            self._checkouts.lock_order(connection, event.order_id)
+        if event.name == _ABANDONED:
+            return self._checkouts.has_hope(connection, event.order_id)
+        about = {"of_order_id": event.order_id, "of_checkout_id": event.checkout_id}
+        return bool(connection.execute(self._exists_overtaken, about).scalar_one())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from flask_paycheckout.rules.states import DEPOSIT_CLOSED, STALLED, Status
+from flask_paycheckout.rules.states import Reason, Status
 from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.translations.catalogues import Language, catalogue
 from flask_paycheckout.views.money import format_amount
@@ -90,8 +90,8 @@ _OF_STATUS = {
     ),
 }
 # Abandoned payments whose reason says more than the status.
-_OF_REASON = {
-    DEPOSIT_CLOSED: PageText(
+_OF_REASON: dict[str, PageText] = {
+    Reason.DEPOSIT_CLOSED: PageText(
         message("The payment did not go through"),
         message(
             "The payment failed or was cancelled. If money left your account all the same, wait a little: a late"
@@ -99,7 +99,7 @@ _OF_REASON = {
         ),
         message("Pay again"),
     ),
-    STALLED: PageText(
+    Reason.STALLED: PageText(
         message("No payment arrived"),
         message(
             "You chose how to pay, but no payment arrived in time. If you did pay, wait a little: a late payment is"

@@ -126,7 +126,7 @@ def test_parent_and_children_share_nothing_of_ours(
 
     runtime = app.extensions[KEY]
     # At the fork the parent's only place is taken, its breaker open, and a start of the child's first order under way.
-    with app.test_request_context(), runtime.service.turn(READ), runtime.checkouts._starting.join("2-1"):
+    with app.test_request_context(), runtime.service.turn(READ), runtime.starter._starting.join("2-1"):
         for _ in range(3):
             runtime.service._breaker.failed(runtime.service._breaker.admit())
         with forked(lambda: child(2)), forked(lambda: child(3)):

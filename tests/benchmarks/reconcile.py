@@ -26,7 +26,7 @@ from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout, order_paid
 from flask_paycheckout.runtime import KEY, Runtime
-from flask_paycheckout.store.history import line
+from flask_paycheckout.store.history import Entry, line
 from flask_paycheckout.store.models import total_columns
 from tests.benchmarks.reconcile_floor import FloorRounds
 from tests.benchmarks.stub import running_stub
@@ -90,7 +90,7 @@ def rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
     for number in range(first, first + count):
         made = NOW - timedelta(seconds=count + first - number)
         checkout_id, order_id = f"chk-{kind}-{number:09}", f"ord-{kind}-{number:09}"
-        read = line(made, "read", via="reconcile", deposit="not found")
+        read = line(made, Entry.READ, via="reconcile", deposit="not found")
         yield {
             "checkout_id": checkout_id,
             "order_id": order_id,
@@ -106,7 +106,7 @@ def rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
             "not_found_reads": 0,
             "failed_reads": 0,
             "webhooks": 0,
-            "history": line(made, "created", total=total) + 3 * read,
+            "history": line(made, Entry.CREATED, total=total) + 3 * read,
             **total_columns(total),
         }
 
@@ -145,7 +145,7 @@ def plan_of_a_claim(shop: Shop) -> list[str]:
     seen: list[tuple[str, Any]] = []
     record = lambda connection, cursor, statement, parameters, *others: seen.append((statement, parameters))  # noqa: E731
     sa.event.listen(engine, "before_cursor_execute", record)
-    shop.runtime.attempts.claim_due(NOW - timedelta(days=9), NOW, 16)
+    shop.runtime.due_reads.claim_due(NOW - timedelta(days=9), NOW, 16)
     sa.event.remove(engine, "before_cursor_execute", record)
     statement, parameters = seen[0]
     explain = "EXPLAIN QUERY PLAN " if engine.dialect.name == "sqlite" else "EXPLAIN "

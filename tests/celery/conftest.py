@@ -51,7 +51,7 @@ class Till:
             return till.paycheckout.reconcile()
 
     def attempt(self, checkout_id: str) -> Any:
-        return self.app.extensions[KEY].attempts.find(checkout_id)
+        return self.app.extensions[KEY].checkouts.find(checkout_id)
 
     def is_paid(self, checkout_id: str) -> bool:
         return bool(self.attempt(checkout_id).status == "paid")

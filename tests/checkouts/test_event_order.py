@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.signals import BY_NAME
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
@@ -199,7 +200,7 @@ def test_what_a_dead_process_left_is_told_before_what_came_after_it(shop: Shop, 
     checkout_id = shop.starts()
     shop.service.says(checkout_id, "pending")
     settlement = shop.runtime.settlement
-    settlement.apply(shop.attempt(checkout_id), lambda: settlement.read(checkout_id), via="settle")
+    settlement.apply(shop.attempt(checkout_id), lambda: settlement.read(checkout_id), via=FoundBy.SETTLE)
     shop.clock.advance(seconds=61)
     shop.service.says(checkout_id, "failed")
     shop.settles(checkout_id)

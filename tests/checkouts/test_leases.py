@@ -113,16 +113,16 @@ def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
 
 def waits_until_renewed(shop: Shop, renewed: Event) -> None:
     """Tell of each renewal that began after the one that was under way."""
-    outbox = shop.runtime.reconciler._outbox
-    renew: Callable[..., None] = outbox._renew
+    queue = shop.runtime.outbox._queue
+    renew: Callable[..., None] = queue.renew
 
-    def noted(events: object) -> None:
+    def noted(events: object, now: object) -> None:
         fresh = not renewed.is_set()
-        renew(events)
+        renew(events, now)
         if fresh:
             renewed.set()
 
-    outbox._renew = noted  # type: ignore[method-assign]
+    queue.renew = noted  # type: ignore[method-assign]
 
 
 def test_an_in_memory_database_is_left_alone(open_shop: OpenShop) -> None:

@@ -14,6 +14,7 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Table, select
 
 from flask_paycheckout import order_paid
+from flask_paycheckout.rules.states import FoundBy
 from tests.conftest import OpenShop
 from tests.refusals import refuses
 from tests.scripted import Shop
@@ -213,7 +214,7 @@ def test_an_event_whose_deliverer_died_is_delivered_when_the_lease_ends(shop: Sh
         checkout_id = shop.starts()
         shop.service.says(checkout_id, "completed")
         shop.runtime.settlement.apply(
-            shop.attempt(checkout_id), lambda: shop.runtime.settlement.read(checkout_id), via="settle"
+            shop.attempt(checkout_id), lambda: shop.runtime.settlement.read(checkout_id), via=FoundBy.SETTLE
         )
         assert shop.attempt(checkout_id).status == "paid"
         shop.clock.advance(seconds=59)

@@ -109,7 +109,7 @@ def test_a_checkout_that_another_process_claimed_is_left_to_it(shop: Shop) -> No
 
     def meanwhile() -> None:
         shop.service.meanwhile = lambda: None
-        assert shop.runtime.attempts.claim_again(shop.attempt(second), shop.clock.now)
+        assert shop.runtime.due_reads.claim_again(shop.attempt(second), shop.clock.now)
 
     shop.service.meanwhile = meanwhile
     assert shop.reconciles().checked == 1
@@ -151,7 +151,7 @@ def stores_many(shop: Shop, count: int) -> list[str]:
 def claimed_now(shop: Shop) -> int:
     table = shop.runtime.models.checkouts
     with shop.runtime.engine().connect() as connection:
-        waiting = table.c.next_read_at == shop.clock.now + shop.runtime.attempts.claim
+        waiting = table.c.next_read_at == shop.clock.now + shop.runtime.due_reads.claim
         return connection.execute(table.select().where(waiting)).all().__len__()
 
 
@@ -204,21 +204,21 @@ def test_the_shops_code_runs_in_few_threads_and_on_sqlite_in_the_callers(shop: S
     threads.clear()
     with order_paid.connected_to(receive, sender=shop.app):
         assert shop.reconciles() == ReconcileReport(checked=20, changed=20, delivered=20)
-    assert threads == {get_ident()} if shop.runtime.attempts.single_writer else 1 <= len(threads) <= 2
+    assert threads == {get_ident()} if shop.runtime.due_reads.single_writer else 1 <= len(threads) <= 2
 
 
 def test_a_claim_that_fails_loses_no_read_that_is_under_way(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     for checkout_id in stores_many(shop, 30):
         shop.service.says(checkout_id, "completed")
     claims = iter(range(100))
-    claim_due = shop.runtime.attempts.claim_due
+    claim_due = shop.runtime.due_reads.claim_due
 
     def claims_four_times(*args: Any, **kwargs: Any) -> Any:
         if next(claims) == 4:
             raise OperationalError("UPDATE", {}, Exception("the server closed the connection"))
         return claim_due(*args, **kwargs)
 
-    monkeypatch.setattr(shop.runtime.attempts, "claim_due", claims_four_times)
+    monkeypatch.setattr(shop.runtime.due_reads, "claim_due", claims_four_times)
     with pytest.raises(OperationalError, match="closed the connection"):
         shop.reconciles()
     assert claimed_now(shop) == 0

@@ -544,12 +544,12 @@ def test_a_webhook_that_comes_while_a_read_is_under_way_keeps_its_place(shop: Sh
     shop.service.says(checkout_id, "pending")
     shop.clock.advance(hours=5)
     shop.settles(checkout_id)
-    shop.runtime.notices.receive(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
     shop.clock.advance(seconds=2)
 
     def meanwhile() -> None:
         shop.service.meanwhile = lambda: None
-        shop.runtime.notices.receive(checkout_id)
+        shop.runtime.webhooks.receive(checkout_id)
 
     shop.service.meanwhile = meanwhile
     shop.settles(checkout_id)

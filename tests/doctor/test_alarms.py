@@ -52,7 +52,7 @@ def starts_in_vain(shop: Shop) -> None:
 def paid_with_webhook(shop: Shop) -> str:
     checkout_id = shop.starts(*orders(shop))
     shop.service.says(checkout_id, "completed")
-    shop.runtime.notices.receive(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
     return checkout_id
 
 
@@ -113,7 +113,7 @@ def order_total_fails(shop: Shop) -> Generator[None, None, None]:
     checkout_id = shop.starts(*orders(shop))
     shop.paycheckout.order_total(lambda order_id: 1 // 0)  # type: ignore[type-var]
     shop.service.says(checkout_id, "completed")
-    shop.runtime.notices.receive(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
     while True:
         yield
 
@@ -121,7 +121,7 @@ def order_total_fails(shop: Shop) -> Generator[None, None, None]:
 def wrong_amount(shop: Shop) -> Generator[None, None, None]:
     checkout_id = shop.starts(*orders(shop))
     shop.service.says(checkout_id, "completed", inputAmount=number("1"))
-    shop.runtime.notices.receive(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
     while True:
         yield
 
@@ -134,7 +134,7 @@ def paid_twice(shop: Shop) -> Generator[None, None, None]:
     shop.service.says(second, "completed", inputAmount=number("13.50"))
     shop.service.says(first, "completed")
     for checkout_id in (second, first):
-        shop.runtime.notices.receive(checkout_id)
+        shop.runtime.webhooks.receive(checkout_id)
     while True:
         yield
 
@@ -142,7 +142,7 @@ def paid_twice(shop: Shop) -> Generator[None, None, None]:
 def rejected(shop: Shop) -> Generator[None, None, None]:
     checkout_id = shop.starts(*orders(shop))
     shop.service.says(checkout_id, "completed", inputAmount=number("1"))
-    shop.runtime.notices.receive(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
     shop.resolves(checkout_id, accept=False)
     while True:
         yield
@@ -294,7 +294,7 @@ class Day:
         # Never two in a row are lost.
         self.told = not self.told or self.chance.random() < 0.8
         if self.told:
-            self.shop.runtime.notices.receive(checkout_id)
+            self.shop.runtime.webhooks.receive(checkout_id)
 
     def one_closes(self) -> None:
         if self.open:

@@ -28,7 +28,7 @@ def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:
     checkout_id = shop.starts()
     shop.clock.advance(seconds=20)
     shop.service.says(checkout_id, "pending")
-    shop.runtime.notices.receive(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
     shop.clock.advance(seconds=40)
     shop.service.fails(checkout_id)
     shop.reconciles()

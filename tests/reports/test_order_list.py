@@ -18,7 +18,7 @@ pytestmark = pytest.mark.on_each_database
 
 def page(shop: Shop, status: Status | None = None, place: str | None = None, limit: int = 2) -> OrderPage:
     runtime = shop.runtime
-    return page_of_orders(runtime.engine(), runtime.models, runtime.attempts.order_statuses, status, place, limit)
+    return page_of_orders(runtime.engine(), runtime.models, runtime.checkouts.order_statuses, status, place, limit)
 
 
 def names(found: OrderPage) -> list[str]:

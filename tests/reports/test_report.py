@@ -39,7 +39,7 @@ def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
         checkout_id = shop.starts(f"m-{place}")
         shop.service.says(checkout_id, "completed")
         if webhooks:
-            shop.runtime.notices.receive(checkout_id)
+            shop.runtime.webhooks.receive(checkout_id)
         else:
             shop.reconciles()
         shop.clock.advance(minutes=1)
@@ -187,7 +187,7 @@ def test_webhooks_that_do_come_are_no_alarm(shop: Shop) -> None:
 
 def test_a_webhook_that_comes_after_the_payment_was_found_counts_too(shop: Shop) -> None:
     [checkout_id] = pays(shop, 1)
-    shop.runtime.notices.receive(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
     shop.clock.advance(minutes=10)
     assert not told(shop).needs_a_person
 

@@ -14,7 +14,7 @@ from sqlalchemy.orm import mapped_column
 from flask_paycheckout import CheckoutMixin, EventMixin, Pay
 from flask_paycheckout.client import ServiceFault
 from flask_paycheckout.rules.states import Status
-from flask_paycheckout.store.events import HeldEvent
+from flask_paycheckout.store.moves import Move, Moved
 from tests.conftest import OpenShop
 from tests.refusals import refuses
 from tests.scripted import Shop
@@ -22,18 +22,18 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.on_each_database
 
 
-def pays(shop: Shop, attempt: Any) -> list[HeldEvent] | None:
-    return shop.runtime.attempts.move(attempt, Status.PAID, shop.clock.now, "{}\n", next_read_at=None)
+def pays(shop: Shop, attempt: Any) -> Moved | None:
+    return shop.runtime.moves.move(attempt, Move(Status.PAID, "{}\n", values={"next_read_at": None}), shop.clock.now)
 
 
 def claims(shop: Shop, limit: int = 10, *, failing: bool = False) -> list[str]:
     now = shop.clock.now
-    return [attempt.checkout_id for attempt in shop.runtime.attempts.claim_due(now, now, limit, failing=failing)]
+    return [attempt.checkout_id for attempt in shop.runtime.due_reads.claim_due(now, now, limit, failing=failing)]
 
 
 def test_a_due_read_is_claimed_once(shop: Shop) -> None:
     checkout_id = shop.starts()
-    assert shop.runtime.attempts.count_due(shop.clock.now) == 1
+    assert shop.runtime.due_reads.count_due(shop.clock.now) == 1
     assert claims(shop) == [checkout_id]
     assert claims(shop) == []
     shop.clock.advance(seconds=60)
@@ -43,7 +43,7 @@ def test_a_due_read_is_claimed_once(shop: Shop) -> None:
 def test_what_fell_due_after_the_moment_asked_for_is_left(shop: Shop) -> None:
     shop.starts()
     earlier = shop.clock.now - timedelta(seconds=1)
-    assert shop.runtime.attempts.claim_due(earlier, shop.clock.now, 10) == []
+    assert shop.runtime.due_reads.claim_due(earlier, shop.clock.now, 10) == []
 
 
 def test_the_longest_overdue_is_claimed_first(shop: Shop) -> None:
@@ -66,7 +66,7 @@ def test_reads_that_failed_last_time_are_claimed_apart(shop: Shop) -> None:
 
 def test_one_attempt_is_claimed_again_only_when_it_is_due(shop: Shop) -> None:
     attempt = shop.attempt(shop.starts())
-    again = shop.runtime.attempts.claim_again
+    again = shop.runtime.due_reads.claim_again
     assert [claimed.id for claimed in again(attempt, shop.clock.now)] == [attempt.id]
     assert again(attempt, shop.clock.now) == []
 
@@ -74,12 +74,12 @@ def test_one_attempt_is_claimed_again_only_when_it_is_due(shop: Shop) -> None:
 @pytest.mark.parametrize(("timeout", "claim"), [(15, 60), (30, 60), (100, 200)])
 def test_a_claim_outlasts_the_read(open_shop: OpenShop, timeout: int, claim: int) -> None:
     shop = open_shop(PAYCHECKOUT_TIMEOUT=timeout)
-    assert shop.runtime.attempts.claim == timedelta(seconds=claim)
+    assert shop.runtime.due_reads.claim == timedelta(seconds=claim)
 
 
 def test_a_claim_names_the_attempt_as_it_is(shop: Shop) -> None:
     checkout_id = shop.starts()
-    (claimed,) = shop.runtime.attempts.claim_due(shop.clock.now, shop.clock.now, 1)
+    (claimed,) = shop.runtime.due_reads.claim_due(shop.clock.now, shop.clock.now, 1)
     stored = shop.attempt(checkout_id)
     assert claimed.next_read_at == stored.next_read_at == shop.clock.now + timedelta(seconds=60)
     assert (claimed.total, claimed.created_at, claimed.history) == (stored.total, stored.created_at, stored.history)
@@ -87,15 +87,15 @@ def test_a_claim_names_the_attempt_as_it_is(shop: Shop) -> None:
 
 def test_a_pages_read_is_claimed_once(shop: Shop) -> None:
     seen = shop.attempt(shop.starts())
-    assert shop.runtime.attempts.claim_page_read(seen, shop.clock.now)
-    assert not shop.runtime.attempts.claim_page_read(seen, shop.clock.now)
+    assert shop.runtime.due_reads.claim_page_read(seen, shop.clock.now)
+    assert not shop.runtime.due_reads.claim_page_read(seen, shop.clock.now)
 
 
 def test_a_note_about_a_checkout_that_moved_is_refused(shop: Shop) -> None:
     seen = shop.attempt(shop.starts())
     shop.service.says(seen.checkout_id, "pending")
     shop.settles(seen.checkout_id)
-    assert not shop.runtime.attempts.note(seen, None, shop.clock.now, reads=99)
+    assert not shop.runtime.due_reads.note(seen, None, shop.clock.now, reads=99)
     assert shop.attempt(seen.checkout_id).reads == 1
 
 
@@ -174,7 +174,7 @@ def test_webhooks_are_counted_and_the_cool_down_bounds_their_reads(shop: Shop) -
 
     def hints() -> bool:
         attempt = shop.attempt(checkout_id)
-        return shop.runtime.attempts.note_webhook(attempt, shop.clock.now, cooldown) is not None
+        return shop.runtime.due_reads.note_webhook(attempt, shop.clock.now, cooldown) is not None
 
     assert [hints(), hints(), hints()] == [True, False, False]
     shop.clock.advance(seconds=5)
@@ -184,15 +184,15 @@ def test_webhooks_are_counted_and_the_cool_down_bounds_their_reads(shop: Shop) -
 
 def test_a_webhook_within_the_cool_down_is_read_at_its_end(shop: Shop) -> None:
     checkout_id = shop.starts()
-    shop.runtime.notices.receive(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
     shop.clock.advance(seconds=1)
-    shop.runtime.notices.receive(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
     assert shop.attempt(checkout_id).next_read_at == shop.clock.now + timedelta(seconds=5)
 
 
 def test_a_replaced_attempt_gives_its_place_to_the_new_one_only(shop: Shop) -> None:
     seen = shop.attempt(shop.starts())
-    store = shop.runtime.attempts.store
+    store = shop.runtime.moves.store
     assert store("o-1", "chk-8", "https://pay.example/8", Pay("1", "USD"), shop.clock.now, seen) is not None
     assert store("o-1", "chk-9", "https://pay.example/9", Pay("1", "USD"), shop.clock.now, seen) is None
     assert [attempt.checkout_id for attempt in shop.attempts()] == ["chk-1", "chk-8"]

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Column, MetaData, String, Table, create_engine, select
 
-from flask_paycheckout.store.history import appended, line, lines
+from flask_paycheckout.store.history import Entry, appended, line, lines
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
 
 def test_a_line_says_when_what_and_the_facts() -> None:
-    (entry,) = lines(line(NOW, "moved", to="paid", reads=3, compared=["a", "b"], reason=None))
+    (entry,) = lines(line(NOW, Entry.MOVED, to="paid", reads=3, compared=["a", "b"], reason=None))
     assert entry == {
         "at": "2026-01-01T12:00:00.123+00:00",
         "what": "moved",
@@ -25,7 +25,7 @@ def test_a_line_says_when_what_and_the_facts() -> None:
 
 @pytest.mark.parametrize("fact", ["two\nlines", "\u2028", "\x1c\x85", "\x00", "\ud800", '"}', "é"])
 def test_whatever_a_fact_holds_it_stays_one_line(fact: str) -> None:
-    text = line(NOW, "resolved", why=fact)
+    text = line(NOW, Entry.RESOLVED, why=fact)
     assert text.isascii()
     assert [entry["why"] for entry in lines(text * 2)] == [fact, fact]
 
@@ -36,7 +36,7 @@ def test_whatever_a_fact_holds_it_stays_one_line(fact: str) -> None:
     ids=lambda written: written[:20],
 )
 def test_a_line_that_is_none_hides_no_other(written: str) -> None:
-    entries = lines(f"{line(NOW, 'created')}{written}\n{line(NOW, 'webhook')}")
+    entries = lines(f"{line(NOW, Entry.CREATED)}{written}\n{line(NOW, Entry.WEBHOOK)}")
     assert [entry["what"] for entry in entries] == ["created", "unreadable", "webhook"]
     assert entries[1] == {"what": "unreadable", "line": written[:200]}
 

@@ -64,8 +64,8 @@ def test_a_clock_in_another_zone_means_the_same_moments(shop: Shop) -> None:
     shop.clock.now = moment.astimezone(tokyo)
     attempt = shop.attempt(shop.starts())
     assert attempt.created_at == moment
-    (claimed,) = shop.runtime.attempts.claim_due(moment, moment, 10)
-    assert claimed.next_read_at == moment + shop.runtime.attempts.claim
+    (claimed,) = shop.runtime.due_reads.claim_due(moment, moment, 10)
+    assert claimed.next_read_at == moment + shop.runtime.due_reads.claim
 
 
 def test_no_repr_shows_where_to_pay(shop: Shop) -> None:

@@ -86,7 +86,10 @@ def death(shop: Shop, when: str) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outbox, "_let_go", lambda event: None)
-        patch.setattr(outbox, "_mark_done" if when == "between the commits" else "_commit_then_mark", die)
+        if when == "between the commits":
+            patch.setattr(outbox._queue, "mark", die)
+        else:
+            patch.setattr(outbox, "_commit_then_mark", die)
         yield
 
 
