@@ -92,14 +92,14 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "SQLite is not locked before the order is asked for its total",
             f"{_CARTS}[sqlite-delivered-changed]",
-            Never("store.checkouts:Attempts._moved", "_lock"),
+            Never("store.moves:Moves._moved", "_lock"),
         ),
     ),
     "No paid order is lost, and every state is told.": (
         fault(
             "the event is stored in a second transaction",
             "store/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
-            Before("store.checkouts:Attempts._store_move", "_store_event", "connection.commit()"),
+            Before("store.moves:Moves._store_move", "_store_event", "connection.commit()"),
         ),
         fault(
             "an event may be stored twice",
@@ -115,11 +115,11 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             "a customer is sent to a page before it is stored",
             "checkouts/test_start.py::test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody",
             Before(
-                "checkouts.start:Checkouts._make",
+                "checkouts.start:Starter._make",
                 "store",
                 "import threading, types\n"
                 "stored = (order_id, link.id, link.url, total, self._clock(), current)\n"
-                "threading.Thread(target=self._attempts.store, args=stored).start()\n"
+                "threading.Thread(target=self._moves.store, args=stored).start()\n"
                 "return types.SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status='created')",
             ),
         ),
@@ -137,14 +137,14 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "_move",
                 "if stored is not None and deposit is not None and deposit.status == _COMPLETED:\n"
                 "    arrived = payment_columns(deposit, now)\n"
-                "    self._attempts.note(self._require(attempt.checkout_id), None, None, **arrived)",
+                "    self._due_reads.note(self._require(attempt.checkout_id), None, None, **arrived)",
             ),
         ),
         fault(
             "a rejection is not told",
             "checkouts/test_resolve.py::test_each_decision_for_each_reason",
             Swap(
-                "store.checkouts:Attempts._store_move",
+                "store.moves:Moves._store_move",
                 "move.decision is not None",
                 "move.decision is not None and move.decision.accepted",
             ),
@@ -280,22 +280,22 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "webhooks have no cool-down",
             f"{_WEBHOOK}::test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down",
-            Swap("store.checkouts:Attempts.note_webhook", "now - cooldown", "now"),
+            Swap("store.due_reads:DueReads.note_webhook", "now - cooldown", "now"),
         ),
         fault(
             "a read that reconcile makes for a webhook is not the webhook's",
             "checkouts/test_webhooks.py::test_webhooks_and_reconcile_together_read_once_per_cool_down",
-            Swap("store.checkout_statements:CheckoutStatements._hint_taken", "read_at", "c.webhook_read_at"),
+            Swap("store.due_reads:DueReads._hint_taken", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"),
         ),
         fault(
             "webhooks of one checkout read side by side",
             "service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
-            Always("checkouts.webhooks:Notices.receive", "free"),
+            Always("checkouts.webhooks:Webhooks.receive", "free"),
         ),
         fault(
             "visits of one order read side by side",
             "service/test_single_flight.py::test_visits_pile_up_no_reads_while_the_service_is_slow",
-            Never("checkouts.order_status:Standings._read", "free"),
+            Never("checkouts.order_status:OrderStatuses._read", "free"),
         ),
         fault(
             "status pages have no cool-down",
@@ -305,13 +305,13 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "a visit reads all attempts of an order",
             "test_bounds.py::test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little[sqlite-100-JSON]",
-            Swap("checkouts.order_status:Standings.of", "newest[:NEWEST]", "newest"),
-            Swap("store.checkout_statements:CheckoutStatements.newest", "NEWEST + 1", "10**9"),
+            Swap("checkouts.order_status:OrderStatuses.of", "newest[:NEWEST]", "newest"),
+            Swap("store.checkouts:Checkouts._select_newest", "NEWEST + 1", "10**9"),
         ),
         fault(
             "starts of one order go side by side",
             "test_bounds.py::test_sixteen_starts_of_one_order_make_one_checkout",
-            Swap("checkouts.start:Checkouts.start", "self._starting.join(order_id)", "self._starting.join(object())"),
+            Swap("checkouts.start:Starter.start", "self._starting.join(order_id)", "self._starting.join(object())"),
         ),
     ),
     "A token that is forged, altered, too old or made for something else: sealed, with a key for each purpose.": (
@@ -454,7 +454,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "a URL that was stored is not looked at again",
             f"{_URLS}::test_a_url_that_was_allowed_and_is_not_any_more_sends_nobody_there",
-            Drop("checkouts.start:Checkouts._usable", "require_allowed"),
+            Drop("checkouts.start:Starter._usable", "require_allowed"),
         ),
         fault(
             "odd characters are taken",
