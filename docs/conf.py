@@ -27,7 +27,6 @@ myst_heading_anchors = 3
 suppress_warnings = ["ref.python"]
 highlight_language = "text"
 
-autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"

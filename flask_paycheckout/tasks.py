@@ -108,6 +108,6 @@ def _shop() -> Runtime:
     if not has_app_context():
         raise ConfigurationError(
             "the task runs without an application context. Make the Celery app with a task class that opens one,"
-            " as flask_paycheckout's README and Flask's documentation show."
+            " as docs/production.md of flask_paycheckout and Flask's documentation show."
         )
     return runtime()

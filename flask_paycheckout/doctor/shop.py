@@ -261,7 +261,7 @@ def _forks(shop: Runtime) -> Iterator[Check]:
             "forks",
             f"the app opens {opened} database connection{'' if opened == 1 else 's'} while it is made;"
             " with gunicorn --preload all workers would share them",
-            "Call db.engine.dispose(close=False) in gunicorn's post_fork hook, as README's gunicorn.conf.py does.",
+            "Call db.engine.dispose(close=False) in gunicorn's post_fork hook, as docs/production.md shows.",
         )
 
 
