@@ -283,17 +283,12 @@ def expected(program: str) -> dict[int, set[str]]:
     return {number: set(comment[1].split(", ")) for number, comment in found if comment}
 
 
-@pytest.fixture(scope="module")
-def errors(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> dict[str, dict[int, set[str]]]:
+def errors(folder: Path, options: list[str]) -> dict[str, dict[int, set[str]]]:
     """The codes of mypy's errors, by program and line."""
-    pytest.importorskip("mypy", reason="mypy is not installed; pip install 'flask-paycheckout[dev]'")
-    folder = tmp_path_factory.mktemp("merchant")
     (folder / "shop.py").write_text(SHOP)
     (folder / "mistakes.py").write_text(MISTAKES)
     # What the merchant imports is checked in silence, as it is where it is installed.
-    options = ["--strict", "--follow-imports=silent", "--no-error-summary", "--config-file=", "--no-pretty"]
-    if pytestconfig.cache is not None:
-        options.append(f"--cache-dir={pytestconfig.cache.mkdir('merchant_types')}")
+    options = ["--strict", "--follow-imports=silent", "--config-file=", "--no-pretty", *options]
     ran = subprocess.run(
         [sys.executable, "-m", "mypy", *options, "shop.py", "mistakes.py"],
         cwd=folder,
@@ -309,9 +304,7 @@ def errors(tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
     return found
 
 
-def test_a_right_shop_is_clean(errors: dict[str, dict[int, set[str]]]) -> None:
-    assert errors["shop.py"] == {}
-
-
-def test_each_mistake_is_an_error(errors: dict[str, dict[int, set[str]]]) -> None:
-    assert errors["mistakes.py"] == expected(MISTAKES)
+def test_mypy_accepts_a_right_shop_and_finds_each_mistake(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    cache = pytestconfig.cache
+    found = errors(tmp_path, [] if cache is None else [f"--cache-dir={cache.mkdir('merchant_types')}"])
+    assert found == {"shop.py": {}, "mistakes.py": expected(MISTAKES)}
