@@ -283,12 +283,12 @@ def expected(program: str) -> dict[int, set[str]]:
     return {number: set(comment[1].split(", ")) for number, comment in found if comment}
 
 
-def errors(folder: Path, options: list[str]) -> dict[str, dict[int, set[str]]]:
+def errors(folder: Path, cache: Path) -> dict[str, dict[int, set[str]]]:
     """The codes of mypy's errors, by program and line."""
     (folder / "shop.py").write_text(SHOP)
     (folder / "mistakes.py").write_text(MISTAKES)
     # What the merchant imports is checked in silence, as it is where it is installed.
-    options = ["--strict", "--follow-imports=silent", "--config-file=", "--no-pretty", *options]
+    options = ["--strict", "--follow-imports=silent", "--config-file=", "--no-pretty", f"--cache-dir={cache}"]
     ran = subprocess.run(
         [sys.executable, "-m", "mypy", *options, "shop.py", "mistakes.py"],
         cwd=folder,
@@ -305,6 +305,5 @@ def errors(folder: Path, options: list[str]) -> dict[str, dict[int, set[str]]]:
 
 
 def test_mypy_accepts_a_right_shop_and_finds_each_mistake(tmp_path: Path, pytestconfig: pytest.Config) -> None:
-    cache = pytestconfig.cache
-    found = errors(tmp_path, [] if cache is None else [f"--cache-dir={cache.mkdir('merchant_types')}"])
+    found = errors(tmp_path, cache=pytestconfig.cache.mkdir("merchant_types"))
     assert found == {"shop.py": {}, "mistakes.py": expected(MISTAKES)}
