@@ -11,13 +11,16 @@ from typing import Any
 
 import click
 import pytest
+from flask_sqlalchemy import SQLAlchemy
 
 import flask_paycheckout
+from flask_paycheckout import PayCheckout
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.config import Settings
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import PAGES, ROOT, read
+from tests.scripted import make_app
 
 
 def rows(page: str) -> dict[str, list[str]]:
@@ -173,6 +176,26 @@ def test_the_page_on_pages_names_the_blocks_of_each_template() -> None:
         blocks = set(re.findall(r"{% block (\w+) %}", template.read_text()))
         inherited = set() if template.name == "base.html" else {"title", "head", "main"}
         assert set(re.findall(r"`(\w+)`", told[template.name][1])) == blocks - inherited, template.name
+
+
+def test_the_page_on_pages_lists_every_route() -> None:
+    app = make_app()
+    PayCheckout(app, SQLAlchemy(app))
+    routes = {
+        f"{method} {str(rule).removeprefix('/paycheckout').replace('path:', '')}": rule.endpoint
+        for rule in app.url_map.iter_rules()
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
+        if rule.endpoint.startswith("paycheckout.")
+    }
+    told = {route: cells[0].strip("`") for route, cells in rows("docs/pages.md").items() if " /" in route}
+    assert told == routes
+
+
+def test_the_layout_of_the_page_on_contributing_is_that_of_the_package() -> None:
+    package = Path(flask_paycheckout.__file__).parent
+    parts = {file.stem for file in package.glob("*") if not file.name.startswith(("__pycache__", "py.typed"))}
+    layout = read("docs/contributing.md").partition("flask_paycheckout/ ")[2].partition("example_shop/")[0]
+    assert parts - set(re.findall(r"\w+", layout)) == set()
 
 
 def test_the_tests_that_the_promises_name_exist() -> None:
