@@ -1,7 +1,8 @@
 """The payments service, for development, tests and demos: stateful, on a real database, on your machine.
 
-`create_sandbox()` builds one world per call as a Flask application; `python -m flask_paycheckout.sandbox` serves one.
-The package imports nothing else of flask_paycheckout, so that it and the client can contradict each other.
+`create_sandbox()` builds an independent service per call, as a Flask application, and
+`python -m flask_paycheckout.sandbox` serves one. It shares no code with the client, so that a mistake in one of
+them shows in the tests of the other.
 
 Wire conventions of the service (paths below /v1 and /v2):
 
@@ -13,19 +14,22 @@ Errors
     `{"statusCode": int, "error": str, "message": str}`. Wording that the interface does not give can be emptied
     with the unknown `unspecified_messages`.
 Authentication
-    Signed operations carry `X-Client-ID`, `X-Timestamp` (Unix seconds) and `X-Signature`; see `access.py` for the
-    formula and for the table of which operation asks for what. Operations guarded by an access token carry
-    `Authorization: Bearer <token>`. A token is got in two steps: register or login mails a one-time password and
-    answers a verification token, verify-login exchanges both. Login and verify-login say `status` for `statusCode`.
+    Signed operations carry `X-Client-ID`, `X-Timestamp` (Unix seconds) and `X-Signature`; `auth/access.py`
+    has the formula, and the table of the credentials that each operation requires. Operations that require an access
+    token carry `Authorization: Bearer <token>`. A client gets a token in two steps: register or login mails a one-time
+    password and answers a verification token; verify-login exchanges both for an access token. In the answers of login
+    and verify-login `statusCode` is called `status`.
 Paging
     Lists answer `docs`, `totalDocs`, `offset`, `limit`, `totalPages`, `page`, `pagingCounter`, `hasPrevPage`,
     `hasNextPage`, `prevPage` and `nextPage` in `data`; ten items a page unless `limit` says otherwise,
-    sorted by `sort` (`createdAt` or `updatedAt`, reversed by a leading `-`). See `paging.py`.
+    sorted by `sort` (`createdAt` or `updatedAt`, reversed by a leading `-`). See `wire/paging.py`.
 
-The tester's levers live below `/_sandbox/` (see `control.py`), the pages for people at `/` and `/checkout/<id>`.
+Tests control a sandbox through the calls below `/_sandbox/` (see `levers/control.py`). The inspector for people is at
+`/`, the hosted page of a checkout at `/checkout/<id>`.
 
-What the interface leaves open is a switch each: `--unknown NAME=VALUE`, or `create_sandbox(unknowns={NAME: VALUE})`.
-These are their names with their values, the default first, and their meanings:
+Each question that the service's interface leaves open is a switch, called an unknown. It is set by
+`--unknown NAME=VALUE` or `create_sandbox(unknowns={NAME: VALUE})`. The names, with their values, defaults first, and
+their meanings:
 
 """
 
@@ -36,7 +40,7 @@ from flask_paycheckout.sandbox.wire.connection import ConnectionDropped
 from flask_paycheckout.sandbox.world.assumptions import assumptions_as_text
 from flask_paycheckout.sandbox.world.context import sandbox_clock
 
-# Written from the one table, for `pydoc` and `help()`; without docstrings (python -OO) there is nothing to add to.
+# Generated for `pydoc` and `help()`. Under `python -OO` there is no docstring to add to.
 if __doc__ is not None:
     __doc__ += assumptions_as_text("    ") + "\n"
 

@@ -1,4 +1,4 @@
-"""`python -m flask_paycheckout.sandbox`."""
+"""Run a sandbox: `python -m flask_paycheckout.sandbox`."""
 
 from __future__ import annotations
 

@@ -54,22 +54,22 @@ def create_sandbox(
 ) -> Flask:
     """The payments service in its start state, as a WSGI application of its own.
 
-    :param database: a SQLAlchemy URL: SQLite in memory, a SQLite file, or PostgreSQL. A world that is
-        in it already goes on, with its clock and its seed. Several processes on one database are one sandbox, when
-        `control_token` and `unknowns` are the same for all of them.
+    :param database: a SQLAlchemy URL: SQLite in memory, a SQLite file, or PostgreSQL. If the
+        database already holds a sandbox, it continues, with its clock and its seed. Several processes on one database
+        are one sandbox, provided that `control_token` and `unknowns` are the same for all of them.
     :param webhook_url: where webhooks go; None for nowhere until the control interface says so.
-    :param control_token: the secret of the control interface; made up when None (`world(app).control_token`).
-    :param seed: makes every identifier a consequence of it; with None they are random.
-    :param unknowns: values of the switches in `unknowns.py`, by name.
+    :param control_token: the secret of the control interface; generated when None (`world(app).control_token`).
+    :param seed: identifiers follow from the seed, so that they repeat; with None they are random.
+    :param unknowns: values of the switches in `world/assumptions.py`, by name.
     :param base_url: what the `url` of a checkout begins with; its host is one the sandbox answers to.
-    :param send_webhook: called as `(url, headers, body)` in place of sending over HTTP; gives the HTTP status that was
-        answered, or raises OSError for no answer.
-    :param sleep: what the fault `delay` waits with.
+    :param send_webhook: called as `(url, headers, body)` instead of sending over HTTP; returns the HTTP status of the
+        response, or raises OSError when there is none.
+    :param sleep: called with seconds to carry out the fault `delay`.
     :param allow_hosts: further host names to answer to.
     :param allow_remote_control: let other machines use the control interface and the inspector, with the token.
     :param allow_remote_webhooks: let webhooks leave this machine.
     :param smtp: `HOST:PORT` of the server that mails are delivered to, besides being listed; None for nowhere.
-    :raises UnknownError: a switch or value that does not exist.
+    :raises AssumptionError: a switch or value that does not exist.
     :raises EndpointError: `webhook_url` cannot be used.
     :raises SmtpAddressError: `smtp` is no HOST:PORT.
     """
@@ -124,8 +124,8 @@ def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
                 prepare_world(session, world, beginning, is_new=not world.shared_database)
         finally:
             if world.shared_database:
-                # A server that loads the application before it forks would share this connection with its workers.
+                # A server that loads the application before it forks must not share this connection with its workers.
                 db.engine.dispose()
-        # A world that nobody uses any more closes its connections instead of leaving that to chance.
+        # Close the connections of an application that is garbage-collected, instead of leaving that to the driver.
         weakref.finalize(app, db.engine.dispose)
     return app

@@ -1,4 +1,4 @@
-"""The command line: `python -m flask_paycheckout.sandbox`."""
+"""The command line of `python -m flask_paycheckout.sandbox`."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionE
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
 
-#: Seconds between two looks at what has fallen due by the mere passing of time.
 TICK = 1.0
+"""Seconds between two runs of what has become due while nobody sends requests."""
 
 
 class QuietHandler(WSGIRequestHandler):
-    """Serves without a line per request: the inspector shows them better."""
+    """Serves without logging each request: the inspector shows them."""
 
-    # Seconds that a caller may stay silent. Each keeps a thread until then.
+    # Seconds after which a silent connection is closed, since each occupies a thread.
     timeout = 30.0
 
     def log_error(self, format: str, *args: object) -> None:  # noqa: A002 - werkzeug's own name
-        # Browsers open connections ahead and never use them; that is no error of anybody's.
+        # Not an error: browsers open connections in advance, and do not use all of them.
         if not any(isinstance(said, TimeoutError) for said in args):
             super().log_error(format, *args)
 
@@ -44,7 +44,7 @@ class QuietHandler(WSGIRequestHandler):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve a sandbox until Ctrl-C, or only print what was asked for."""
+    """Serve a sandbox until Ctrl-C, or print the list of unknowns."""
     options = _parser().parse_args(argv)
     if options.list_unknowns:
         print(assumptions_as_json() if options.json else assumptions_as_text())  # noqa: T201 - this is the output
@@ -87,7 +87,7 @@ def assumptions_as_json() -> str:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    # The port is taken first: the checkouts' addresses hold it, also when any free one will do.
+    # Bound first because the addresses of checkouts contain the port, also when the system chooses it.
     server = make_server(options.host, options.port, _not_ready, threaded=True, request_handler=QuietHandler)
     try:
         server.app = app = _open(options, server)
@@ -125,7 +125,7 @@ def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
 
 
 def address_of(host: str, port: int) -> str:
-    """Where a server listening on `host` can be called; everywhere is no address."""
+    """The URL of a server that listens on `host`; a wildcard address is replaced by loopback."""
     name = "127.0.0.1" if host in {"0.0.0.0", "::", ""} else host  # noqa: S104
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
@@ -142,18 +142,18 @@ def _run(server: BaseWSGIServer, app: Flask) -> None:
 
 
 def run_ticker(app: Flask, stop: Event) -> None:
-    """Run what falls due while nobody asks for anything."""
+    """Run what becomes due, until stopped."""
     while not stop.wait(TICK):
         try:
             with app.app_context():
                 run_due()
         except Exception:
-            # One bad moment of the database must not end the retries of the whole run.
+            # A temporary failure of the database must not stop retries for good.
             app.logger.exception("What fell due could not be run; it is tried again.")
 
 
 def facts(app: Flask) -> dict[str, str]:
-    """What one needs to use a sandbox."""
+    """Addresses and credentials of a sandbox."""
     here = world(app)
     return {
         "baseUrl": here.base_url,
@@ -188,6 +188,6 @@ def _greeting(app: Flask, options: argparse.Namespace) -> str:
 
 
 def _exports(known: dict[str, str]) -> list[str]:
-    """The lines that tell a shop of this sandbox, for a shell; not indented, so that they are kept in its history."""
+    """Shell commands that configure a shop for this sandbox. Not indented, for the sake of shell histories."""
     names = {"BASE_URL": "baseUrl", "CLIENT_ID": "clientId", "CLIENT_SECRET": "clientSecret"}
     return [f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(known[fact])}" for name, fact in names.items()]

@@ -1,6 +1,6 @@
-"""What surrounds every request of the service and its pages: who may call, clock, fault plan, request log, error shape.
+"""Hooks around every request: host and origin checks, clock, fault plan, request log and the shape of errors.
 
-The control interface and the inspector are not part of the service: no fault strikes them and no log keeps them.
+The control interface and the inspector are not part of the service: they have no faults and are not logged.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import read_clock
 
-#: Larger bodies are refused before they are read.
 MAX_BODY_BYTES = 1024 * 1024
+"""The largest request body, 1 MiB."""
 _VERSIONS = ("/v1/", "/v2/")
 _CONTROL = "/_sandbox/"
 _OUTSIDE = (_CONTROL, "/static/", "/inspector/")
 
 
 def install_hooks(app: Flask) -> None:
-    """Install all of it on an application."""
+    """Install the hooks on an application."""
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     app.before_request(_begin)
     app.after_request(_end)
@@ -49,9 +49,9 @@ def _is_observed() -> bool:
 def _begin() -> ResponseReturnValue | None:
     check_host()
     if not request.path.startswith(_CONTROL):
-        # Control calls prove more than that: no page of another origin can send their token.
+        # Control calls need no check of their origin: a page of another site cannot send the control token.
         check_site()
-    # No name holds a NUL, and PostgreSQL cannot even look for it.
+    # PostgreSQL cannot store or compare NUL characters.
     if "\0" in request.path:
         raise NotFound
     if any("\0" in value for value in request.headers.values()):
@@ -62,7 +62,7 @@ def _begin() -> ResponseReturnValue | None:
         return None
     fault = _fault_of_request()
     g.arrived_at = world().clock.now()
-    # Read here, so that an answer given before any endpoint ran leaves nothing unread on the connection.
+    # Read now, so that nothing is left unread on the connection if no endpoint reads it.
     g.body = request.get_data()
     return None if fault is None else _strike(fault)
 
@@ -100,7 +100,7 @@ def _strike(fault: Fault) -> ResponseReturnValue | None:
 
 def _end(response: Response) -> Response:
     isolate(response)
-    # A page of another origin must not fill the log either.
+    # Requests that other sites cause must not fill the log.
     if not _is_observed() or is_cross_site():
         return response
     paid = g.pop("paid_before_response", None)

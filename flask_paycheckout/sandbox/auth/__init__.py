@@ -1,1 +1,1 @@
-"""Users of the service: they register and log in with a password, then with a one-time password sent by mail."""
+"""Users of the service, who log in with a password and a mailed one-time password; and who may call an operation."""

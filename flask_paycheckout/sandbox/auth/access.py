@@ -1,12 +1,12 @@
 """Who may call an operation: a client with its signature, or a user with an access token, as the operation declares.
 
-| declared guard       | operations                                                                                  |
-|----------------------|---------------------------------------------------------------------------------------------|
-| `Guard.SIGNATURE`    | disbursement reads, crypto estimate, transfer proof, checkout, deposits, recipients, payments |
-| `Guard.ACCESS_TOKEN` | disbursement creates, fiat payment methods, the sandbox update of a disbursement            |
-| `Guard.NONE`         | register, login, verify-login, references                                                   |
+| declared credentials | operations                                                                                    |
+|----------------------|-----------------------------------------------------------------------------------------------|
+| `SIGNATURE`          | disbursement reads, crypto estimate, transfer proof, checkout, deposits, recipients, payments |
+| `ACCESS_TOKEN`       | disbursement creates, fiat payment methods, the sandbox update of a disbursement              |
+| `NONE`               | register, login, verify-login, references                                                     |
 
-This is what the interface's samples show; which scheme the service insists on is the unknown `access_scheme`.
+This is what the interface's samples show; whether the service accepts other credentials is the unknown `access_scheme`.
 
 The signature is the lowercase hexadecimal HMAC-SHA256, keyed with the client secret, of four lines:
 method, target (path and query exactly as sent), timestamp, and lowercase hexadecimal SHA-256 of the body.
@@ -31,7 +31,7 @@ from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import select_untracked
 
-# Compared against when a client id is unknown, so that it costs the same time as a known one.
+# Used when no account has the client id, so that checking takes as long as for one that exists.
 _NO_SECRET = "no such client"  # noqa: S105
 _TIMESTAMP_DIGITS = 12
 _OF_CLIENT = select(Account.__table__).where(Account.client_id == bindparam("client_id"))
@@ -46,7 +46,7 @@ def sign(secret: str, text: str) -> str:
 
 
 def sent_target() -> str:
-    """Path and query as the client wrote them, as far as the server passes that on."""
+    """Path and query as the client sent them, where the WSGI server tells."""
     sent = request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI")
     if isinstance(sent, str) and sent.startswith("/"):
         return sent
@@ -56,7 +56,7 @@ def sent_target() -> str:
 
 
 def _path_bytes(path: str) -> bytes:
-    """The bytes of a path: WSGI hands them over as Latin-1, some in-process transports as plain text."""
+    """The bytes of a path, which WSGI servers decode as Latin-1 and some in-process transports as UTF-8."""
     try:
         sent = path.encode("latin-1")
         sent.decode()
@@ -66,10 +66,10 @@ def _path_bytes(path: str) -> bytes:
 
 
 def check_access(session: Session) -> Account:
-    """The account that may call the current operation, by the scheme that this operation declares."""
+    """Check the credentials that the current operation requires, and return the caller's account."""
     declared = operation_of(current_app, request.endpoint)
     if declared is None or declared.credentials is Credentials.NONE:
-        raise TypeError(f"{request.endpoint} declares no guard, so there is nobody to ask for")
+        raise TypeError(f"{request.endpoint} declares no credentials to check")
     credentials = declared.credentials
     if assumption("access_scheme") == "either":
         credentials = Credentials.ACCESS_TOKEN if "Authorization" in request.headers else Credentials.SIGNATURE
@@ -77,7 +77,7 @@ def check_access(session: Session) -> Account:
 
 
 def check_client_id(session: Session) -> Account:
-    """The account of a client that names itself and proves nothing, as a page in a browser has to."""
+    """Return the account of the client id alone: a page in a browser has no secret to sign with."""
     client_id = request.headers.get("X-Client-ID", "")
     account = session.scalars(select(Account).where(Account.client_id == client_id)).one_or_none()
     if account is None:
@@ -86,7 +86,7 @@ def check_client_id(session: Session) -> Account:
 
 
 def check_access_token(session: Session) -> Account:
-    """The account of the user whose access token came with the current request."""
+    """Check the access token of the current request, and return its user's account."""
     account = account_of_token(session)
     if account is None:
         fault = "The Authorization header holds no valid access token. Log in for a new one."
@@ -95,7 +95,7 @@ def check_access_token(session: Session) -> Account:
 
 
 def check_signature(session: Session) -> Account:
-    """The account whose client signed the current request."""
+    """Check the signature of the current request, and return its client's account."""
     client_id = request.headers.get("X-Client-ID", "")
     account = next(iter(select_untracked(session, Account, _OF_CLIENT, client_id=client_id)), None)
     if assumption("signature") == "off":
@@ -123,7 +123,7 @@ def _is_timely() -> bool:
 
 
 def _refused() -> Refusal:
-    """One answer for every reason: which part was wrong is in the request log, for the developer only."""
+    """Refuse without saying which part was wrong; the request log tells the developer."""
     return unspecified_refusal(
         int(assumption("signature_error")), "The signature, its timestamp or the client id is not valid."
     )

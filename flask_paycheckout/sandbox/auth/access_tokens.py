@@ -1,4 +1,4 @@
-"""Access tokens: given for a confirmed login, presented in the `Authorization` header."""
+"""Access tokens, issued for a confirmed login and sent in the `Authorization` header."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEME = "bearer "
 
 
 def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
-    """A new token; one that does not expire can never be invalidated either."""
+    """Issue a new token. One that does not expire can never be revoked."""
     now = world().clock.now()
     session.execute(delete(AccessToken).where(AccessToken.expires_at <= now))
     token = secrets.token_urlsafe(32)
@@ -33,7 +33,7 @@ def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
 
 
 def account_of_token(session: Session) -> Account | None:
-    """The account of the current request's access token; None without a valid one."""
+    """Return the account of the current request's access token; None without a valid one."""
     token = _presented(request.headers.get("Authorization", ""))
     now = world().clock.now()
     return session.scalars(
@@ -45,7 +45,7 @@ def account_of_token(session: Session) -> Account | None:
 
 
 def _presented(header: str) -> str:
-    """The token in the header's value, in the forms that the unknown `authorization_format` allows."""
+    """The token in the header's value, in the formats that the unknown `authorization_format` allows."""
     has_scheme = header[: len(_SCHEME)].lower() == _SCHEME
     if has_scheme:
         return "" if assumption("authorization_format") == "raw" else header[len(_SCHEME) :].strip()

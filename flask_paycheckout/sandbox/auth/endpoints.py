@@ -56,7 +56,7 @@ def verify_login() -> Envelope[LoginRecord]:
             token = issue_token(session, user.id, expires=not sent.is_disable_expire)
             login = LoginRecord(token, represent(user, account_of(session, user.id)))
             return success(login, "Logged in", code_field="status")
-    # Raised behind the transaction: the failed attempt has to be counted.
+    # Raised after the transaction, which must commit the failed attempt.
     raise _refusal(user)
 
 

@@ -1,7 +1,7 @@
-"""Registering, logging in and confirming a login.
+"""Registration and the first step of a login.
 
-Hashing a password takes long on purpose, so it happens with no transaction open. An unknown address costs the same
-hashing as a known one and gets the same answer as a wrong password.
+Hashing a password is slow on purpose, so it happens with no transaction open. An unknown address is answered like a
+wrong password, and as slowly, so that nobody can find out which addresses are registered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.world.ids import new_id
 
 
 def add_account(session: Session) -> Account:
-    """An account of its own for a user who registers, with client credentials that nobody has yet."""
+    """Create the account of a user who registers, with new client credentials."""
     user_id = new_id(session)
     account = Account(
         user_id=user_id,
@@ -39,8 +39,8 @@ def add_account(session: Session) -> Account:
 
 
 def register(new: NewUser) -> str:
-    """Make a user with an account of its own; the verification token of its first login."""
-    # Hashed before anything is looked up, so that a taken address takes as long as a free one.
+    """Create a user with an account; return the verification token of the first login."""
+    # Hashed before the look-up, so that a registered address is answered as slowly as a free one.
     password_hash = generate_password_hash(new.password)
     try:
         with transaction() as session:
@@ -76,7 +76,7 @@ def _add_user(session: Session, new: NewUser, password_hash: str) -> User:
 
 
 def log_in(sent: NewLogin) -> str:
-    """The verification token of a login with the right password."""
+    """Check the password, and return the verification token of the login that begins."""
     with transaction() as session:
         user = session.scalars(select(User).where(User.email_key == key_of(sent.email))).one_or_none()
     is_right = check_password_hash(PASSWORD_HASH if user is None else user.password_hash, sent.password)

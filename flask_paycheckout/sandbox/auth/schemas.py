@@ -1,4 +1,4 @@
-"""A user as the service writes it."""
+"""Requests and records of registration and login."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TwoLetters(Text):
 
 @dataclass(frozen=True)
 class NewUser:
-    """What a registration sends. The national id is taken and not kept: no answer shows it."""
+    """The body of `POST /v1/auth/register`. The national id is not stored, because no answer shows it."""
 
     email: Annotated[str, EmailAddress()]
     password: Annotated[str, Text()]
@@ -45,7 +45,7 @@ class NewUser:
 
 @dataclass(frozen=True)
 class NewLogin:
-    """What a login sends."""
+    """The body of `POST /v1/auth/login`."""
 
     email: Annotated[str, EmailAddress()]
     password: Annotated[str, Text()]
@@ -53,7 +53,7 @@ class NewLogin:
 
 @dataclass(frozen=True)
 class Confirmation:
-    """What confirms a login."""
+    """The body of `POST /v1/auth/verify-login`."""
 
     verification_token: Annotated[str, Text()]
     otp: Annotated[str, Text(20)]
@@ -66,7 +66,7 @@ class Organization(Record, frozen=True):
 
 
 class UserCredentials(Record, frozen=True):
-    """The interface names the object but nothing in it: empty unless the unknown `user_credentials` fills it."""
+    """Credentials of a user, whose fields the interface does not show: the unknown `user_credentials` fills them."""
 
     client_id: str | None = None
     client_secret: str | None = None
@@ -104,7 +104,7 @@ class LoginRecord(Record, frozen=True):
 
 
 def represent(user: User, account: Account) -> UserRecord:
-    """The user, ready for the envelope. Nobody here was invited, and a used one-time password is not repeated."""
+    """Convert a user to its record, without an invitation and without the one-time password, which was used."""
     return UserRecord(
         id=user.id,
         name=user.name,

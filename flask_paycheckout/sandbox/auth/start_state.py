@@ -18,7 +18,7 @@ USER_ID = "5a6d00000000000000000001"
 
 ORGANIZATION_ID = "5a6d00000000000000000002"
 
-# Hashing takes a tenth of a second on purpose, which every new world would wait for; so it was done once.
+# Hashed once and kept here: hashing takes a tenth of a second, which creating each sandbox would cost.
 PASSWORD_HASH = (
     "scrypt:32768:8:1$Y5vc8cpiswLwkGSx$"  # noqa: S105 - of the published password
     "9c278cc397ab30c6b399f53aba8669a3a46d6324c35d0cbe3f4e808a68d30d16"
@@ -28,12 +28,12 @@ _AGE = timedelta(days=90)
 
 
 def add_start_account(session: Session) -> None:
-    """The account that works at once."""
+    """Add the account that works without registration."""
     session.add(Account(user_id=USER_ID, client_id=CLIENT_ID, client_secret=CLIENT_SECRET, checkout_enabled=True))
 
 
 def add_start_user(session: Session) -> None:
-    """The start account's user, known for a while."""
+    """Add the start account's user, registered 90 days ago, and its access token."""
     now = world().clock.machine()
     session.add(
         User(

@@ -1,4 +1,4 @@
-"""Where users, their running logins and their access tokens are kept. Secrets are kept as digests only."""
+"""Tables of accounts, users, logins and access tokens. Secrets of users are stored as digests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class User(Table):
     id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), primary_key=True)
     email: Mapped[str] = mapped_column(Text)
     email_key: Mapped[str] = mapped_column(Text, unique=True)
-    """The address as it is compared."""
+    """The address in the form that is compared."""
     password_hash: Mapped[str] = mapped_column(Text)
     name: Mapped[str] = mapped_column(Text)
     country: Mapped[str | None] = mapped_column(Text)
@@ -40,13 +40,13 @@ class User(Table):
     is_active: Mapped[bool]
     """False until the first login was confirmed."""
     is_verified: Mapped[bool]
-    """Whether an external partner has checked who it is."""
+    """Whether an external partner has verified the user's identity."""
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 
 
 class Verification(Table):
-    """A login that waits for its one-time password."""
+    """A login that waits for its one-time password; one that was used is kept until it expires."""
 
     __tablename__ = "verification"
 

@@ -1,4 +1,4 @@
-"""Running logins: a verification token and its one-time password, exchanged once for an access token."""
+"""The second step of a login: a verification token and its one-time password, exchanged once for an access token."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LoginFailure(Enum):
 
 
 def begin_login(session: Session, user: User) -> str:
-    """Start a login: mail the one-time password, and give the token that goes with it."""
+    """Start a login: mail the one-time password, and return the verification token that belongs to it."""
     now = world().clock.now()
     if assumption("earlier_verification_tokens") == "revoked":
         session.execute(delete(Verification).where(Verification.user_id == user.id))
@@ -47,7 +47,7 @@ def begin_login(session: Session, user: User) -> str:
 
 
 def confirm_login(session: Session, token: str, otp: str) -> User | LoginFailure:
-    """The user whose login this completes. A refusal counts as an attempt, so its transaction has to be committed."""
+    """Complete a login. A failure counts as an attempt, so the caller must commit it too."""
     now = world().clock.now()
     usable = (
         Verification.token_digest == digest_of(token),
@@ -82,5 +82,5 @@ def _new_otp() -> str:
 
 
 def _otp_digest(token: str, otp: str) -> str:
-    # Keyed with the token, which is not stored: the few digits could be guessed from a plain digest.
+    # Keyed with the token, which is not stored: a plain digest of so few digits could be reversed by brute force.
     return hmac.new(token.encode(), otp.encode(), "sha256").hexdigest()

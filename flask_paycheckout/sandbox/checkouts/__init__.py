@@ -1,1 +1,1 @@
-"""Checkouts: a hosted page around a deposit that does not exist until the customer picks a method."""
+"""Checkouts, each a hosted page for one payment; its deposit exists once the customer has picked a method."""

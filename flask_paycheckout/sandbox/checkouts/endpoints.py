@@ -1,4 +1,4 @@
-"""`POST /v1/checkout`."""
+"""The endpoint `POST /v1/checkout`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def create_checkout() -> Envelope[CheckoutLink]:
             raise Refusal(400, "Checkout is not enabled")
         checkout = store_checkout(session, account.user_id, requested_amounts(read_body(NewCheckout)))
         if take_webhook_fault(session, "before_response") is not None:
-            # `hooks` plays this customer, who is faster than the response.
+            # The customer pays before the response is sent; `hooks` sees to it.
             g.paid_before_response = checkout.id
     return success(
         CheckoutLink(checkout.id, page_url(checkout.id)),

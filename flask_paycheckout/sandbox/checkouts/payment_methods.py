@@ -1,4 +1,4 @@
-"""The ways a customer can pay a deposit, what each costs, and which currencies convert into which."""
+"""Payment methods of deposits: look-ups, fees and limits, and rates of conversion."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ENABLED = (
 
 
 def all_methods(session: Session) -> list[PaymentMethod]:
-    """Every method, enabled or not, in the page's order."""
+    """All methods, enabled or not, in the order of the hosted page."""
     return list(session.scalars(select(PaymentMethod).order_by(PaymentMethod.position)))
 
 
 def enabled_methods(session: Session, currency: str) -> list[PaymentMethod]:
-    """The enabled methods that take a currency, in the page's order."""
+    """The enabled methods for a currency, in the order of the hosted page."""
     return select_untracked(session, PaymentMethod, _ENABLED, currency=currency)
 
 
@@ -53,7 +53,7 @@ def quote(
     input_amount: Decimal | None,
     output_amount: Decimal | None,
 ) -> Quote:
-    """What this method makes of the amount that was asked for; exactly one of the two is given."""
+    """Quote a payment by this method. Exactly one of the two amounts is given."""
     terms = terms_of(method, output_currency, rate)
     if input_amount is not None:
         return quote_paying(terms, input_amount)
@@ -63,7 +63,7 @@ def quote(
 
 
 def is_within_limits(method: PaymentMethod, made: Quote) -> bool:
-    """Whether the method takes this payment, and leaves something of it."""
+    """Whether the amount paid is within the method's limits, and something is received."""
     return method.min_amount <= made.input_amount <= method.max_amount and made.output_amount > 0
 
 

@@ -1,4 +1,4 @@
-"""What the customer pays, what it costs and what arrives, for one payment method. The only fee formulas there are.
+"""Quotes: the amount paid, the fee and the amount received. All fees of deposits are computed here.
 
 With the method's flat fee F, its percentage P (q = P / 100) and the rate r (units of output currency per unit of
 input currency, 1 when they are the same), every amount a whole number of its currency's smallest unit:
@@ -6,9 +6,9 @@ input currency, 1 when they are the same), every amount a whole number of its cu
     paying A      fee = F + A*q, rounded up;  net = A - fee;  received = net * r, rounded down
     receiving B   net = B / r, rounded up;    A = (net + F) / (1 - q), rounded up;  fee = A - net;  received = B
 
-So `A == net + fee` always, exactly, and without conversion `net` is what is received. Both formulas agree: A is the
-smallest payment that leaves `net`, hence A - net is F + A*q rounded up, which is the fee of paying A. Rounding is in
-favour of the service and below one smallest unit; with a conversion, what `net * r` loses by it stays there too.
+So `A == net + fee` exactly, and without a conversion `net` is what is received. Both formulas agree: A is the smallest
+payment that leaves `net`, hence A - net is F + A*q rounded up, which is the fee of paying A. Rounding favours the
+service and is below one smallest unit; after a conversion the service also keeps what rounding takes from `net * r`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from flask_paycheckout.sandbox.money.arithmetic import EXACT, rounded
 
 @dataclass(frozen=True)
 class Terms:
-    """What a method charges between two currencies."""
+    """Fees and rate of a payment method between two currencies."""
 
     input_currency: str
     output_currency: str
@@ -32,7 +32,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Quote:
-    """An amount paid, the fee within it (both in the input currency) and the amount received."""
+    """An amount paid, the fee included in it (both in the input currency), and the amount received."""
 
     input_amount: Decimal
     fee_amount: Decimal
@@ -40,7 +40,7 @@ class Quote:
 
 
 def quote_paying(terms: Terms, amount: Decimal) -> Quote:
-    """The customer pays exactly `amount`. A fee above it takes all of it: nothing is received, nothing is owed."""
+    """Quote for a customer who pays exactly `amount`. The fee is at most the amount; then nothing is received."""
     fee = min(_fee_of(terms, amount), rounded(amount, terms.input_currency))
     received = EXACT.multiply(EXACT.subtract(amount, fee), terms.rate)
     return Quote(
@@ -49,7 +49,7 @@ def quote_paying(terms: Terms, amount: Decimal) -> Quote:
 
 
 def quote_receiving(terms: Terms, amount: Decimal) -> Quote:
-    """Exactly `amount` is received; the customer pays whatever that takes."""
+    """Quote for receiving exactly `amount`."""
     net = rounded(EXACT.divide(amount, terms.rate), terms.input_currency)
     share_left = EXACT.subtract(Decimal(1), _percentage(terms))
     paid = rounded(EXACT.divide(EXACT.add(net, terms.flat_fee), share_left), terms.input_currency)

@@ -1,4 +1,4 @@
-"""What a checkout may ask for, and which methods can pay it."""
+"""Rules of a new checkout, and the methods that can pay it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from flask_paycheckout.sandbox.world.ids import new_id
 
 @dataclass(frozen=True)
 class RequestedAmounts:
-    """What it asks for: both currencies, and the amount with its currency's decimals."""
+    """The currencies of a checkout, and one amount, with its currency's decimals."""
 
     input_currency: str
     output_currency: str
@@ -37,7 +37,7 @@ class RequestedAmounts:
 
 
 def requested_amounts(sent: NewCheckout) -> RequestedAmounts:
-    """The request's fields, checked against each other and against their currencies."""
+    """Check a request's fields against each other and against their currencies."""
     if (sent.input_amount is None) == (sent.output_amount is None):
         raise unspecified_refusal(400, "Send exactly one of inputAmount and outputAmount.")
     output_currency = sent.output_currency or sent.input_currency
@@ -50,7 +50,7 @@ def requested_amounts(sent: NewCheckout) -> RequestedAmounts:
 
 
 def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | None:
-    """The amount with its currency's decimals. One that has more is refused, because nothing is rounded silently."""
+    """The amount with its currency's decimals. An amount with more is refused, not rounded."""
     decimals = decimals_of(currency)
     if decimals is None:
         raise unspecified_refusal(400, f"{side}Currency is no valid currency or token code.")
@@ -62,7 +62,7 @@ def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | 
 
 
 def store_checkout(session: Session, user_id: str, asked: RequestedAmounts) -> Checkout:
-    """The checkout, if some enabled method can take its amount."""
+    """Store a checkout, unless no enabled method can take its amount."""
     rate = find_rate(session, asked.input_currency, asked.output_currency)
     if rate is None:
         raise unspecified_refusal(
@@ -88,7 +88,7 @@ def store_checkout(session: Session, user_id: str, asked: RequestedAmounts) -> C
 
 
 def offers(session: Session, checkout: Checkout) -> list[tuple[PaymentMethod, Quote]]:
-    """The methods that this checkout's amount can be paid with, each with what it comes to."""
+    """The methods that can pay a checkout, each with its quote."""
     return usable((method, quote_of(checkout, method)) for method in enabled_methods(session, checkout.input_currency))
 
 

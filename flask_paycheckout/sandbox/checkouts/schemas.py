@@ -1,4 +1,4 @@
-"""What a checkout is made from, and what the service answers."""
+"""Request and record of a checkout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flask_paycheckout.sandbox.wire.schemas import Record
 
 
 class CheckoutLink(Record, frozen=True):
-    """The hosted page of a checkout; `url` is to be used as it is."""
+    """Id of a new checkout, and address of its hosted page, to be used unchanged."""
 
     id: str
     url: str
@@ -19,7 +19,7 @@ class CheckoutLink(Record, frozen=True):
 
 @dataclass(frozen=True)
 class NewCheckout:
-    """What a `POST /v1/checkout` sends: exactly one of the amounts."""
+    """The body of `POST /v1/checkout`, with exactly one of the amounts."""
 
     input_currency: Annotated[str, Text()]
     input_amount: Annotated[Decimal | None, Amount()] = None

@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.tables import BANK_TRANSFER, CRYPTO, QR, Conversion, PaymentMethod
 
-# code, name, group, currency, flat fee, percentage, min, max, token, token rate, enabled
+# Columns: code, name, group, currency, flat fee, percentage, min, max, token, token rate, enabled
 _METHODS: tuple[tuple[str, str, str, str, str, str, str, str, str | None, str | None, bool], ...] = (
     ("us_bank_transfer", "US bank transfer", BANK_TRANSFER, "USD", "0.50", "0.8", "1", "50000", None, None, True),
     ("us_qr", "Scan to pay", QR, "USD", "0.10", "1.2", "1", "2500", None, None, True),
@@ -59,7 +59,7 @@ _CONVERSIONS = (
 
 
 def add_start_methods(session: Session) -> None:
-    """The methods and conversions of the start state."""
+    """Add the payment methods and conversions."""
     session.add_all(_method(position, *row) for position, row in enumerate(_METHODS))
     session.add_all(
         Conversion(input_currency=paid, output_currency=received, rate=Decimal(rate), enabled=enabled)

@@ -1,4 +1,4 @@
-"""Where checkouts are kept."""
+"""Tables of checkouts, payment methods and conversions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PaymentMethod(Table):
 
     code: Mapped[str] = mapped_column(String(40), primary_key=True)
     position: Mapped[int]
-    """The order in which the hosted page shows them; "the first" means the lowest."""
+    """Place on the hosted page; the first method is the one with the lowest."""
     name: Mapped[str] = mapped_column(String(80))
     group: Mapped[str] = mapped_column(String(20))
     currency: Mapped[str] = mapped_column(String(40))
@@ -33,9 +33,9 @@ class PaymentMethod(Table):
     percent_fee: Mapped[Decimal]
     min_amount: Mapped[Decimal]
     max_amount: Mapped[Decimal]
-    """Limits of what the customer pays, in the method's currency."""
+    """Limits of the amount paid, in the method's currency."""
     token: Mapped[str | None] = mapped_column(String(40))
-    """What is sent on the chain, where the method is a crypto one."""
+    """The token id that is sent on the chain; None unless the group is crypto."""
     token_rate: Mapped[Decimal | None]
     """Units of that token per unit of the method's currency."""
     enabled: Mapped[bool]
@@ -51,8 +51,8 @@ class Conversion(Table):
     enabled: Mapped[bool]
 
 
-#: How long the hosted page can be used, from the checkout's creation.
 PAGE_VALIDITY = timedelta(minutes=15)
+"""How long after a checkout's creation its hosted page can be used."""
 
 
 class Checkout(Table):
@@ -64,9 +64,9 @@ class Checkout(Table):
     output_currency: Mapped[str] = mapped_column(String(40))
     input_amount: Mapped[Decimal | None]
     output_amount: Mapped[Decimal | None]
-    """Exactly one of the two amounts was asked for; the other is None."""
+    """Exactly one of the two amounts was requested; the other is None."""
     rate: Mapped[Decimal]
-    """Taken when the checkout was made, so that what the customer sees stays true."""
+    """The conversion rate at creation; later changes do not affect what the customer was shown."""
     created_at: Mapped[datetime] = mapped_column(index=True)
     expires_at: Mapped[datetime]
     picked_at: Mapped[datetime | None]

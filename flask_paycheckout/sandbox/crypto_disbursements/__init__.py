@@ -1,1 +1,1 @@
-"""Crypto disbursements: tokens sent from the service's wallet to addresses, in batches."""
+"""Crypto disbursements: batches of tokens sent from the service's wallet to other wallets."""

@@ -1,4 +1,4 @@
-"""Wallet addresses: which ones a chain can pay, and the service's own."""
+"""Wallet addresses: their validation, and those of the service itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STELLAR_BYTES = 32
 
 
 def fault_of(address: str, blockchain_type: str) -> str | None:
-    """What keeps a chain from paying an address, to be read after the field's name; None when nothing does."""
+    """Why an address cannot be paid, worded to follow a field's name; None when it can."""
     if blockchain_type != EVM:
         return None if strkey.is_payable(address) else "is no Stellar account address (G... or M..., with its checksum)"
     if not _EVM_FORM.fullmatch(address):
@@ -28,7 +28,7 @@ def fault_of(address: str, blockchain_type: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def checksummed(address: str) -> str:
-    """An EVM address in the mix of cases that EIP-55 makes its checksum."""
+    """An EVM address with its EIP-55 checksum, which is the case of its letters."""
     digits = address[2:].lower()
     digest = keccak256(digits.encode()).hex()
     return "0x" + "".join(d.upper() if int(nibble, 16) > 7 else d for d, nibble in zip(digits, digest, strict=False))
@@ -40,7 +40,7 @@ def _carries_checksum(address: str) -> bool:
 
 
 def sending_wallet(user_id: str, blockchain_type: str) -> str:
-    """The wallet that the service pays an account's disbursements from; nobody holds its key."""
+    """The wallet from which the service pays an account's disbursements; it is derived, so nobody has its key."""
     size = _EVM_BYTES if blockchain_type == EVM else _STELLAR_BYTES
     digest = blake2b(f"wallet:{user_id}".encode(), digest_size=size).digest()
     return checksummed(f"0x{digest.hex()}") if blockchain_type == EVM else strkey.encode(strkey.ACCOUNT, digest)

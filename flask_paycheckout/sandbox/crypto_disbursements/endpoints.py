@@ -1,4 +1,4 @@
-"""`POST /v1/disbursement/crypto` and `GET /v1/disbursement/crypto/estimate`."""
+"""The endpoints `POST /v1/disbursement/crypto` and `GET /v1/disbursement/crypto/estimate`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def create_crypto_disbursements() -> Envelope[CryptoBatch]:
 @crypto_disbursements.get("/v1/disbursement/crypto/estimate")
 @operation(query=WantedEstimate, credentials=Credentials.SIGNATURE)
 def estimate_crypto_fee() -> Envelope[FeeEstimate]:
-    """What sending an amount of a token to one wallet would cost."""
+    """Estimate the fee for sending an amount of a token to one wallet."""
     with transaction() as session:
         check_access(session)
     return success(estimate(read_query(WantedEstimate)))

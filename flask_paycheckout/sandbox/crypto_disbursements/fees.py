@@ -1,4 +1,4 @@
-"""What sending a token costs, in that token: a flat fee, a percentage, and what the network takes."""
+"""Fees of sending a token, in that token: a flat fee, a percentage and the network's fee."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from flask_paycheckout.sandbox.disbursements.fees import FeeTerms
 from flask_paycheckout.sandbox.money.tokens import Token
 
 _PERCENTAGE = Decimal("0.2")
-# A stablecoin's, in units of its currency.
+# Flat fee of a stablecoin.
 _FLAT = Decimal("0.10")
 _NETWORK = {
     "ethereum": "1.50",
@@ -20,7 +20,7 @@ _NETWORK = {
     "avalanche": "0.04",
     "stellar": "0.0001",
 }
-# A network's own coin, flat and network fee by token id: what the dollars above are worth in it, roughly.
+# Flat and network fee of a network's own coin, by token id; about as much as the fees above.
 _COINS = {
     "eth-ethereum": ("0.00003", "0.0004"),
     "eth-base": ("0.00003", "0.000006"),

@@ -1,4 +1,4 @@
-"""Keccak-256 as Ethereum uses it, which is not the SHA3-256 of the standard library: the padding differs."""
+"""Keccak-256 as Ethereum uses it. It differs from the standard library's SHA3-256 by its padding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def keccak256(message: bytes) -> bytes:
 
 
 def _round_constants() -> tuple[int, ...]:
-    """The constants that keep the rounds apart, from the shift register that defines them."""
+    """The round constants, from the linear feedback shift register that defines them."""
     constants, register = [], 1
     for _ in range(_ROUNDS):
         constant = 0
@@ -33,7 +33,7 @@ def _round_constants() -> tuple[int, ...]:
 
 
 def _moves() -> tuple[tuple[int, int], ...]:
-    """Where each lane goes, and by how many bits it turns on the way, in the order of the chain that they form."""
+    """The target and the rotation of each lane in the combined steps rho and pi, in the order of their cycle."""
     moves, x, y = [], 1, 0
     for step in range(_LANES - 1):
         x, y = y, (2 * x + 3 * y) % 5

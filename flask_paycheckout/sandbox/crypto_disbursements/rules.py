@@ -1,4 +1,4 @@
-"""What a crypto disbursement may ask for, and what it is stored as."""
+"""Checking, storing and estimating crypto disbursements."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _FIELD = "receivers"
 
 
 def disburse(session: Session, user_id: str, wanted: NewCryptoDisbursements) -> CryptoBatch:
-    """Store the whole batch."""
+    """Store a batch, all of it or nothing."""
     check_size(_FIELD, wanted.receivers)
     token = find_token(wanted.token)
     if token is None:
-        # Labelled like this by the interface: the number of one error with the name of another.
+        # The interface shows this combination: the statusCode of a bad request with the name of another error.
         raise Refusal(400, "Payment method not found", "Not Found")
     orders = [_order(token, f"{_FIELD}[{place}]", receiver) for place, receiver in enumerate(wanted.receivers)]
     made = store_batch(session, CRYPTO, user_id, _FIELD, orders, grouped=True)
@@ -67,7 +67,7 @@ def _transfer(token: Token, disbursement: Disbursement, receiver: Receiver) -> W
 
 
 def estimate(wanted: WantedEstimate) -> FeeEstimate:
-    """What sending the amount to one receiver would cost, by the formula that it would be charged by."""
+    """Estimate the fee of sending an amount to one receiver, by the formula that a disbursement is charged by."""
     token = find_token(wanted.token)
     if token is None:
         raise FieldError("token is no token id; GET /v1/reference/cryptos lists them.")

@@ -1,4 +1,4 @@
-"""Crypto disbursements as the service writes them."""
+"""Requests and records of crypto disbursements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from flask_paycheckout.sandbox.wire.schemas import Record
 
 @dataclass(frozen=True)
 class Receiver:
-    """A wallet and what it is sent, in the request's token."""
+    """A wallet and the amount that it is sent, in the request's token."""
 
     amount: Annotated[Decimal, Amount()]
     receiver_wallet_address: Annotated[str, Text(MAX_ADDRESS)]
@@ -53,7 +53,7 @@ class WantedEstimate:
 
 
 class FeeConfig(Record, frozen=True):
-    """What the fee was made of; amounts in the token."""
+    """The parts of the fee; amounts are in the token."""
 
     fee_flat: Decimal
     fee_percentage: Decimal
@@ -61,7 +61,7 @@ class FeeConfig(Record, frozen=True):
 
 
 class CryptoDisbursement(Record, frozen=True):
-    """A transfer of tokens. `tokenAddress` is missing where the network's own coin has none."""
+    """A transfer of tokens. `tokenAddress` is absent when the network's own coin has none."""
 
     disbursement_id: str
     group_id: str
@@ -83,7 +83,7 @@ class CryptoDisbursement(Record, frozen=True):
 
 
 class CryptoBatch(Record, frozen=True):
-    """The answer to a request; its sums are in the token."""
+    """The answer to a create; its sums are in the token."""
 
     total_receiver: int
     disburse_data: list[CryptoDisbursement]
@@ -92,7 +92,7 @@ class CryptoBatch(Record, frozen=True):
 
 
 class FeeEstimate(Record, frozen=True):
-    """What sending an amount to one receiver would cost, in the token."""
+    """The fee of sending an amount to one receiver, in the token."""
 
     token: str
     amount: Decimal
@@ -101,7 +101,7 @@ class FeeEstimate(Record, frozen=True):
 
 @represents(CRYPTO)
 def represent_crypto(session: Session, disbursements: Sequence[Disbursement]) -> list[CryptoDisbursement]:
-    """The records of several disbursements, read in two queries."""
+    """Convert disbursements to records, with two queries for all of them."""
     ids = [disbursement.id for disbursement in disbursements]
     rows = session.scalars(select(WalletTransfer).where(WalletTransfer.disbursement_id.in_(ids)))
     transfers = {transfer.disbursement_id: transfer for transfer in rows}

@@ -1,4 +1,4 @@
-"""Where it is kept which wallets a crypto disbursement moved tokens between."""
+"""The table of wallets between which a crypto disbursement moved tokens."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sqlalchemy.orm import Mapped, mapped_column
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.world.database import Table
 
-#: The longest address that a chain has, and some room.
 MAX_ADDRESS = 100
+"""Longer than the addresses of every supported chain."""
 
 
 class WalletTransfer(Table):
@@ -22,4 +22,4 @@ class WalletTransfer(Table):
     receiver_address: Mapped[str] = mapped_column(String(MAX_ADDRESS))
     fee_flat: Mapped[Decimal]
     fee_network: Mapped[Decimal]
-    """As charged at the time; the percentage is the disbursement's."""
+    """Both as charged at creation; the percentage is stored with the disbursement."""

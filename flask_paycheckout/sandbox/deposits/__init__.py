@@ -1,1 +1,1 @@
-"""Deposits: money on its way from a customer, read by the merchant, completed by a payment."""
+"""Deposits: payments of customers, which exist from the choice of a method and are completed by the money."""

@@ -1,4 +1,4 @@
-"""`GET /v1/deposit/{depositIdOrReference}` and `PATCH /v1/deposit/{depositId}`."""
+"""The endpoints `GET /v1/deposit/{depositIdOrReference}` and `PATCH /v1/deposit/{depositId}`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Where the customer is to send the money: invented bank accounts, QR contents and addresses.
+"""Where the customer sends the money: invented bank accounts, QR codes and wallet addresses.
 
-Everything follows from the deposit's id, so that one seed always gives the same page.
+All of it is derived from the deposit's id, so that a seed always produces the same page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from flask_paycheckout.sandbox.world.ids import derived
 
 @dataclass(frozen=True)
 class Instructions:
-    """What the page shows for the chosen method; names are the deposit's columns."""
+    """Instructions for the chosen method; the fields are columns of the deposit."""
 
     bank_code: str | None = None
     bank_name: str | None = None
@@ -27,7 +27,7 @@ class Instructions:
 
 
 def instructions(method: PaymentMethod, deposit_id: str, amount: Decimal) -> Instructions:
-    """How this deposit is to be paid by this method."""
+    """Return the instructions for paying a deposit by a method."""
     if method.group == CRYPTO and method.token is not None:
         return _chain(method, method.token, deposit_id, amount)
     qr_data = f"SANDBOX-PAY|{method.code}|{deposit_id}|{method.currency}|{amount:f}" if method.group == QR else ""
@@ -35,7 +35,7 @@ def instructions(method: PaymentMethod, deposit_id: str, amount: Decimal) -> Ins
 
 
 def account_number(deposit_id: str) -> str:
-    """The number a bank transfer goes to; it is this deposit's own, so the payment needs no reference."""
+    """The bank account number of a deposit. Each has its own, so the transfer needs no reference."""
     return str(int(derived(f"account:{deposit_id}", 6), 16)).rjust(15, "0")
 
 

@@ -1,4 +1,4 @@
-"""A deposit as the service writes it."""
+"""Request and records of a deposit."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 
 @dataclass(frozen=True)
 class StatusUpdate:
-    """What a sandbox update sends."""
+    """The body of the sandbox update."""
 
     status: Annotated[str, Text(MAX_STATUS)]
 
 
-#: The interface names the field but none of its values.
 DEPOSIT_TYPE = "checkout"
+"""The only value; the interface does not show any."""
 
 
 class DepositActivityRecord(Record, frozen=True):
@@ -41,7 +41,7 @@ class DepositFee(Record, frozen=True):
 
 
 class PaymentFiat(Record, frozen=True):
-    """Where the money goes when it goes through a bank."""
+    """Where to pay through a bank."""
 
     bank_code: str
     bank_name: str
@@ -49,7 +49,7 @@ class PaymentFiat(Record, frozen=True):
 
 
 class PaymentCrypto(Record, frozen=True):
-    """Where the money goes when it goes over a chain. The interface names the object but nothing in it."""
+    """Where to pay over a chain. The interface names the object but none of its fields."""
 
     token: str
     network: str
@@ -83,7 +83,7 @@ class DepositRecord(Record, frozen=True):
 
 
 def activities_of(session: Session, deposit_id: str) -> Sequence[DepositActivity]:
-    """What happened to a deposit, oldest first."""
+    """The history of a deposit, oldest first."""
     return (
         session.execute(
             select(DepositActivity).where(DepositActivity.deposit_id == deposit_id).order_by(DepositActivity.number)
@@ -94,7 +94,7 @@ def activities_of(session: Session, deposit_id: str) -> Sequence[DepositActivity
 
 
 def represent(session: Session, deposit: Deposit) -> DepositRecord:
-    """The deposit with its history, ready for the envelope."""
+    """Convert a deposit and its history to its record."""
     return DepositRecord(
         deposit_id=deposit.id,
         deposit_type=DEPOSIT_TYPE,

@@ -1,4 +1,4 @@
-"""Where deposits and what happened to them are kept."""
+"""Tables of deposits and their history."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from flask_paycheckout.sandbox.world.database import Table
 
 PENDING = "pending"
 COMPLETED = "completed"
-#: Longer status strings are refused.
 MAX_STATUS = 40
+"""The longest status that can be forced."""
 
 
 class Deposit(Table):
@@ -23,7 +23,7 @@ class Deposit(Table):
     id: Mapped[str] = mapped_column(ForeignKey(Checkout.id), primary_key=True)
     """Equals the checkout's id."""
     reference: Mapped[str | None] = mapped_column(String(200), unique=True)
-    """A second name it can be read by. No operation shown sets one; the control interface can."""
+    """A second identifier to read it by. No operation of the interface sets one; the control interface can."""
     user_id: Mapped[str] = mapped_column(String(24))
     method: Mapped[str] = mapped_column(String(40))
     input_currency: Mapped[str] = mapped_column(String(40))
@@ -44,7 +44,7 @@ class Deposit(Table):
     updated_at: Mapped[datetime]
     expired_at: Mapped[datetime]
 
-    # Every read looks for those whose time is over.
+    # For expiring due deposits, which every read does first.
     __table_args__ = (Index("deposit_due", "status", "expired_at"),)
 
 

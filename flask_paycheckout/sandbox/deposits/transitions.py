@@ -1,4 +1,4 @@
-"""How a deposit comes to be and moves on: each move is one conditional UPDATE with its record beside it."""
+"""Transitions of deposits: each is one conditional UPDATE, with its history entry in the same transaction."""
 
 from __future__ import annotations
 
@@ -37,17 +37,22 @@ class NoSuchMethod(ValueError):
 
 
 def find_deposit(session: Session, user_id: str, id_or_reference: str) -> Deposit | None:
-    """The account's deposit of this id, else of this reference."""
+    """Find an account's deposit by its id, else by its reference."""
     rows = session.execute(
         select(Deposit).where(or_(Deposit.id == id_or_reference, Deposit.reference == id_or_reference))
     )
-    # Compared here: in the statement, it would draw the database away from the indexes of id and reference.
+    # Compared here: as a condition, it would keep the database from using the indexes of id and reference.
     found = [deposit for deposit in rows.scalars() if deposit.user_id == user_id]
     return next((deposit for deposit in found if deposit.id == id_or_reference), found[0] if found else None)
 
 
 def pick(session: Session, checkout_id: str, method_code: str | None = None, reference: str | None = None) -> Deposit:
-    """The customer picks a method, the first usable one unless named; picking the same one again changes nothing."""
+    """Create the deposit for the method that the customer picks, by default the first usable one.
+
+    Picking the same method again changes nothing.
+
+    :raises NoSuchMethod: the checkout cannot be paid by it.
+    :raises NotPossible: another one was picked, or the page has expired."""
     checkout = find_checkout(session, checkout_id)
     if checkout is None:
         raise NoSuchCheckout(checkout_id)
@@ -114,7 +119,9 @@ def _expiry(checkout: Checkout, now: datetime) -> datetime:
 
 
 def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Deposit:
-    """The customer's money arrives: the amount asked for, or another. Paying again is not possible."""
+    """Complete a deposit with the money that arrives: the amount requested, or another.
+
+    :raises NotPossible: nothing was picked, or the deposit is completed or closed."""
     now = world().clock.now()
     deposit = session.get(Deposit, deposit_id)
     if deposit is None:
@@ -141,7 +148,7 @@ def pay(session: Session, deposit_id: str, amount: Decimal | None = None) -> Dep
 
 
 def _paid(session: Session, deposit: Deposit, amount: Decimal | None) -> Quote:
-    """What the deposit comes to. Another amount than asked is charged by the same terms, whatever the limits say."""
+    """The amounts of a completed deposit. Limits do not apply to another amount than the one requested, fees do."""
     if amount is None or amount == deposit.input_amount:
         return Quote(deposit.input_amount, deposit.fee_amount, deposit.output_amount)
     if not is_divisible(amount, decimals_of(deposit.input_currency) or 0):
@@ -183,7 +190,7 @@ def _is_forcible() -> ColumnElement[bool]:
 
 
 def expire_due(session: Session) -> None:
-    """Pending deposits past their time become what the unknown says."""
+    """Give pending deposits that have expired the status that `deposit_after_expiry` names."""
     status, now = assumption("deposit_after_expiry"), world().clock.now()
     if status == PENDING:
         return
@@ -207,7 +214,7 @@ def _record(session: Session, deposit_id: str, activity: str, description: str, 
 
 
 def _enqueue_webhook(session: Session, deposit: Deposit) -> Deposit:
-    """Queue the deposit webhook within the same transaction; it is sent after the commit."""
+    """Queue the deposit webhook in the current transaction; it is sent after the commit."""
     session.flush()
     payload = {"orderId": deposit.id}
     if assumption("webhook_payload") == "full":

@@ -1,1 +1,1 @@
-"""What fiat and crypto disbursements share: their batches, their history, how they move, the sandbox's update."""
+"""Code that fiat and crypto disbursements share: batches, fees, history, transitions and the sandbox update."""

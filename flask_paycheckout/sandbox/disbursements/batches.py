@@ -1,4 +1,4 @@
-"""Storing a batch: every item of a request or none, in one transaction, no reference twice."""
+"""Batches: all items of a request are stored in one transaction or none, and no reference is used twice."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import new_id, new_ids
 
-#: The largest number of items that any value of the unknown `batch_maximum` allows.
 MAX_ITEMS = 1000
+"""The largest value of the unknown `batch_maximum`."""
 
 
 @dataclass(frozen=True)
 class BatchItem:
-    """One item of a request, checked; amounts are whole units of the currency."""
+    """A checked item of a request; its amount is a whole number of the currency's smallest unit."""
 
     currency: str
     amount: Decimal
@@ -42,7 +42,10 @@ def check_size(field: str, items: Sequence[object]) -> None:
 def store_batch(
     session: Session, kind: str, user_id: str, field: str, orders: Sequence[BatchItem], *, grouped: bool
 ) -> list[Disbursement]:
-    """The disbursements of a request, in its order; `field` is the name of its list, for what is said about items."""
+    """Store the disbursements of a request, and return them in its order.
+
+    :param field: the name of the request's list, for error messages.
+    :param grouped: whether they get a group id, which the first version of the operation does not have."""
     _wait_for_other_batches(session, user_id)
     _check_references(session, user_id, field, orders)
     made = list(_made(session, kind, user_id, orders, new_id(session) if grouped else None))
@@ -56,14 +59,14 @@ def store_batch(
 
 
 def group_of(made: Disbursement) -> str:
-    """The group that its batch has. :raises LookupError: it was made without one."""
+    """The group id of a disbursement. :raises LookupError: it has none."""
     if made.group_id is None:
         raise LookupError(f"the disbursement {made.id} has no group")
     return made.group_id
 
 
 def _wait_for_other_batches(session: Session, user_id: str) -> None:
-    """One batch of an account after the other: two that share references must not wait for each other's rows."""
+    """Lock the account, because two batches that share references could deadlock on each other's rows."""
     session.execute(select(Account.user_id).where(Account.user_id == user_id).with_for_update(key_share=True))
 
 

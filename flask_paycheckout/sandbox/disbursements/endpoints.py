@@ -1,4 +1,4 @@
-"""`PATCH /v1/disbursement/{disbursementId}`, for both kinds."""
+"""The endpoint `PATCH /v1/disbursement/{disbursementId}`, for both kinds."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What a disbursement costs. The only fee formula of disbursements there is:
+"""The fee of a disbursement, for both kinds:
 
     fee = flat + network + amount * percentage / 100, rounded up to a whole unit of the currency
 
-in the currency, or the token, that is paid out, on top of the amount. Flat, network and amount are whole units, so only
-the percentage is ever rounded, by less than one unit, in favour of the service. A sum of fees is the sum of these.
+in the currency or token that is paid out, charged in addition to the amount. Only the percentage can need rounding, by
+less than one unit, in favour of the service, because all other terms are whole units.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flask_paycheckout.sandbox.wire.parsing import FieldError
 
 @dataclass(frozen=True)
 class FeeTerms:
-    """What is charged for one transfer; `network` is what the chain takes, nothing for a bank."""
+    """The fees of one transfer; `network` is the chain's fee, 0 for a bank."""
 
     flat: Decimal
     percentage: Decimal
@@ -32,7 +32,7 @@ def fee_of(terms: FeeTerms, amount: Decimal, currency: str) -> Decimal:
 
 
 def total(amounts: Iterable[Decimal]) -> Decimal:
-    """The exact sum."""
+    """Sum amounts exactly."""
     result = Decimal(0)
     for amount in amounts:
         result = EXACT.add(result, amount)
@@ -40,7 +40,7 @@ def total(amounts: Iterable[Decimal]) -> Decimal:
 
 
 def in_units(field: str, amount: Decimal, currency: str) -> Decimal:
-    """The amount with its currency's decimals. One that has more is refused, because nothing is rounded silently."""
+    """The amount with its currency's decimals. An amount with more is refused, not rounded."""
     decimals = decimals_of(currency)
     if decimals is None:
         raise LookupError(f"{currency!r} is no currency the sandbox knows")

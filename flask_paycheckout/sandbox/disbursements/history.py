@@ -1,4 +1,4 @@
-"""What is noted in a disbursement's history, and reading it back."""
+"""The history of disbursements: writing and reading its entries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     DisbursementActivity,
 )
 
-# What is noted when it is made, and then what every later move is noted as.
+# Entries at creation, and the activity of every later transition, by kind.
 _FIRST = {
     FIAT: (
         ("Disburse requested", "The disbursement was accepted."),
@@ -34,7 +34,7 @@ History = dict[str, list[DisbursementActivity]]
 
 
 def begin_history(made: Iterable[Disbursement]) -> list[DisbursementActivity]:
-    """The entries that disbursements start with."""
+    """The first entries of new disbursements."""
     return [
         _entry(disbursement.id, activity, description, PENDING, disbursement.created_at)
         for disbursement in made
@@ -54,7 +54,7 @@ def _entry(disbursement_id: str, activity: str, description: str, status: str, n
 
 
 def histories_of(session: Session, disbursements: Iterable[Disbursement]) -> History:
-    """The entries of several disbursements in one query, each list oldest first."""
+    """The entries of several disbursements, by id, oldest first; one query."""
     found: History = defaultdict(list)
     rows = session.scalars(
         select(DisbursementActivity)

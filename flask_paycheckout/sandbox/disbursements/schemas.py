@@ -1,4 +1,4 @@
-"""What disbursements of both kinds share on the wire."""
+"""Request and records that both kinds of disbursements share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def represent_history(entries: Iterable[DisbursementActivity]) -> list[Activity]
 
 @dataclass(frozen=True)
 class DisbursementUpdate:
-    """The body of the sandbox's update."""
+    """The body of the sandbox update."""
 
     status: Annotated[str, Text(MAX_STATUS)]
 
@@ -48,5 +48,5 @@ def represents(kind: str) -> Callable[[Represent], Represent]:
 
 
 def represent(session: Session, made: Disbursement) -> Record:
-    """A disbursement as its kind writes it."""
+    """Convert a disbursement to the record of its kind."""
     return _REPRESENT[made.kind](session, [made])[0]

@@ -1,4 +1,4 @@
-"""Where disbursements of both kinds and what happened to them are kept."""
+"""Tables of disbursements of both kinds, and of their history."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ PENDING = "pending"
 COMPLETED = "completed"
 FAILED = "failed"
 STATUSES = (PENDING, FAILED, COMPLETED)
-#: Longer status strings are refused.
 MAX_STATUS = 40
-#: Longer references are refused.
+"""The longest status that can be forced."""
 MAX_REFERENCE = 200
+"""The longest reference and note."""
 MAX_NOTE = 500
 
 
 def _listing(*filtered: str) -> list[Index]:
-    """One index per order of a list: the filtered columns, the time, and what tells rows of the same instant apart."""
+    """Indexes for both orders of a list: the filtered columns, the time, and the number, which is unique."""
     name = "_".join(("ix_disbursement", *(column[:3] for column in filtered)))
     times = ("created_at", "updated_at")
     return [Index(f"{name}_{time[:3]}", "user_id", "kind", *filtered, time, "number") for time in times]
 
 
 class Disbursement(Table):
-    """One payment out. Those of one request share a group and everything of them is stored in one transaction."""
+    """One payment to a recipient. Those of one request share a group."""
 
     __tablename__ = "disbursement"
 
     number: Mapped[int] = mapped_column(primary_key=True)
-    """Grows in the order of the items."""
+    """Ascending in the order of the request's items."""
     id: Mapped[str] = mapped_column(String(24), unique=True)
     kind: Mapped[str] = mapped_column(String(6))
     user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
     group_id: Mapped[str | None] = mapped_column(String(24))
-    """None for those made by the first version of the operation, which has no groups."""
+    """None when created by the first version of the operation, which has no groups."""
     currency: Mapped[str] = mapped_column(String(40))
     """A fiat code, or a token id."""
     amount: Mapped[Decimal]
@@ -57,7 +57,7 @@ class Disbursement(Table):
 
     __table_args__ = (
         UniqueConstraint("user_id", "reference"),
-        # What has been pending long enough is found by this one.
+        # For finding what has been pending long enough.
         Index("ix_disbursement_due", "status", "created_at", "number"),
         *_listing(),
         *_listing("status"),

@@ -1,4 +1,4 @@
-"""How disbursements move on: each move is one conditional UPDATE with its record beside it."""
+"""Transitions of disbursements: each is one conditional UPDATE, with its history entry in the same transaction."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.transitions import force_status, move_due
 
-#: How long one is pending before it moves by itself, where the unknown `disbursement_progress` lets it.
 TRANSFER_TIME = timedelta(minutes=10)
+"""How long a disbursement is pending before it changes by itself, if the unknown `disbursement_progress` says so."""
 
 _ALLOWED = {"known": STATUSES, "completed": (COMPLETED,)}
 
@@ -66,7 +66,7 @@ def settle_due(session: Session) -> int:
 
 
 def _enqueue_webhook(session: Session, made: Disbursement) -> None:
-    """Queue the disbursement webhook within the same transaction; it is sent after the commit."""
+    """Queue the disbursement webhook in the current transaction; it is sent after the commit."""
     session.flush()
     payload: dict[str, Any] = {"disbursementId": made.id, "status": made.status}
     if assumption("disbursement_webhook") == "full":

@@ -1,1 +1,1 @@
-"""Fiat disbursements: bank transfers to recipients, in batches, each with a transfer proof once it is completed."""
+"""Fiat disbursements: batches of bank transfers to recipients."""

@@ -1,4 +1,4 @@
-"""Fiat disbursements: payment methods, both versions of creating, the list, one record, and its transfer proof."""
+"""Endpoints of fiat disbursements: payment methods, both versions of the create, the list, and one record."""
 
 from __future__ import annotations
 

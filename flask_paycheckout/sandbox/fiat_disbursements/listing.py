@@ -1,4 +1,4 @@
-"""Reading an account's fiat disbursements: one of them, or the list with its filters, order and pages."""
+"""Reading an account's fiat disbursements, one of them or a filtered list in pages."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ORDERING = Ordering(Disbursement.created_at, Disbursement.updated_at, Disburseme
 
 
 def list_fiat(session: Session, user_id: str, query: FiatListQuery) -> Page[FiatDisbursement] | list[FiatDisbursement]:
-    """One page, in the envelope or as a plain array."""
+    """One page of the list; an array where the unknown `fiat_list` says so."""
     page: Page[Any] = page_of(session, _wanted(user_id, query), ORDERING, query, lambda row: row)
-    # Represented together: one by one, each row would ask for its recipient and its history.
+    # All at once, because converting a row alone takes two queries.
     docs = represent_fiat(session, page.docs)
     return docs if assumption("fiat_list") == "array" else msgspec.structs.replace(page, docs=docs)
 

@@ -1,4 +1,4 @@
-"""The banks that fiat disbursements can be sent to, each with its limits and fees. The banks are invented."""
+"""The (invented) banks that fiat disbursements can be sent to, with limits and fees."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flask_paycheckout.sandbox.wire.parsing import FieldError
 
 @dataclass(frozen=True)
 class FiatMethod:
-    """One bank in one currency; all amounts are in that currency, limits included in what they allow."""
+    """One bank in one currency; amounts are in that currency, limits are inclusive."""
 
     currency: str
     bank_code: str
@@ -43,12 +43,12 @@ METHODS = (
 
 
 def methods_of(currency: str | None = None) -> list[FiatMethod]:
-    """The methods of one currency, or all."""
+    """The methods of a currency, or all."""
     return [method for method in METHODS if currency in {None, method.currency}]
 
 
 def find_method(currency: str, bank_code: str | None, bank_name: str | None = None) -> FiatMethod | None:
-    """The method of a bank: by its code, or by its name where no code is known."""
+    """Find the method of a bank by its code, or by its name when no code is given."""
     for method in methods_of(currency):
         if method.bank_code == bank_code or (bank_code is None and method.bank_name == bank_name):
             return method
@@ -56,6 +56,6 @@ def find_method(currency: str, bank_code: str | None, bank_name: str | None = No
 
 
 def check_currency(currency: str, field: str = "currency") -> None:
-    """:raises FieldError: no country pays with that."""
+    """Refuse codes that are not of a fiat currency. :raises FieldError: naming the field."""
     if decimals_of(currency) is None or is_token(currency):
         raise FieldError(f"{field} is no currency code; write three capitals as in ISO 4217.")

@@ -1,4 +1,4 @@
-"""Whom an item pays: a recipient given with the request, or a saved one. Both as they are at that moment."""
+"""The payee of an item: a recipient given in the request, or a saved one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SavedRecipients = Mapping[str, Recipient]
 
 
 class NoMethod(LookupError):
-    """The recipient's bank is not in the payment method list of the currency; says so naming the field."""
+    """The recipient's bank is not among the payment methods of the currency."""
 
     def __init__(self, field: str, currency: str) -> None:
         super().__init__(
@@ -28,7 +28,7 @@ class NoMethod(LookupError):
 
 @dataclass(frozen=True)
 class Payee:
-    """A recipient at the moment of paying; names are the columns of `BankTransfer`."""
+    """A recipient as it is at the time of the request; the fields are columns of `BankTransfer`."""
 
     account_name: str
     account_number: str | None
@@ -41,7 +41,7 @@ class Payee:
 
 
 def given_payee(field: str, given: GivenRecipient, currency: str) -> tuple[Payee, FiatMethod]:
-    """:raises NoMethod: the bank cannot be paid in that currency."""
+    """The payee that a request gives, and the method of its bank. :raises NoMethod: it has none in the currency."""
     bank = given.bank
     method = find_method(currency, bank.bank_code)
     if method is None:
@@ -58,13 +58,13 @@ def given_payee(field: str, given: GivenRecipient, currency: str) -> tuple[Payee
 
 
 def saved_recipients(session: Session, user_id: str, ids: Sequence[str]) -> SavedRecipients:
-    """Those of the ids that are recipients of the account, read in one query."""
+    """The account's recipients among these ids, by id; one query."""
     rows = session.scalars(select(Recipient).where(Recipient.user_id == user_id, Recipient.id.in_(set(ids))))
     return {recipient.id: recipient for recipient in rows}
 
 
 def saved_payee(saved: SavedRecipients, field: str, recipient_id: str, currency: str) -> tuple[Payee, FiatMethod]:
-    """:raises NoMethod: the recipient's bank, or its account's currency, is not one that can be paid."""
+    """The payee of a saved recipient, and the method of its bank. :raises NoMethod: it has none in the currency."""
     recipient = saved.get(recipient_id)
     if recipient is None:
         raise FieldError(f"{field} is no recipient of this account; GET /v1/recipient lists them.")

@@ -1,4 +1,4 @@
-"""Checking and storing a batch of fiat disbursements, for both versions of the operation."""
+"""Checking and storing batches of fiat disbursements, for both versions of the operation."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ Payment = TypeVar("Payment")
 
 @dataclass(frozen=True)
 class FiatItem:
-    """A checked item: what is paid, and to whom."""
+    """A checked item with its payee."""
 
     order: BatchItem
     payee: Payee
 
 
 def disburse_v1(session: Session, user_id: str, wanted: NewFiatDisbursementsV1) -> FiatBatchV1:
-    """Store the whole batch."""
+    """Store a batch of the first version, all of it or nothing."""
     check_size(ITEMS, wanted.disburse_data)
     saved = saved_recipients(session, user_id, [payment.recipient_id for payment in wanted.disburse_data])
     items = []
@@ -60,7 +60,7 @@ def disburse_v1(session: Session, user_id: str, wanted: NewFiatDisbursementsV1) 
         try:
             payee, method = saved_payee(saved, f"{field}.recipientId", payment.recipient_id, payment.currency)
         except NoMethod:
-            # Labelled like this by the interface: the number of one error with the name of another.
+            # The interface shows this combination: the statusCode of a bad request with the name of another error.
             raise Refusal(400, "Payment method not found", "Not Found") from None
         items.append(FiatItem(_order(field, payment, method), payee))
     made = _store(session, user_id, items, grouped=False)
@@ -74,7 +74,7 @@ def disburse_v1(session: Session, user_id: str, wanted: NewFiatDisbursementsV1) 
 
 
 def disburse_v2(session: Session, user_id: str, wanted: NewFiatDisbursementsV2) -> FiatBatchV2:
-    """Store the whole batch."""
+    """Store a batch of the second version, all of it or nothing."""
     check_size(ITEMS, wanted.disburse_data)
     check_currency(wanted.currency)
     ids = [payment.recipient_id for payment in wanted.disburse_data if payment.recipient_id is not None]
@@ -97,7 +97,7 @@ def disburse_v2(session: Session, user_id: str, wanted: NewFiatDisbursementsV2) 
 
 
 def _named(payments: Sequence[Payment]) -> list[tuple[str, Payment]]:
-    """Each with its name in what is said about it."""
+    """Each payment with its name for error messages."""
     return [(f"{ITEMS}[{place}]", payment) for place, payment in enumerate(payments)]
 
 
@@ -130,6 +130,6 @@ def _store(session: Session, user_id: str, items: Sequence[FiatItem], *, grouped
 
 
 def _totals(amounts: Sequence[tuple[str, Decimal]]) -> list[CurrencyTotal]:
-    """The sum of each currency, in the order in which they first come."""
+    """The sum of each currency, in the order of its first item."""
     currencies = dict.fromkeys(currency for currency, _ in amounts)
     return [CurrencyTotal(one, total(amount for currency, amount in amounts if currency == one)) for one in currencies]

@@ -1,4 +1,4 @@
-"""Fiat disbursements as the service writes them; each operation shows the fields that the interface lists for it."""
+"""Requests and records of fiat disbursements; each operation shows the fields that the interface lists for it."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, FreeText,
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 
-#: The name of the list of items in both bodies.
 ITEMS = "disburseData"
+"""The name of the list of items in both request bodies."""
 
 
 @dataclass(frozen=True)
 class FiatPaymentV1:
-    """An item of the first version: a saved recipient, and a currency of its own."""
+    """An item of the first version: a saved recipient, and the item's own currency."""
 
     currency: Annotated[str, Text()]
     recipient_id: Annotated[str, Text()]
@@ -51,7 +51,7 @@ class NewFiatDisbursementsV1:
 
 @dataclass(frozen=True)
 class GivenBank:
-    """The bank account of a recipient that is given with the request."""
+    """The bank account of a recipient that is given in the request."""
 
     bank_name: Annotated[str, FreeText()]
     account_name: Annotated[str, FreeText()]
@@ -61,7 +61,7 @@ class GivenBank:
 
 @dataclass(frozen=True)
 class GivenRecipient:
-    """A recipient that is given with the request and not saved."""
+    """A recipient that is given in the request and not saved."""
 
     bank: Annotated[GivenBank, Nested(GivenBank)]
     email: Annotated[str | None, Text()] = None
@@ -96,7 +96,7 @@ class FiatMethodQuery:
 
 @dataclass(frozen=True)
 class FiatListQuery(PageQuery):
-    """The query of the list of disbursements; the filters that are given must all hold."""
+    """The query of the list of disbursements; filters are combined with AND."""
 
     disbursement_id: Annotated[str | None, Text()] = None
     status: Annotated[str | None, Choice(STATUSES)] = None
@@ -127,7 +127,7 @@ class PaidBank(Record, frozen=True):
 
 
 class PaidRecipient(Record, frozen=True):
-    """Who was paid. One given with the request has no id, and what it was given without is not there."""
+    """The recipient who was paid; without an id when given in the request."""
 
     bank: PaidBank
     recipient_id: str | None = None
@@ -136,7 +136,7 @@ class PaidRecipient(Record, frozen=True):
 
 
 class FiatDisbursement(Record, frozen=True):
-    """A fiat disbursement as lists and reads show it."""
+    """A fiat disbursement in lists and reads."""
 
     disbursement_id: str
     recipient: PaidRecipient
@@ -155,7 +155,7 @@ class FiatDisbursement(Record, frozen=True):
 
 
 class FiatItemV1(Record, frozen=True):
-    """An item of the answer to the first version of the operation."""
+    """An item in the answer of the first version of the create."""
 
     disbursement_id: str
     recipient: PaidRecipient
@@ -169,7 +169,7 @@ class FiatItemV1(Record, frozen=True):
 
 
 class FiatItemV2(Record, frozen=True):
-    """An item of the answer to the second version of the operation."""
+    """An item in the answer of the second version of the create."""
 
     disbursement_id: str
     group_id: str
@@ -191,7 +191,7 @@ class CurrencyTotal(Record, frozen=True):
 
 
 class FiatBatchV1(Record, frozen=True):
-    """The answer to the first version: its items may be in several currencies, so its sums are lists."""
+    """The answer of the first version. Its items may be in several currencies, so its sums are lists."""
 
     total_recipient: int
     disburse_data: list[FiatItemV1]
@@ -200,7 +200,7 @@ class FiatBatchV1(Record, frozen=True):
 
 
 class FiatBatchV2(Record, frozen=True):
-    """The answer to the second version, all in one currency."""
+    """The answer of the second version, in one currency."""
 
     total_recipient: int
     disburse_data: list[FiatItemV2]
@@ -222,7 +222,7 @@ def represent_method(method: FiatMethod) -> FiatPaymentMethod:
 
 @represents(FIAT)
 def represent_fiat(session: Session, disbursements: Sequence[Disbursement]) -> list[FiatDisbursement]:
-    """The full records of several disbursements, read in two queries."""
+    """Convert disbursements to records, with two queries for all of them."""
     transfers, histories = transfers_of(session, disbursements), histories_of(session, disbursements)
     return [_full(made, transfers[made.id], histories[made.id]) for made in disbursements]
 

@@ -1,4 +1,4 @@
-"""Where it is kept whom a fiat disbursement went to."""
+"""The table of recipients whom fiat disbursements were sent to."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from flask_paycheckout.sandbox.world.database import Table
 
 
 class BankTransfer(Table):
-    """The recipient as it was when the disbursement was made: changing or deleting one leaves the past alone."""
+    """A copy of the recipient from the time of the disbursement, which later changes and deletion do not affect."""
 
     __tablename__ = "bank_transfer"
 
     disbursement_id: Mapped[str] = mapped_column(ForeignKey(Disbursement.id), primary_key=True)
     recipient_id: Mapped[str | None] = mapped_column(String(24))
-    """None for a recipient that was given with the request."""
+    """None when the recipient was given in the request."""
     email: Mapped[str | None] = mapped_column(Text)
     name: Mapped[str | None] = mapped_column(Text)
     bank_name: Mapped[str] = mapped_column(Text)

@@ -1,6 +1,6 @@
-"""The pages for a developer looking over the sandbox's shoulder: `GET /` and what hangs below `/inspector/`.
+"""The inspector: pages for developers at `/` and below `/inspector/`, which show and control a sandbox.
 
-One module per page. Reading needs a browser on this machine; the levers are forms that only these pages can send.
+One module per page. Only browsers on this machine may read them, and only these pages can send their forms.
 """
 
 from flask_paycheckout.sandbox.inspector import (
@@ -17,7 +17,7 @@ from flask_paycheckout.sandbox.inspector import (
 )
 from flask_paycheckout.sandbox.inspector.blueprint import inspector
 
-#: Every page; importing one puts its routes on the blueprint.
 PAGES = (overview, checkouts, disbursements, payments, requests, mails, webhooks, levers, reset, unknowns)
+"""All pages; importing a module adds its routes to the blueprint."""
 
 __all__ = ["PAGES", "inspector"]

@@ -1,6 +1,6 @@
-"""What all pages of the inspector share: who may come in, how a page is shown, and where its forms lead back to.
+"""The inspector's blueprint: who may open its pages, how they are rendered, and where their forms redirect to.
 
-The forms hold a token that only these pages know; the control token itself never enters a page.
+Forms carry a token that only these pages contain; the control token is never part of a page.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from flask_paycheckout.sandbox.world.context import world
 
 inspector = Blueprint("inspector", __name__)
 
-#: The pages that can be gone to from every page, with the words on the links.
 NAVIGATION = (
     ("inspector.show_overview", "Overview"),
     ("inspector.show_requests", "Requests"),
@@ -24,7 +23,8 @@ NAVIGATION = (
     ("inspector.show_levers", "Faults & clock"),
     ("inspector.show_unknowns", "Unknowns"),
 )
-# What a lever did, told on the page that it leads back to. The address names the key, never the words.
+"""Links of the navigation: endpoint and text."""
+# Confirmations, by the key in the address of the page that shows them.
 _NOTICES = {
     "advanced": "The clock was advanced, and what fell due was done.",
     "resent": "The webhook was sent again.",
@@ -34,7 +34,7 @@ _NOTICES = {
     "reset": "Everything is back to the start state.",
 }
 _MAX_TEXT = 200
-# What fits into an integer column of every database.
+# The largest number in an integer column of every database.
 _MAX_NUMBER = 2**31 - 1
 
 
@@ -47,7 +47,7 @@ def check_caller() -> None:
 
 
 def show(template: str, status: int = 200, **facts: object) -> Response:
-    """A page of the inspector, which may fetch itself again but nothing from elsewhere."""
+    """Render a page of the inspector, which may fetch itself again but nothing else."""
     clock = world().clock
     response = page(
         f"inspector/{template}.html",
@@ -69,16 +69,16 @@ def show_missing(what: str) -> Response:
 
 
 def redirect_to(endpoint: str, done: str, order: str | None = None) -> AnyResponse:
-    """To a page of the inspector, which says what was done."""
+    """Redirect to a page of the inspector, which confirms what was done."""
     return redirect(url_for(f"inspector.{endpoint}", done=done, order=order), 303)
 
 
 def query_text(name: str) -> str:
-    """A text of the query; PostgreSQL cannot even look for a NUL."""
+    """A query parameter as text, without NUL characters, which PostgreSQL cannot compare."""
     return request.args.get(name, "").replace("\0", "").strip()[:_MAX_TEXT]
 
 
 def query_number(name: str) -> int | None:
-    """A row's number or place in the query; None unless it is one."""
+    """A query parameter as the number or offset of a row; None unless it is one."""
     number = request.args.get(name, type=int)
     return number if number is not None and 0 < number <= _MAX_NUMBER else None

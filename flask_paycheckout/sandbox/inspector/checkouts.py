@@ -1,4 +1,4 @@
-"""`GET /inspector/checkouts/<id>`: one checkout, its deposit, and what happened to them."""
+"""`GET /inspector/checkouts/<id>`: one checkout, its deposit, and their timeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /inspector/disbursements/<id>`: one payment out, and what happened to it."""
+"""`GET /inspector/disbursements/<id>`: one disbursement and its timeline."""
 
 from __future__ import annotations
 
@@ -39,6 +39,6 @@ def show_disbursement(disbursement_id: str) -> Response:
 def _timeline(session: Session, made: Disbursement) -> list[Entry]:
     about = mentions(made.id)
     if made.group_id is not None:
-        # The log cuts the answer to a large batch short, perhaps before this item; its group is named early on.
+        # The log truncates the answer to a large batch, perhaps before this item, but not before the group id.
         about |= (LoggedRequest.method == "POST") & mentions(made.group_id)
     return in_order(calls(session, about), disbursement_states(session, made.id), webhook_attempts(session, made.id))

@@ -1,4 +1,4 @@
-"""`GET /inspector/levers`: the clock, and the faults that are armed."""
+"""`GET /inspector/levers`: the clock and the planned faults, with forms to change them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
 
-#: What the clock's buttons advance by, in seconds, with the words on them.
 STEPS = {60: "1 minute", 960: "16 minutes", 3600: "1 hour", 90000: "25 hours"}
-#: The units that a number of one's own can have, in seconds.
+"""Seconds that the clock's buttons advance by, with their labels."""
 UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "seconds": 1}
-#: How many faults are listed.
+"""Units of the form for other durations, in seconds."""
 MAX_FAULTS = 50
+"""The most faults that are listed."""
 
 _TEXTS = ("operation", "kind", "message")
 _NUMBERS = ("times", "statusCode", "seconds", "retryAfter")
@@ -47,7 +47,7 @@ def show_levers() -> Response:
 
 
 def _page(status: int = 200, problem: str = "", form: str = "") -> Response:
-    """The page; after a refusal with the problem beside the form it came from, and what was typed still in it."""
+    """Render the page; after a refusal with the problem beside its form, which keeps its input."""
     with transaction() as session:
         faults = active_faults(session)
         listed = [describe(fault) for fault in faults[:MAX_FAULTS]]
@@ -67,7 +67,7 @@ def _page(status: int = 200, problem: str = "", form: str = "") -> Response:
 
 @inspector.post("/inspector/clock")
 def advance() -> AnyResponse:
-    """Move the virtual clock on by `amount` of `unit`, and run what falls due."""
+    """Advance the virtual clock by `amount` of `unit`, and run what becomes due."""
     seconds = _seconds(request.form.get("amount", ""), request.form.get("unit", ""))
     if seconds is None:
         problem = f"Give a number, of at most {MAX_SECONDS // 86400} days; the clock cannot go back."
@@ -97,9 +97,9 @@ def order_fault() -> AnyResponse:
 
 
 def _order(form: Mapping[str, str]) -> dict[str, Any]:
-    """The form as the control interface's JSON: fields left empty are absent, numbers are exact."""
+    """Convert the form to the JSON of the control interface, without empty fields."""
     sent: dict[str, Any] = {name: form[name].strip() for name in (*_TEXTS, *_NUMBERS) if form.get(name, "").strip()}
-    # What is no number stays text, and is refused by the name of its field.
+    # Other text is left for the parser to refuse, naming the field.
     numbers = {name: Decimal(sent[name]) for name in _NUMBERS if _NUMBER.fullmatch(sent.get(name, ""))}
     return sent | numbers
 

@@ -1,4 +1,4 @@
-"""`GET /inspector/mails`: what the service has written to people, one-time passwords included."""
+"""`GET /inspector/mails`: the mails that the service has sent, with one-time passwords."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_numbe
 from flask_paycheckout.sandbox.outgoing.mails import Mail
 from flask_paycheckout.sandbox.world.database import transaction
 
-#: How many mails are on one page, and how much of each.
 MAX_ROWS = 25
+"""Mails on a page, and characters shown of each."""
 MAX_TEXT = 2000
 
 
 @inspector.get("/inspector/mails")
 def show_mails() -> Response:
-    """Newest first; `?to=` picks one address, `?before=` goes on below a number."""
+    """Show mails, newest first; `?to=` filters by address, `?before=` continues below a number."""
     to, before = query_text("to"), query_number("before")
     wanted = select(Mail).order_by(Mail.number.desc()).limit(MAX_ROWS + 1)
     if to:

@@ -1,4 +1,4 @@
-"""`GET /`: the newest checkouts, disbursements and payments, and how the world stands."""
+"""`GET /`: the newest checkouts, disbursements and payments, and the state of the sandbox."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import webhook_url
 
-#: How many of each are on one page.
 MAX_ROWS = 25
+"""Rows of each table on a page."""
 
 
 @inspector.get("/")
 def show_overview() -> Response:
-    """Everything at one look, newest first; `?checkouts=25`, `?disbursements=25` and `?payments=25` show older ones."""
+    """Show all three, newest first; `?checkouts=25`, `?disbursements=25` and `?payments=25` skip as many."""
     skipped = {name: query_number(name) or 0 for name in _NEWEST}
     with transaction() as session:
-        # The states shown are those that the service would answer with now.
+        # Update what is due first, as every operation does before it answers.
         for move in (expire_due, settle_due, progress_due):
             move(session)
         rows = {name: newest(session, skipped[name]) for name, newest in _NEWEST.items()}
@@ -50,7 +50,7 @@ def show_overview() -> Response:
 
 
 def newest_checkouts(session: Session, skipped: int) -> list[Row[tuple[Checkout, Deposit]]]:
-    """Checkouts with their deposits or None; one more than a page holds tells that there are older ones."""
+    """The newest checkouts with their deposits or None; one more than a page, to know whether there are older ones."""
     return list(
         session.execute(
             select(Checkout, Deposit)
@@ -65,7 +65,7 @@ def newest_checkouts(session: Session, skipped: int) -> list[Row[tuple[Checkout,
 def newest_disbursements(
     session: Session, skipped: int
 ) -> list[Row[tuple[Disbursement, BankTransfer, WalletTransfer]]]:
-    """The same of disbursements, with the bank account or the wallet that they go to."""
+    """The newest disbursements, with the bank transfer or the wallet transfer of each; one more than a page."""
     return list(
         session.execute(
             select(Disbursement, BankTransfer, WalletTransfer)
@@ -79,7 +79,7 @@ def newest_disbursements(
 
 
 def newest_payments(session: Session, skipped: int) -> list[Payment]:
-    """The same of payments."""
+    """The newest payments; one more than a page."""
     return list(session.scalars(select(Payment).order_by(Payment.number.desc()).offset(skipped).limit(MAX_ROWS + 1)))
 
 

@@ -1,4 +1,4 @@
-"""`GET /inspector/payments/<id>`: one of the deprecated payments, and what happened to it."""
+"""`GET /inspector/payments/<id>`: one of the deprecated payments and its timeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`GET /inspector/requests`: the request log, and one request with everything that is known about it."""
+"""`GET /inspector/requests`: the request log, and the page of one request."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from flask_paycheckout.sandbox.inspector.signatures import explain
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.world.database import transaction
 
-#: How many requests are on one page.
 MAX_ROWS = 50
+"""Requests on a page."""
 
 _LOG = LoggedRequest
 _LISTED = (_LOG.number, _LOG.at, _LOG.method, _LOG.target, _LOG.client_id, _LOG.status, _LOG.fault)
@@ -25,7 +25,7 @@ NO_ANSWER = "none"
 
 @inspector.get("/inspector/requests")
 def show_requests() -> Response:
-    """Newest first; `?status=` is a number, `4xx` or `none`, `?path=` a part of the address, `?before=` a number."""
+    """Show requests, newest first, filtered by `?status=` (a number, `4xx` or `none`), `?path=` and `?before=`."""
     status, path, before = query_text("status").lower(), query_text("path"), query_number("before")
     is_wrong = bool(status) and status != NO_ANSWER and not _STATUS.fullmatch(status)
     conditions = [] if is_wrong else list(_conditions(status, path, before))
@@ -42,7 +42,7 @@ def show_requests() -> Response:
 
 
 def newest_requests(session: Session, conditions: list[ColumnElement[bool]]) -> list[Row[Any]]:
-    """Without the bodies, which have a page of their own; one more than a page holds tells of older ones."""
+    """The newest requests without their bodies; one more than a page, to know whether there are older ones."""
     wanted = select(*_LISTED, _LOG.signed_string.is_not(None).label("rejected")).where(*conditions)
     return list(session.execute(wanted.order_by(_LOG.number.desc()).limit(MAX_ROWS + 1)))
 

@@ -1,4 +1,4 @@
-"""`GET /inspector/reset`: what a reset would forget, and the button that does it."""
+"""`GET /inspector/reset`: the confirmation before a reset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from flask_paycheckout.sandbox.world.settings import WorldSettings
 
 @inspector.get("/inspector/reset")
 def ask_to_reset() -> Response:
-    """Asked once more: a reset cannot be undone."""
+    """Ask for confirmation, because a reset cannot be undone."""
     with transaction() as session:
         settings = session.execute(select(WorldSettings)).scalar_one()
     return show("reset", first_webhook_url=settings.first_webhook_url)

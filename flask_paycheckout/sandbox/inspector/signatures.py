@@ -1,4 +1,4 @@
-"""Why a signature was not accepted: what the sandbox signed, and what to compare it with."""
+"""Explains why a signature was not accepted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMESTAMP_DIGITS = 12
 
 @dataclass(frozen=True)
 class Rejection:
-    """The string that the sandbox signed, and its parts with what is known about each."""
+    """A refused signature: the string that the sandbox signed, and what is known about its parts."""
 
     signed_string: str
     client_id: str | None
@@ -27,7 +27,7 @@ class Rejection:
     target: str
     timestamp: str
     seconds_off: int | None
-    """How far the timestamp was from the clock; None when it is no number of seconds."""
+    """How far the timestamp was from the clock; None when it was no number."""
     window: str
     body_was_empty: bool
 
@@ -37,7 +37,7 @@ class Rejection:
 
 
 def explain(session: Session, entry: LoggedRequest) -> Rejection | None:
-    """None for a request whose signature was accepted, or was not asked for."""
+    """Explain a refused signature; None when the signature was accepted or not required."""
     lines = (entry.signed_string or "").split("\n")
     if entry.signed_string is None or len(lines) != _LINES:
         return None
@@ -55,7 +55,7 @@ def explain(session: Session, entry: LoggedRequest) -> Rejection | None:
 
 
 def _seconds_off(entry: LoggedRequest, timestamp: str) -> int | None:
-    """By the virtual clock or the machine's, whichever is nearer: the sandbox takes both."""
+    """Difference from the virtual clock or the machine's, whichever is nearer: the sandbox accepts both."""
     if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _TIMESTAMP_DIGITS):
         return None
     arrived = int(entry.at.timestamp())

@@ -1,7 +1,7 @@
-"""What happened to one checkout, disbursement or payment: calls, states, webhooks and reads, in the order of time.
+"""Timelines of a checkout, a disbursement or a payment: its calls, states, webhooks and reads, in order of time.
 
-It is joined from the request log, the history that the service itself keeps, and the record of webhook attempts. Each
-source gives its newest entries only, so that a page stays small whatever happened.
+A timeline is merged from the request log, the history that the service keeps, and the webhook attempts. Each source
+is limited to its newest entries, so that pages stay small.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.payments.tables import PaymentActivity
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 
-#: How many entries of each source a timeline shows.
 MAX_ENTRIES = 100
+"""The most entries of each source in a timeline."""
 
 CALL = "Call"
 READ = "Read"
 STATE = "State"
 WEBHOOK = "Webhook"
-# What is told first of things that happened in the same instant: a call before what it caused.
+# The order of entries with the same time: a call before its effects.
 _ORDER = (CALL, STATE, WEBHOOK, READ)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that happened."""
+    """One event in a timeline."""
 
     at: datetime
     kind: str
     text: str
     outcome: str
-    """A status of the thing itself, or of an answer."""
+    """The new status, or the status of the answer."""
     request: int | None = None
     """The number of the logged request."""
     detail: str = ""
@@ -53,13 +53,13 @@ def _place(entry: Entry) -> tuple[datetime, int]:
 
 
 def mentions(text: str) -> ColumnElement[bool]:
-    """Requests that name something in their address, their body or their answer, as far as the log keeps those."""
+    """The condition that a logged request contains a text in its target, body or answer, as far as these are kept."""
     places = (LoggedRequest.target, LoggedRequest.request_body, LoggedRequest.answer_body)
     return or_(*(place.contains(text, autoescape=True) for place in places))
 
 
 def calls(session: Session, about: ColumnElement[bool]) -> list[Entry]:
-    """The logged requests of a kind, as entries."""
+    """Logged requests as entries."""
     log = LoggedRequest
     columns = (log.number, log.at, log.method, log.target, log.status, log.fault)
     rows = session.execute(select(*columns).where(about).order_by(log.number.desc()).limit(MAX_ENTRIES))
@@ -117,7 +117,7 @@ def _attempt(attempt: WebhookAttempt, state: str) -> Entry:
 
 
 def _unsent(session: Session, order_id: str) -> list[Entry]:
-    """Webhooks without any attempt: held back, dropped by a fault, or with nowhere to go."""
+    """Webhooks without an attempt: waiting, dropped by a fault, or without an endpoint."""
     wanted = select(Webhook).where(Webhook.order_id == order_id, Webhook.attempts == 0)
     rows = session.scalars(wanted.order_by(Webhook.created_at.desc()).limit(MAX_ENTRIES))
     return [Entry(row.created_at, WEBHOOK, "Not sent", row.state.replace("_", " ")) for row in rows]

@@ -1,4 +1,4 @@
-"""`GET /inspector/unknowns`: the switches of this world, and what each could be instead."""
+"""`GET /inspector/unknowns`: the switches of this sandbox, with their values and alternatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flask_paycheckout.sandbox.world.context import assumption
 
 @inspector.get("/inspector/unknowns")
 def show_unknowns() -> Response:
-    """Those that were changed stand first."""
+    """Show all switches, changed ones first."""
     rows = sorted(
         ((switch, assumption(switch.name)) for switch in ASSUMPTIONS), key=lambda row: row[1] == row[0].default
     )
@@ -19,6 +19,6 @@ def show_unknowns() -> Response:
 
 
 def changed_assumptions() -> list[tuple[Assumption, str]]:
-    """The switches that this world was started with another value of than the default."""
+    """The switches that have another value than the default."""
     values = ((switch, assumption(switch.name)) for switch in ASSUMPTIONS)
     return [(switch, value) for switch, value in values if value != switch.default]

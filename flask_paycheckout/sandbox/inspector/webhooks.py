@@ -1,4 +1,4 @@
-"""`GET /inspector/webhooks`: what the merchant was told, every attempt at it, and sending one again."""
+"""`GET /inspector/webhooks`: webhooks with their attempts, and sending one again."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, redeliver
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import webhook_url
 
-#: How many webhooks are on one page, attempts with each, and how much of a body.
 MAX_ROWS = 50
+"""Webhooks on a page, attempts of each, and characters of a body."""
 MAX_ATTEMPTS = 10
 MAX_BODY = 2000
 STATES = ("waiting", "delivered", "failed", "dropped", "no_endpoint")
@@ -21,7 +21,7 @@ STATES = ("waiting", "delivered", "failed", "dropped", "no_endpoint")
 
 @inspector.get("/inspector/webhooks")
 def show_webhooks() -> Response:
-    """Newest first; `?order=` picks those of one checkout or disbursement, `?state=` those of a state."""
+    """Show webhooks, newest first; `?order=` filters by the id of a checkout or disbursement, `?state=` by state."""
     order, state = query_text("order"), query_text("state")
     conditions = [Webhook.order_id == order] if order else []
     if state in STATES:

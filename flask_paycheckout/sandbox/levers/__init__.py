@@ -1,1 +1,1 @@
-"""Control over a world from outside the service: control interface, the customer's actions, and the hosted page."""
+"""Control over a sandbox that is not part of the service: control interface, customer's actions and hosted page."""

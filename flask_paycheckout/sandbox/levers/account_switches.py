@@ -1,4 +1,4 @@
-"""What the account may do and which methods and conversions are on, read and switched by the control interface."""
+"""Switches of the account, payment methods and conversions, for the control interface."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_ITEMS = 200
 
 
 def read_switches(session: Session) -> dict[str, Any]:
-    """Everything that can be switched, with the figures that go with it."""
+    """All switches, with fees, limits and rates."""
     methods = session.execute(select(PaymentMethod).order_by(PaymentMethod.position)).scalars()
     conversions = session.execute(
         select(Conversion).order_by(Conversion.input_currency, Conversion.output_currency)
@@ -29,7 +29,7 @@ def read_switches(session: Session) -> dict[str, Any]:
 
 
 def set_switches(session: Session, body: dict[str, Any]) -> None:
-    """Switch what is named and leave the rest; within one transaction, so all of it or nothing."""
+    """Set the switches that the body names, all of them or none."""
     enabled = optional_boolean(body, "checkoutEnabled")
     if enabled is not None:
         rows_changed(session, update(Account).values(checkout_enabled=enabled))

@@ -1,31 +1,31 @@
-"""The control interface below `/_sandbox/`: what a test, not a client, can do to this world.
+"""The control interface below `/_sandbox/`, with which tests control a sandbox.
 
 Every call is JSON and carries `X-Sandbox-Control`. Errors are `{"error": {"field", "fault", "remedy"}}` with 400 for a
-wrong field, 401 without the token, 403 from another machine, 404 for what does not exist and 409 for what a checkout's
-state does not allow. The answers, all 200:
+wrong field, 401 without the token, 403 from another machine, 404 for what does not exist, and 409 for what the state
+of a checkout does not allow. Successful answers have the status 200:
 
 reset               `{"reset": true}`
 clock               `{"now", "offsetSeconds"}`
-mails               an array of `{"to", "subject", "text", "otp", "sentAt"}`, newest first; `?to=` picks one address
-webhook-endpoint    `{"url"}` (GET and PUT; null for nowhere)
-webhooks            an array of webhooks, oldest first; redeliver answers one webhook:
+mails               an array of `{"to", "subject", "text", "otp", "sentAt"}`, newest first; `?to=` filters by address
+webhook-endpoint    `{"url"}` for GET and PUT; null sends webhooks nowhere
+webhooks            an array of webhooks, oldest first, and for redeliver one webhook:
                     `{"id", "orderId", "state", "createdAt", "dueAt", "attempts": [{"at", "request": {"method", "url",
                     "headers", "body"}, "answer": {"status"} or null, "error": text or null}]}`; the state is waiting,
                     delivered, failed (no retry left), dropped (by a fault) or no_endpoint
-pick, pay           `{"paymentMethod", "deposit"}`, the deposit as the service writes it; `pick` also takes a
-                    `reference` that the deposit can be read by
-fail                the same; the bank refuses what is not paid yet
-leave               `{"now", "offsetSeconds"}`: the customer picks nothing, and the clock moves past the page's end; 409
-                    once a method is picked
+pick, pay           `{"paymentMethod", "deposit"}`, with the deposit's record; `pick` also accepts a `reference`,
+                    by which the deposit can then be read
+fail                as for pick; the bank refuses a payment that is not completed
+leave               `{"now", "offsetSeconds"}`: the customer picks nothing, and the clock advances past the page's
+                    expiry; 409 once a method is picked
 account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
-                    "outputCurrency", "enabled", ...}]}`; POST takes any part of it and switches what it names
-faults              an array of what is armed for GET and DELETE, the fault for POST: `{"id", "operation", "kind",
+                    "outputCurrency", "enabled", ...}]}`; POST accepts any part of it, and changes only that
+faults              the planned faults as an array for GET and DELETE, the new fault for POST: `{"id", "operation", "kind",
                     "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`,
-                    `retryAfter` and `share` (0.3 strikes three in ten, drawn by the seed, and leaves the others
-                    to later faults; `times` bounds the strikes)
+                    `retryAfter` and `share` (0.3 applies to three requests in ten, drawn by the seed, and leaves the
+                    others to later faults; it is applied at most `times` times)
 requests            an array of `{"id", "at", "method", "target", "clientId", "requestBody", "status", "answerBody",
-                    "fault", "signedString"}`, newest first; status is null when no answer was given, signedString
-                    what the sandbox signed when it did not accept a signature
+                    "fault", "signedString"}`, newest first; status is null when no answer was given, and
+                    signedString what the sandbox signed when it did not accept a signature
 openapi.json        the OpenAPI document of the service, without these calls
 """
 
@@ -79,7 +79,7 @@ def check_caller() -> None:
 
 @control.post("/reset")
 def reset() -> Response:
-    """Back to the start state; unknowns, control token and seed stay as the sandbox was started."""
+    """Return to the start state; unknowns, control token and seed stay as the sandbox was started."""
     with transaction(exclusive=True) as session:
         reset_world(session, world())
     return _answer({"reset": True})
@@ -92,7 +92,7 @@ def read_time() -> Response:
 
 @control.post("/clock")
 def advance() -> Response:
-    """Move the virtual clock on and run what falls due."""
+    """Advance the virtual clock, and run what becomes due."""
     seconds = optional_number(read_object(), "advanceSeconds")
     if seconds is None or not 0 <= seconds <= MAX_SECONDS:
         raise FieldError(f"advanceSeconds must be a number from 0 to {MAX_SECONDS}.")
@@ -112,7 +112,7 @@ def read_mails() -> Response:
     """The mails of one address, or all of them, newest first."""
     to = request.args.get("to")
     with transaction() as session:
-        # PostgreSQL cannot even look for a NUL.
+        # PostgreSQL cannot compare NUL characters.
         return _answer(list_mails(session, None if to is None else to.replace("\0", "")))
 
 
@@ -124,7 +124,7 @@ def read_webhook_endpoint() -> Response:
 
 @control.put("/webhook-endpoint")
 def set_webhook_endpoint() -> Response:
-    """Where webhooks go from now on; null for nowhere."""
+    """Set where webhooks go from now on; null for nowhere."""
     url = read_object().get("url")
     if url is not None:
         _check_url(url)
@@ -160,7 +160,7 @@ def send_again(webhook_id: str) -> Response:
 
 @control.post("/checkouts/<checkout_id>/pick")
 def pick(checkout_id: str) -> Response:
-    """The customer picks a method on the page: the first usable one when none is named."""
+    """Let the customer pick a method on the page, by default the first usable one."""
     body = read_object(empty={})
     method, reference = optional_text(body, "paymentMethod"), optional_text(body, "reference")
     return _answer_deposit(customer.picks(checkout_id, method, reference))
@@ -168,19 +168,19 @@ def pick(checkout_id: str) -> Response:
 
 @control.post("/checkouts/<checkout_id>/pay")
 def pay(checkout_id: str) -> Response:
-    """The customer's money arrives: the exact amount when none is named."""
+    """Let the customer's money arrive, by default the exact amount."""
     return _answer_deposit(customer.pays(checkout_id, optional_amount(read_object(empty={}), "amount")))
 
 
 @control.post("/checkouts/<checkout_id>/fail")
 def fail(checkout_id: str) -> Response:
-    """The bank refuses the payment that was begun."""
+    """Let the bank refuse the payment."""
     return _answer_deposit(customer.fails(checkout_id))
 
 
 @control.post("/checkouts/<checkout_id>/leave")
 def leave(checkout_id: str) -> Response:
-    """The customer goes away without picking a method, and the page's time runs out."""
+    """Let the page expire without a choice of method."""
     customer.picks_nothing(checkout_id)
     return _answer(_time())
 

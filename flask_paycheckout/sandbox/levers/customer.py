@@ -1,4 +1,4 @@
-"""The customer and their bank, played by the hosted page, the control interface and the fault plan."""
+"""Actions of the customer and their bank, for the hosted page, the control interface and the fault plan."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _MOMENT = timedelta(seconds=1)
 
 
 def picks(checkout_id: str, method_code: str | None = None, reference: str | None = None) -> Deposit:
-    """A method is chosen: from now on the deposit exists."""
+    """Pick a method, which creates the deposit."""
     with transaction() as session:
         return pick(session, checkout_id, method_code, reference)
 
 
 def pays(checkout_id: str, amount: Decimal | None = None) -> Deposit:
-    """The money is sent and arrives. Whoever has not picked a method takes the first one that fits."""
+    """Pay a checkout, after picking the first usable method unless one was picked."""
     with transaction() as session:
         _existing(session, checkout_id)
         if session.get(Deposit, checkout_id) is None:
@@ -45,7 +45,7 @@ def pays(checkout_id: str, amount: Decimal | None = None) -> Deposit:
 
 
 def pays_what_was_picked(checkout_id: str, amount: Decimal | None = None) -> Deposit:
-    """The same for a customer whose deposit exists, as on the page's own button."""
+    """Pay a checkout for which a method was picked, as the button of the hosted page does."""
     with transaction() as session:
         expire_due(session)
         deposit = pay(session, checkout_id, amount)
@@ -54,13 +54,13 @@ def pays_what_was_picked(checkout_id: str, amount: Decimal | None = None) -> Dep
 
 
 def half_of(deposit: Deposit) -> Decimal:
-    """Too little: half of what was asked for, in whole units of its currency."""
+    """Half of the requested amount, rounded down to the currency's smallest unit."""
     half = EXACT.divide(deposit.input_amount, Decimal(2))
     return half.quantize(unit_of(deposit.input_currency), rounding=ROUND_DOWN, context=EXACT)
 
 
 def double_of(deposit: Deposit) -> Decimal:
-    """Too much: twice what was asked for."""
+    """Twice the requested amount."""
     return EXACT.multiply(deposit.input_amount, Decimal(2))
 
 
@@ -73,7 +73,7 @@ def pays_more(checkout_id: str) -> None:
 
 
 def leaves(checkout_id: str) -> None:
-    """The page is closed without a payment: the clock moves on to the moment after its fifteen minutes."""
+    """Leave the page without paying: the clock advances to just after its expiry."""
     with transaction() as session:
         checkout, deposit = _existing(session, checkout_id), session.get(Deposit, checkout_id)
         if deposit is not None and deposit.status == COMPLETED:
@@ -85,7 +85,7 @@ def leaves(checkout_id: str) -> None:
 
 
 def picks_nothing(checkout_id: str) -> None:
-    """The page is closed before a method was picked: no deposit will ever exist."""
+    """Leave the page without picking a method, so that no deposit will ever exist."""
     with transaction() as session:
         _existing(session, checkout_id)
         if session.get(Deposit, checkout_id) is not None:
@@ -94,17 +94,17 @@ def picks_nothing(checkout_id: str) -> None:
 
 
 def pays_late(checkout_id: str) -> None:
-    """The money was sent in time and arrives after the page's end."""
+    """Let money that was sent in time arrive after the page has expired."""
     _picked(checkout_id)
     leaves(checkout_id)
     pays_what_was_picked(checkout_id)
 
 
 def fails(checkout_id: str) -> Deposit:
-    """The bank refuses the payment: what a merchant's own sandbox update to `failed` would do."""
+    """Let the bank refuse the payment, like a sandbox update to `failed` by the merchant."""
     with transaction() as session:
         _existing(session, checkout_id)
-        # Locked, because a payment that arrives at this moment must not be made undone.
+        # Locked, because a payment that arrives at the same time must not be undone.
         deposit = session.get(Deposit, checkout_id, with_for_update=True)
         if deposit is None or deposit.status == COMPLETED:
             raise NotPossible("only a deposit that is not completed can fail")

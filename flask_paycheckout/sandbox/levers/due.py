@@ -1,4 +1,4 @@
-"""What happens because time has passed: deposits expire, payouts and payments move on, mails and webhooks go out."""
+"""Effects of passing time: deposits expire, disbursements and payments progress, mails and webhooks are sent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from flask_paycheckout.sandbox.world.transitions import move_all
 
 
 def run_due() -> int:
-    """Do all of it by the virtual clock's present time; how many webhooks were sent. Not within a transaction."""
+    """Run all that is due by the virtual clock; must be called outside of a transaction.
+
+    :return: how many webhooks were sent."""
     with transaction() as session:
         if world().shared_database:
-            # Between requests another process may have moved the clock, or reset the world.
+            # Another process may have advanced the clock, or reset the sandbox.
             read_clock(session, world().clock)
         expire_due(session)
     move_all(settle_due)

@@ -1,4 +1,4 @@
-"""Reading an order for a fault: `{"operation", "kind", "times", ...}`, refused when it could never strike."""
+"""Parsing of new faults, `{"operation", "kind", "times", ...}`; one that could never apply is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_WEBHOOK_DELAY = 30 * 24 * 3600
 
 
 def read_fault(body: dict[str, Any]) -> Fault:
-    """The fault that is ordered."""
+    """Parse a fault. :raises FieldError: naming the first field that is wrong."""
     operation = read_text(body, "operation")
     kind = read_text(body, "kind")
     _check_kind(operation, kind)
@@ -48,7 +48,7 @@ def _check_kind(operation: str, kind: str) -> None:
 
 
 def operations() -> list[str]:
-    """Every operation of the service and its pages that a fault can strike, as `METHOD /path/{name}`."""
+    """All operations that a fault can apply to, as `METHOD /path/{name}`: those of the service and its hosted pages."""
     return sorted(
         f"{method} {str(rule).replace('<', '{').replace('>', '}')}"
         for rule in current_app.url_map.iter_rules()
@@ -66,7 +66,7 @@ def _seconds(body: dict[str, Any], operation: str, kind: str) -> Decimal | None:
     seconds = optional_number(body, "seconds")
     if kind != "delay":
         return None
-    # A request is really kept waiting; a webhook waits by the virtual clock.
+    # A request waits in real time, a webhook by the virtual clock.
     maximum = _MAX_WEBHOOK_DELAY if operation == WEBHOOK else MAX_SECONDS_OF_DELAY
     if seconds is None or not 0 <= seconds <= maximum:
         raise FieldError(f"seconds must be a number from 0 to {maximum} for a delay.")

@@ -1,9 +1,8 @@
-"""The page a customer pays on: `GET /checkout/<id>`, its two buttons, and those for developers.
+"""The hosted page `GET /checkout/<id>`, its two forms, and buttons for developers.
 
-Whoever holds the address may pay, that is what it is for; the customer's forms therefore carry nothing else. The
-developer's may also move the clock, so they are shown to callers on this machine only, and hold a token that only
-this page knows. A form sent twice changes nothing the second time: the rules refuse it, and the page just shows how
-things are.
+Anybody who has the address may pay, so the customer's forms need no token. The developer's buttons can advance the
+clock, so only callers on this machine see them, and their form carries a token. Sending a form twice has no second
+effect: the transition is refused, and the page shows the current state.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 hosted_page = Blueprint("hosted_page", __name__)
 
-#: What a developer can let happen, by the word that the button sends.
 ACTIONS = {
     "less": customer.pays_less,
     "more": customer.pays_more,
@@ -41,12 +39,13 @@ ACTIONS = {
     "fail": customer.fails,
     "close": customer.leaves,
 }
+"""Actions of the developer's buttons, by the form field `act`."""
 _FORM = "hosted page"
 
 
 @dataclass(frozen=True)
 class View:
-    """One look at a checkout: everything the template shows."""
+    """A checkout as the template shows it."""
 
     checkout: Checkout
     deposit: Deposit | None
@@ -64,7 +63,7 @@ class View:
 
     @property
     def stage(self) -> str:
-        """Which part of the template is shown: choose, pay, completed, late, expired or closed."""
+        """The part of the template that is shown: choose, pay, completed, late, expired or closed."""
         if self.deposit is None:
             return "choose" if self.is_open else "expired"
         if self.deposit.status == COMPLETED:
@@ -75,7 +74,7 @@ class View:
 
     @property
     def may_come_late(self) -> bool:
-        """Money that was already on its way when the page ended may still arrive."""
+        """Whether money that was sent before the page expired could still complete the deposit."""
         if self.deposit is None:
             return False
         if self.deposit.expired_at > self.now:
@@ -101,10 +100,10 @@ class View:
     def qr_code(self) -> Markup | None:
         if self.deposit is None or not self.deposit.qr_data:
             return None
-        # Imported here: a sandbox that nobody looks at works without it.
+        # Imported here because only this page needs it.
         import segno
 
-        # The drawing is made of numbers only; nothing of the request is in it.
+        # Safe: the SVG consists of numbers, without any text of the request.
         drawing = segno.make(self.deposit.qr_data, error="m").svg_inline(
             scale=4, border=2, svgclass="qr", title="QR code"
         )
@@ -113,7 +112,7 @@ class View:
 
 @hosted_page.get("/checkout/<checkout_id>")
 def show_checkout(checkout_id: str) -> Response:
-    """How this checkout stands, and what the customer can do next."""
+    """Show the state of a checkout, and what the customer can do next."""
     with transaction() as session:
         expire_due(session)
         view = _look(session, checkout_id)
@@ -141,7 +140,7 @@ def choose_method(checkout_id: str) -> AnyResponse:
 
 @hosted_page.post("/checkout/<checkout_id>/payment")
 def send_payment(checkout_id: str) -> AnyResponse:
-    """The sandbox's stand-in for the customer's bank or wallet."""
+    """Pay, in place of the customer's bank or wallet."""
     with suppress(NoSuchCheckout, NoSuchMethod, NotPossible):
         customer.pays_what_was_picked(checkout_id)
     return _back(checkout_id)
@@ -149,7 +148,7 @@ def send_payment(checkout_id: str) -> AnyResponse:
 
 @hosted_page.post("/checkout/<checkout_id>/developer")
 def let_happen(checkout_id: str) -> AnyResponse:
-    """What else customers and banks do, on the button of a developer; `act` is one of `ACTS`."""
+    """Carry out one of `ACTIONS` for a developer."""
     check_loopback()
     check_form(_FORM)
     act = ACTIONS.get(request.form.get("act", "")) or abort(400)

@@ -1,4 +1,4 @@
-"""What the pages for people share: rendering, amounts as people write them, and headers that keep strangers out."""
+"""Rendering of pages for people, with security headers and formatted amounts."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def page(template: str, status: int = 200, **context: object) -> Response:
-    """A rendered page under a strict Content-Security-Policy; scripts run by this answer's nonce only."""
-    # A request that is refused at the door has none yet.
+    """Render a page under a strict Content-Security-Policy; scripts need this response's nonce."""
+    # A request that was refused early has no nonce yet.
     nonce = g.setdefault("nonce", secrets.token_urlsafe(16))
     response = make_response(render_template(template, nonce=nonce, money=money, **context), status)
     response.headers.update(
@@ -30,10 +30,10 @@ def page(template: str, status: int = 200, **context: object) -> Response:
 
 
 def refusal_page(status: int, heading: str, words: str) -> Response:
-    """Why there is nothing to see, or nothing was done."""
+    """A page that explains why a request was refused."""
     return page("refused.html", status, heading=heading, words=words)
 
 
 def money(amount: Decimal, currency: str) -> str:
-    """`1,250.00 USD`, never broken across lines."""
+    """Format an amount, with a no-break space: `1,250.00 USD`."""
     return f"{amount:,f}{_NO_BREAK}{currency}"

@@ -1,4 +1,4 @@
-"""The state a world begins in, and goes back to when it is reset."""
+"""The state in which a sandbox starts, and to which a reset returns."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from flask_paycheckout.sandbox.world.settings import WorldSettings
 
 @dataclass(frozen=True)
 class StartOptions:
-    """What a sandbox was started with and keeps over a reset."""
+    """Options that a reset keeps."""
 
     seed: str | None
     webhook_url: str | None
 
 
 def prepare_world(session: Session, world: World, beginning: StartOptions, *, is_new: bool) -> None:
-    """Make the tables and the start state, unless an earlier run left a world in this database. In a transaction
-    that is alone, since another process may be about to do the same.
+    """Create the tables and the start state, unless the database already holds a sandbox.
+
+    The transaction must be exclusive, since another process may be starting on the same database.
     """
     make_tables(session, is_new=is_new)
     settings = None if is_new else session.execute(select(WorldSettings)).scalar_one_or_none()
@@ -39,7 +40,7 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
 
 
 def reset_world(session: Session, world: World) -> None:
-    """Forget everything that happened since the start. In a transaction that is alone."""
+    """Return to the start state. The transaction must be exclusive."""
     settings = session.execute(select(WorldSettings)).scalar_one()
     beginning = StartOptions(settings.seed, settings.first_webhook_url)
     for table in reversed(Table.metadata.sorted_tables):

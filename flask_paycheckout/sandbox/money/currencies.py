@@ -1,4 +1,4 @@
-"""Which currency and token codes exist, and how finely each divides."""
+"""Currency and token codes, and how many decimals each has."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from functools import cache
 
 from flask_paycheckout.sandbox.money.tokens import TOKENS
 
-#: Decimals by token id (`<symbol>-<network>`). Tron is neither EVM nor STELLAR: customers can pay deposits with its
-#: token, but it is nowhere else in the service.
 TOKEN_DECIMALS = {token.id: token.decimal for token in TOKENS} | {"usdt-tron": 6}
+"""Decimals by token id (`<symbol>-<network>`). Tron is neither EVM nor STELLAR: its token can pay deposits, but is not
+used elsewhere in the service.
+"""
 
 
 @cache
 def decimals_of(code: str) -> int | None:
     """Decimals of a fiat or token code; None when no such code exists.
 
-    ISO 4217 gives no decimals to codes that nobody pays in (gold, test codes): they do not exist here either.
+    Codes without decimals in ISO 4217, such as gold and test codes, do not exist here: nobody pays in them.
     """
     if code in TOKEN_DECIMALS:
         return TOKEN_DECIMALS[code]
-    # Imported here because it parses the whole ISO table, which a world that is only reset never needs.
+    # Imported here because it parses the whole ISO table, which starting a sandbox does not need.
     from iso4217 import Currency
 
     known = Currency.__members__.get(code.lower()) if code.isupper() else None
@@ -41,6 +42,6 @@ def unit_of(code: str) -> Decimal:
 
 def is_divisible(amount: Decimal, decimals: int) -> bool:
     """Whether an amount is a whole number of units with that many decimals."""
-    # Fractions of integers, because a decimal context would round long amounts first.
+    # Integers, because a decimal context would round long amounts first.
     numerator, denominator = amount.as_integer_ratio()
     return bool(numerator * 10**decimals % denominator == 0)

@@ -1,6 +1,6 @@
-"""The tokens the sandbox knows, each as it is on its real network: contract, decimals and chain number.
+"""The tokens of the sandbox, with contract, decimals and chain number as on their real networks.
 
-This is the only table of them; references, payments, disbursements and amounts all read it.
+References, payments, disbursements and amounts all use this table.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from dataclasses import dataclass
 EVM = "EVM"
 STELLAR = "STELLAR"
 
-#: Stands for a network's own coin where a contract address is asked for.
 NO_CONTRACT = "0x0000000000000000000000000000000000000000"
+"""The address that represents a network's own coin."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A chain: its name in token ids and for people, and its number."""
+    """A chain: its name in token ids, its title for people, and its number."""
 
     name: str
     title: str
     chain_id: int
-    """The EIP-155 number. Stellar numbers no chains; it has 0, which no EVM chain has."""
+    """The EIP-155 number; 0 for Stellar, which has none."""
     blockchain_type: str
 
 
@@ -37,7 +37,7 @@ PUBNET = Network("stellar", "Stellar", 0, STELLAR)
 
 @dataclass(frozen=True)
 class Token:
-    """What can be paid in on one network."""
+    """A token or coin on one network."""
 
     symbol: str
     name: str
@@ -46,9 +46,9 @@ class Token:
     """The contract; on Stellar the issuing account, empty for the network's own coin."""
     decimal: int
     price_id: str
-    """The name that price lists know it by, the same on every network."""
+    """Its name in price lists, the same on every network."""
     currencies: tuple[str, ...]
-    """The fiat currencies that it can be exchanged for."""
+    """Fiat currencies that it can be exchanged for."""
     is_native: bool = False
 
     @property
@@ -73,7 +73,7 @@ class Token:
 
     @property
     def uses_smart_contract(self) -> bool:
-        """Whether payments go through the service's contract, which takes tokens but no native coins."""
+        """Whether payments go through the service's contract, which supports tokens but no native coins."""
         return self.blockchain_type == EVM and not self.is_native
 
 
@@ -121,7 +121,7 @@ TOKENS = (
     _usdc(OPTIMISM, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85"),
     _usdc(AVALANCHE, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E"),
     _coin("AVAX", "Avalanche", AVALANCHE, "avalanche-2"),
-    # On this network both dollars divide as finely as its own coin does.
+    # On this network, both have as many decimals as its own coin.
     _usdc(BSC, "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", decimal=18),
     _usdt(BSC, "0x55d398326f99059fF775485246999027B3197955", decimal=18),
     _coin("BNB", "BNB", BSC, "binancecoin"),
@@ -134,5 +134,5 @@ _BY_ID = {token.id: token for token in TOKENS}
 
 
 def find_token(token_id: str) -> Token | None:
-    """The token of an id; None when there is none of that name."""
+    """Find a token by its id."""
     return _BY_ID.get(token_id)

@@ -1,1 +1,1 @@
-"""Messages from the service, webhooks and mails, and the faults that a test plans for them and for requests."""
+"""Messages that the service sends, webhooks and mails, and planned faults of messages and requests."""

@@ -12,7 +12,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Model, rows_changed
 
-# Enough to find one that no other process has claimed in the meantime.
+# Enough for one of them to be still unclaimed when other processes claim at the same time.
 _CANDIDATES = 50
 
 

@@ -1,4 +1,4 @@
-"""The delivery record: every webhook with every attempt, as the control interface and the inspector show it."""
+"""Webhooks with their delivery attempts, for the control interface and the inspector."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.outgoing.webhooks import HEADERS, Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.wire.envelope import iso
 
-#: How many webhooks are shown.
 MAX_SHOWN = 1000
+"""The most webhooks that are shown."""
 
 
 def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int = MAX_SHOWN) -> list[dict[str, Any]]:
-    """In the order of their making, the last thousand or fewer."""
+    """The newest webhooks that fulfil the conditions, oldest first."""
     rows = session.execute(
         select(Webhook).where(*conditions).order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(limit)
     )

@@ -1,9 +1,9 @@
-"""The fault plan: what goes wrong, where and how often, as a test ordered it.
+"""The fault plan: which requests and webhooks fail, how, and how often.
 
 A fault belongs to an operation, named by its route (`GET /v1/deposit/{id}`) or by one concrete path
-(`GET /v1/deposit/5a6d...`), or to `webhook`. Each time it strikes it is used up by one; the oldest strikes first.
-One with a `share` strikes only that share of what it could strike, and lets the next oldest have the rest. Which ones
-is a consequence of the seed and of how often it was asked; without a seed it is chance.
+(`GET /v1/deposit/5a6d...`), or to `webhook`. It applies a limited number of times; the oldest fault applies first. A
+fault with a `share` applies to that share of its requests, at random, and leaves the others to the next fault. With a
+seed the draw is repeatable.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ WEBHOOK = "webhook"
 OPERATION_KINDS = ("error", "delay", "drop", "lose_response", "garbage")
 WEBHOOK_KINDS = ("drop", "duplicate", "delay", "reorder", "before_response")
 
-#: The longest that a request is really kept waiting.
 MAX_SECONDS_OF_DELAY = 60
-# Bytes of a draw.
+"""The longest delay of a request."""
+# Bytes of a random draw.
 _DRAWN = 6
 GARBAGE = "<!doctype html><title>502 Bad Gateway</title><h1>502 Bad Gateway</h1><p>This is not the envelope."
 
@@ -44,13 +44,13 @@ class Fault(Table):
     seconds: Mapped[str | None] = mapped_column(String(40))
     retry_after: Mapped[int | None]
     share: Mapped[Decimal | None]
-    """Above 0, at most 1; None strikes always."""
+    """Above 0, at most 1; None applies always."""
     asked: Mapped[int] = mapped_column(default=0)
-    """How often one with a share could have struck."""
+    """How often it was drawn, when it has a share."""
 
 
 def describe(fault: Fault) -> dict[str, Any]:
-    """A fault as the control interface shows it."""
+    """Convert a fault to the JSON of the control interface."""
     shown = {
         "id": fault.number,
         "operation": fault.operation,
@@ -66,7 +66,7 @@ def describe(fault: Fault) -> dict[str, Any]:
 
 
 def active_faults(session: Session) -> list[Fault]:
-    """The faults that still strike, oldest first."""
+    """The faults that still apply, oldest first."""
     return list(session.execute(select(Fault).where(Fault.remaining > 0).order_by(Fault.number)).scalars())
 
 
@@ -75,8 +75,8 @@ def _ordered(session: Session) -> list[Fault]:
 
 
 def add_fault(session: Session, fault: Fault) -> None:
-    """Put a fault at the end of the plan."""
-    world().trouble.was_ordered = True
+    """Append a fault to the plan."""
+    world().known_faults.any_added = True
     session.add(fault)
 
 
@@ -85,12 +85,12 @@ def clear_faults(session: Session) -> None:
 
 
 def take_fault(session: Session, method: str, path: str) -> Fault | None:
-    """The fault that strikes this request, used up by one."""
+    """The fault that applies to a request; it is counted as applied."""
     return _take(session, (fault for fault in _ordered(session) if matches(fault.operation, method, path)))
 
 
 def take_webhook_fault(session: Session, *kinds: str) -> Fault | None:
-    """The fault of one of these kinds that strikes a webhook, used up by one."""
+    """The fault of one of these kinds that applies to a webhook; it is counted as applied."""
     return _take(session, (fault for fault in _ordered(session) if fault.operation == WEBHOOK and fault.kind in kinds))
 
 
@@ -107,17 +107,17 @@ def _take(session: Session, candidates: Iterable[Fault]) -> Fault | None:
 
 
 def _is_drawn(session: Session, fault: Fault, share: Decimal) -> bool:
-    """Whether it is this one's turn to be struck; every question draws anew."""
+    """Whether the fault applies this time; each call draws anew."""
     asking = update(Fault).where(Fault.number == fault.number).values(asked=Fault.asked + 1).returning(Fault.asked)
     asked = session.execute(asking, execution_options={"synchronize_session": False}).scalar_one_or_none()
     seed = session.execute(select(WorldSettings.seed)).scalar_one()
     drawn = secrets.token_hex(_DRAWN) if seed is None else derived(f"{seed}:fault:{fault.number}:{asked}", _DRAWN)
-    # None: somebody took the fault back meanwhile.
+    # None: the fault was deleted in the meantime.
     return asked is not None and int(drawn, 16) < share * (1 << 8 * _DRAWN)
 
 
 def matches(operation: str, method: str, path: str) -> bool:
-    """Whether a request is of this operation; `{name}` stands for any one segment."""
+    """Whether a request belongs to an operation; `{name}` matches any one segment."""
     wanted_method, _, wanted_path = operation.partition(" ")
     wanted, given = wanted_path.split("/"), path.split("/")
     return (

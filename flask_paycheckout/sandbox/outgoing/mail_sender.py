@@ -1,4 +1,4 @@
-"""Sends a mail over SMTP: one plain conversation, within a few seconds from connecting to the server's last word."""
+"""Sending of a mail over SMTP, without TLS or login, within a few seconds in total."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from email.message import EmailMessage
 from smtplib import SMTP, SMTPConnectError, SMTPException
 from threading import Event, Timer
 
-#: Seconds that one mail may take.
 TIME_BUDGET = 5.0
+"""Seconds that sending a mail may take."""
 SENDER = "payments-sandbox@localhost"
 _GREETING = 220
 _MAX_PORT = 65535
 
 
 class SmtpAddressError(ValueError):
-    """What was given as the SMTP server is no HOST:PORT."""
+    """The address of the SMTP server is no HOST:PORT."""
 
 
 def read_address(text: str) -> tuple[str, int]:
-    """Host and port of `mail.example:25` or `[::1]:1025`."""
+    """Parse an address such as `mail.example:25` or `[::1]:1025` into host and port."""
     host, _, port = text.rpartition(":")
     if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port[:6]) <= _MAX_PORT or " " in text:
         raise SmtpAddressError(f"{text!r} is no SMTP server; write it as HOST:PORT, for instance localhost:1025.")
@@ -29,19 +29,19 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 def make_mail_sender(address: str, budget: float = TIME_BUDGET) -> Callable[[str, str, str], None]:
-    """A sender called as `(to, subject, text)`; an OSError says that the server did not take the mail."""
+    """A function `send(to, subject, text)`, which raises OSError when the server did not accept the mail."""
     server = read_address(address)
 
     def send(to: str, subject: str, text: str) -> None:
         with closing(socket.create_connection(server, timeout=budget)) as line:
-            # The socket's own timeout starts anew with every byte that drips in; this one does not.
+            # Limits the whole conversation; the socket's own timeout starts anew with every byte received.
             expired = Event()
             alarm = Timer(budget, _shut, [line, expired])
             alarm.start()
             try:
                 _hand_over(line, expired, _message(to, subject, text), to)
             except (SMTPException, ValueError) as refused:
-                # The server's words may quote the mail, so only the kind of refusal is passed on.
+                # Without the server's message, which may quote the mail.
                 raise ConnectionError(f"the SMTP server did not take it ({type(refused).__name__})") from None
             finally:
                 alarm.cancel()
@@ -50,7 +50,7 @@ def make_mail_sender(address: str, budget: float = TIME_BUDGET) -> Callable[[str
 
 
 def _hand_over(line: socket.socket, expired: Event, message: EmailMessage, to: str) -> None:
-    # Our own name is given, because looking it up may take longer than everything else.
+    # With our own host name given, because looking it up may be slow.
     with closing(SMTP(local_hostname="localhost")) as talk:
         talk.sock = line
         code, _ = talk.getreply()
@@ -58,16 +58,16 @@ def _hand_over(line: socket.socket, expired: Event, message: EmailMessage, to: s
             raise SMTPConnectError(code, "no greeting")
         talk.send_message(message, SENDER, [to])
         if expired.is_set():
-            # Cut off in the middle of a line, a reply looks whole.
+            # The connection was closed by the alarm; a truncated reply can look complete.
             raise TimeoutError("the time for this mail was over before the server had taken it")
-        # It has the mail now; how it says good-bye changes nothing.
+        # The server has accepted the mail, so errors no longer matter.
         with suppress(OSError):
             talk.quit()
 
 
 def _message(to: str, subject: str, text: str) -> EmailMessage:
     if "=?" in to:
-        # A coded word. Whatever stands in it would be written out, the end of the header too.
+        # An encoded word (RFC 2047). Its content would be decoded, which could end the header.
         raise ValueError("coded words are no part of an address")
     message = EmailMessage()
     message["From"], message["To"], message["Subject"] = SENDER, to, subject

@@ -1,7 +1,7 @@
-"""Mails that the service sends: kept for the tester to read, and delivered over SMTP where that is configured.
+"""Mails that the service sends: kept for tests to read, and delivered over SMTP when configured.
 
-A mail is stored in the transaction of the event it tells. Delivery comes after that commit, with no transaction open: a
-sender claims the mail for a while by the machine's clock, and a mail that could not be handed over is tried again.
+A mail is stored in the transaction of the event that it reports. It is delivered after the commit, with no transaction
+open, and tried again when the server did not accept it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
 
-#: How many mails are kept.
 KEPT = 1000
-#: How often a mail is offered to the SMTP server before it is given up.
+"""The number of mails that are kept."""
 MAX_ATTEMPTS = 3
-#: How long one attempt keeps others away; a failed mail rests until this is over.
+"""Attempts to deliver a mail before it is given up."""
 LEASE = timedelta(seconds=30)
+"""How long an attempt claims a mail, and therefore the time between two attempts."""
 
 LISTED = "listed"
 WAITING = "waiting"
@@ -41,20 +41,20 @@ class Mail(Table):
     number: Mapped[int] = mapped_column(primary_key=True)
     to: Mapped[str] = mapped_column("recipient", Text)
     address: Mapped[str] = mapped_column(Text, index=True)
-    """The recipient without regard to case, for looking it up."""
+    """The recipient in lower case, for look-ups."""
     subject: Mapped[str] = mapped_column(Text)
     text: Mapped[str] = mapped_column(Text)
     otp: Mapped[str | None] = mapped_column(String(20))
     sent_at: Mapped[datetime]
     state: Mapped[str] = mapped_column(String(10), index=True)
-    """`listed` only, or on its way over SMTP: `waiting`, `sent`, `failed`."""
+    """`listed` when there is no SMTP server; else `waiting`, `sent` or `failed`."""
     attempts: Mapped[int]
     claimed_until: Mapped[datetime | None]
 
 
 @dataclass(frozen=True, repr=False)
 class ClaimedMail:
-    """A claimed mail, ready to be sent without the database. Its text is a secret: there is no repr of it."""
+    """A claimed mail, to be sent without a transaction. It has no repr, because its text is secret."""
 
     number: int
     to: str
@@ -63,7 +63,7 @@ class ClaimedMail:
 
 
 def store_mail(session: Session, to: str, subject: str, text: str, otp: str | None = None) -> None:
-    """Store a mail within the current transaction."""
+    """Store a mail in the current transaction."""
     mail = Mail(
         to=to,
         address=to.casefold(),
@@ -81,7 +81,7 @@ def store_mail(session: Session, to: str, subject: str, text: str, otp: str | No
 
 
 def list_mails(session: Session, to: str | None = None) -> list[dict[str, Any]]:
-    """Newest first, of one recipient or of all."""
+    """Mails to one recipient or to all, newest first, as the control interface shows them."""
     wanted = select(Mail).order_by(Mail.number.desc()).limit(KEPT)
     if to is not None:
         wanted = wanted.where(Mail.address == to.casefold())
@@ -92,7 +92,9 @@ def list_mails(session: Session, to: str | None = None) -> list[dict[str, Any]]:
 
 
 def deliver_mails() -> int:
-    """Hand every waiting mail to the SMTP server; how many it took. Not to be called within a transaction."""
+    """Deliver waiting mails over SMTP; must be called outside of a transaction.
+
+    :return: how many the server accepted."""
     send = world().send_mail
     if send is None:
         return 0
@@ -104,7 +106,7 @@ def deliver_mails() -> int:
         try:
             send(letter.to, letter.subject, letter.text)
         except OSError as failed:
-            # A server that is down would keep the caller waiting for each of the others too.
+            # The server may be down, and the caller would wait for it again with each mail.
             _give_up_in_the_end(letter, failed)
             break
         _mark(Mail.number == letter.number, SENT)

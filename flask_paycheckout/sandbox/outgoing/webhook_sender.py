@@ -1,6 +1,7 @@
-"""Sends a webhook over real HTTP: one POST, no redirects, no proxies, within a few seconds, to this machine only.
+"""Sending of a webhook over HTTP: one POST without redirects and proxies, within a few seconds in total.
 
-The sandbox posts to whatever address it was told; kept on loopback, it cannot be made to knock at other doors.
+The sandbox posts to any address that it is given. Unless allowed otherwise that must be on this machine, so that it
+cannot be used to send requests to others.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ from ipaddress import ip_address
 from threading import Event, Timer
 from urllib.parse import SplitResult, urlsplit
 
-#: Seconds that one delivery may take, from connecting to the status line.
 TIME_BUDGET = 10.0
+"""Seconds that a delivery may take, from connecting to the end of the response's headers."""
 _MAX_URL = 2000
 
 
 class EndpointError(ValueError):
-    """A webhook address that cannot or may not be used."""
+    """A webhook address that is malformed or not allowed."""
 
 
 def check_endpoint(url: str, *, loopback_only: bool) -> None:
-    """Refuse an address that is no plain HTTP(S) one, or, where only this machine is allowed, another machine's."""
+    """Refuse a URL that is not plain HTTP or HTTPS, or, with `loopback_only`, not on this machine.
+
+    :raises EndpointError: says why."""
     parts = _split(url)
     if parts.scheme not in {"http", "https"} or not _is_name(parts.hostname) or not _is_plain(url):
         raise EndpointError("is no http or https address")
@@ -35,7 +38,7 @@ def check_endpoint(url: str, *, loopback_only: bool) -> None:
 
 
 def make_sender(*, loopback_only: bool, budget: float = TIME_BUDGET) -> Callable[[str, dict[str, str], bytes], int]:
-    """A sender as `create_sandbox` takes one: the HTTP status that was answered, or an OSError."""
+    """A function `send(url, headers, body)`, which returns the HTTP status or raises OSError."""
 
     def send(url: str, headers: dict[str, str], body: bytes) -> int:
         parts = _split(url)
@@ -63,7 +66,7 @@ class _Connection(HTTPConnection):
 
 def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], body: bytes, budget: float) -> int:
     line.connect()
-    # The socket's own timeout starts anew with every byte that drips in; this one does not.
+    # Limits the whole exchange of messages; the socket's own timeout starts anew with every byte received.
     expired = Event()
     alarm = Timer(budget, _shut, [line.sock, expired])
     alarm.start()
@@ -75,7 +78,7 @@ def _post(line: HTTPConnection, parts: SplitResult, headers: dict[str, str], bod
     finally:
         alarm.cancel()
     if expired.is_set():
-        # Cut off in the middle of its headers, an answer looks whole.
+        # The connection was closed by the alarm; truncated headers can look complete.
         raise TimeoutError(f"no whole answer within {budget:g} seconds")
     return status
 
@@ -98,7 +101,7 @@ def _resolve(parts: SplitResult, *, loopback_only: bool) -> tuple[str, int]:
     allowed = [address for address in addresses if not loopback_only or ip_address(address).is_loopback]
     if not allowed:
         raise ConnectionRefusedError(f"{parts.hostname} is not this machine")
-    # IPv4 first: development servers seldom listen on ::1, whatever "localhost" resolves to.
+    # IPv4 first, because development servers seldom listen on ::1.
     return min(allowed, key=lambda address: ":" in address), port
 
 
@@ -116,7 +119,7 @@ def _is_plain(url: str) -> bool:
 
 
 def _is_name(host: str | None) -> bool:
-    """Whether it can be looked up: none of its parts is empty or too long."""
+    """Whether a host name can be resolved: none of its labels is empty or too long."""
     try:
         return bool((host or "").encode("idna"))
     except UnicodeError:

@@ -1,8 +1,7 @@
-"""Webhooks: what is to be told to the merchant, and the record of every attempt at telling it.
+"""Webhooks to the merchant, and their delivery with retries.
 
-A webhook is stored in the transaction of the event it tells, and sent after that commit with no transaction open.
-A sender first claims it, for a while by the machine's own clock, because advancing the virtual one must not make
-two senders out of one. Which webhooks are due is the virtual clock's business, retries included.
+A webhook is stored in the transaction of the event that it reports, and sent after the commit, with no transaction
+open. Deliveries and retries become due by the virtual clock.
 """
 
 from __future__ import annotations
@@ -29,14 +28,15 @@ FAILED = "failed"
 DROPPED = "dropped"
 NO_ENDPOINT = "no_endpoint"
 
-#: How long after a failed attempt the next one is due, by the virtual clock; after the last of them it has failed.
 RETRY_DELAYS = (60, 300, 1800, 7200, 21600)
-#: How long a webhook held back by the fault `reorder` waits for one to overtake it.
+"""Seconds of the virtual clock after which a failed attempt is repeated; after the last retry the webhook has failed.
+"""
 HELD_FOR = timedelta(seconds=300)
+"""How long the fault `reorder` holds a webhook back at most, for another one to be sent first."""
 HEADERS = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1"}
 
 _LEASE = timedelta(seconds=60)
-# More than that at one go is an endless loop between the sandbox and its receiver.
+# A longer run would be an endless loop between the sandbox and its receiver.
 _MAX_AT_ONCE = 1000
 _MAX_ERROR_TEXT = 300
 
@@ -49,9 +49,9 @@ class Webhook(Table):
     payload: Mapped[str] = mapped_column(Text)
     state: Mapped[str] = mapped_column(String(20))
     copies: Mapped[int]
-    """How often it is sent each time: twice under the fault `duplicate`."""
+    """How often each delivery sends it: twice with the fault `duplicate`."""
     held: Mapped[bool]
-    """Waits until another one was sent."""
+    """Whether it waits until another webhook was sent."""
     attempts: Mapped[int]
     created_at: Mapped[datetime]
     due_at: Mapped[datetime]
@@ -78,7 +78,7 @@ class WebhookAttempt(Table):
 
 @dataclass(frozen=True)
 class ClaimedWebhook:
-    """A claimed webhook, ready to be sent without the database."""
+    """A claimed webhook, to be sent without a transaction."""
 
     id: str
     url: str
@@ -88,7 +88,7 @@ class ClaimedWebhook:
 
 @dataclass(frozen=True)
 class DeliveryResult:
-    """What came of one attempt: an HTTP status, or why there was none."""
+    """The result of one attempt: an HTTP status, or why there is none."""
 
     at: datetime
     status: int | None = None
@@ -100,7 +100,7 @@ class DeliveryResult:
 
 
 def enqueue(session: Session, order_id: str, payload: Mapping[str, Any]) -> None:
-    """Store a webhook within the current transaction, as the fault plan wants it."""
+    """Store a webhook in the current transaction, after applying a fault of the plan."""
     now = world().clock.now()
     webhook = Webhook(
         id=new_id(session),
@@ -132,7 +132,9 @@ def _apply(fault: Fault, webhook: Webhook) -> None:
 
 
 def deliver_due() -> int:
-    """Send every webhook that is due; how many were sent. Not to be called within a transaction."""
+    """Send the webhooks that are due; must be called outside of a transaction.
+
+    :return: how many were sent."""
     sent = 0
     while sent < _MAX_AT_ONCE and (parcel := _claim_next()) is not None:
         _record(parcel, [_send(parcel) for _ in range(parcel.copies)])
@@ -141,7 +143,7 @@ def deliver_due() -> int:
 
 
 def redeliver(session: Session, webhook_id: str) -> bool:
-    """Make a webhook due now, whatever became of it; False when there is none."""
+    """Make a webhook due again, whatever its state; False when it does not exist."""
     return (
         rows_changed(
             session,
@@ -160,7 +162,7 @@ def _claim_next() -> ClaimedWebhook | None:
             rows_changed(session, update(Webhook).where(*due, unclaimed(Webhook)).values(state=NO_ENDPOINT))
             return None
         order = [Webhook.due_at, Webhook.created_at]
-        # A webhook on its way waits for no other any more: else two senders would wait for each other's rows.
+        # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
         webhook = claim_next(session, Webhook, Webhook.id, due, order, _LEASE, held=False)
         return None if webhook is None else ClaimedWebhook(webhook.id, url, webhook.payload.encode(), webhook.copies)
 
@@ -177,7 +179,7 @@ def _record(parcel: ClaimedWebhook, answers: list[DeliveryResult]) -> None:
     with transaction() as session:
         webhook = session.get(Webhook, parcel.id)
         if webhook is None:
-            # The world was reset while it was on its way.
+            # The sandbox was reset while the webhook was being sent.
             return
         session.add_all(_attempt(parcel, answer) for answer in answers)
         webhook.claimed_until = None
@@ -196,14 +198,14 @@ def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
     if accepted:
         webhook.state = DELIVERED
     elif assumption("webhook_retries") == "on" and webhook.attempts <= len(RETRY_DELAYS):
-        # Counted from when it was due, so that one long advance of the clock runs through several retries.
+        # Counted from when it was due, so that advancing the clock far runs several retries.
         webhook.due_at += timedelta(seconds=RETRY_DELAYS[webhook.attempts - 1])
     else:
         webhook.state = FAILED
 
 
 def _release_held(session: Session) -> None:
-    """What was held back for another one to overtake it is due now."""
+    """Make webhooks due that were held back until another one was sent."""
     rows_changed(
         session,
         update(Webhook).where(Webhook.held, Webhook.state == WAITING).values(held=False, due_at=world().clock.now()),

@@ -1,1 +1,1 @@
-"""Payments (deprecated): somebody sends crypto from a wallet, and a recipient gets fiat money for it."""
+"""Payments (deprecated): a sender pays with crypto from a wallet, and a recipient gets fiat money."""

@@ -1,4 +1,4 @@
-"""Quotes and payments below `/v2/payment`. Deprecated. The list answers at `/v2/payments` too."""
+"""Endpoints of quotes and payments below `/v2/payment` (deprecated); the list also has the path `/v2/payments`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ payments = Blueprint("payments", __name__)
 @payments.get("/v2/payment/quote")
 @operation(credentials=Credentials.SIGNATURE, client_id_alone=True, query=QuoteQuery, deprecated=True)
 def quote_payment() -> Envelope[Quote]:
-    """What would become of an amount of crypto (deprecated).
+    """Quote an amount of crypto in a fiat currency (deprecated).
 
     With `withLimit=true` the client id alone is enough, so that a page in a browser can ask, and `status` says whether
     the payment would fit into the account's daily limit.
@@ -50,7 +50,7 @@ def quote_payment() -> Envelope[Quote]:
 
 
 def _quote_caller(session: Session) -> Account:
-    """A caller without any signature may only be one who asks with the limit."""
+    """Check the caller: with `withLimit=true`, the client id alone can be enough."""
     proof = {"X-Signature", "Authorization"} & set(request.headers.keys())
     with_limit = request.args.get("withLimit") == "true" and assumption("quote_credentials") == "client_id"
     if with_limit and not proof and assumption("signature") == "on":

@@ -1,4 +1,4 @@
-"""The daily limit that quotes look at: what an account's payments of one UTC day are worth, in US cents."""
+"""The daily limit of quotes: the value of an account's payments in one UTC day, in US cents."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from flask_paycheckout.sandbox.payments.rates import worth_in_dollars
 from flask_paycheckout.sandbox.payments.tables import Payment
 from flask_paycheckout.sandbox.world.context import assumption, world
 
-# Ten billion dollars: beyond every limit, and many of them still add up to a number that every database takes.
+# Ten billion dollars: above every limit, and sums of many still fit into an integer of every database.
 _MAX_CENTS = 10**12
 
 
 def cents_of(token: Token, amount: Decimal) -> int:
-    """The worth of an amount, rounded up; everything above ten billion dollars counts as that."""
+    """The value of an amount in US cents, rounded up, at most ten billion dollars."""
     dollars = worth_in_dollars(token, amount)
     if dollars >= _MAX_CENTS // 100:
         return _MAX_CENTS
@@ -26,7 +26,7 @@ def cents_of(token: Token, amount: Decimal) -> int:
 
 
 def is_within_daily_limit(session: Session, user_id: str, token: Token, amount: Decimal) -> bool:
-    """Whether a payment of that amount would still fit into today."""
+    """Whether a payment of that amount would stay within today's limit."""
     limit = assumption("daily_limit")
     if limit == "off":
         return True

@@ -1,6 +1,6 @@
-"""What becomes of an amount of a token on its way to a bank account. The only formulas of payments there are.
+"""Quotes of payments: fees, and the amount that arrives in a bank account. All amounts of payments are computed here.
 
-With the amount A in the token, and the rate r in units of the currency per token (see `rates.py`):
+With the amount A in the token, and the rate r in units of the currency per token (see `payments/rates.py`):
 
     exchange fee   E = A * 0.5 %, rounded up;   platform fee  P = A * 0.3 %, rounded up;   total fee  F = E + P
     received in the token       N = A - F
@@ -33,7 +33,7 @@ TOTAL_PERCENTAGE = EXCHANGE_PERCENTAGE + PLATFORM_PERCENTAGE
 
 @dataclass(frozen=True)
 class Exchange:
-    """The outcome of the formulas."""
+    """An amount of a token with its fees and its value in a currency."""
 
     token: Token
     currency: str
@@ -68,11 +68,11 @@ class Exchange:
 
 
 def exchange(amount_field: str, amount: Decimal, token_id: str, currency: str) -> Exchange:
-    """The exchange of an amount of a token for a currency.
+    """Compute the exchange of an amount of a token for a currency.
 
-    :param amount_field: what the request calls the amount.
-    :raises FieldError: a code that is in no reference list, or more decimals than the token has.
-    :raises Refusal: the token is not exchanged for that currency, or nothing would be left of so little.
+    :param amount_field: the amount's name in the request, for error messages.
+    :raises FieldError: a code is in no reference list, or the amount has more decimals than the token.
+    :raises Refusal: the token is not exchanged for that currency, or the amount is so small that nothing would arrive.
     """
     token = find_token(token_id)
     if token is None:

@@ -1,8 +1,8 @@
-"""What tokens are worth: a small fixed table, so that every quote can be worked out by hand.
+"""Rates of tokens: a small fixed table, so that quotes can be checked by hand.
 
     rate of a token in a currency = price of the token in USD * units of the currency per USD
 
-Both factors are exact, so their product is, and nothing here is ever rounded.
+Nothing here is rounded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from decimal import Decimal
 from flask_paycheckout.sandbox.money.arithmetic import EXACT
 from flask_paycheckout.sandbox.money.tokens import Token
 
-#: USD per token, by the name that price lists know it by.
 PRICES = {
     "usd-coin": Decimal("0.9979"),
     "tether": Decimal("0.9985"),
@@ -24,8 +23,8 @@ PRICES = {
     "binancecoin": Decimal("597.3"),
     "stellar": Decimal("0.0942"),
 }
+"""USD per token, by its name in price lists."""
 
-#: Units of the currency per USD.
 PER_DOLLAR = {
     "USD": Decimal(1),
     "EUR": Decimal("0.9217"),
@@ -34,6 +33,7 @@ PER_DOLLAR = {
     "INR": Decimal("84.42"),
     "SGD": Decimal("1.3431"),
 }
+"""Units of the currency per USD."""
 
 
 def rate_of(token: Token, currency: str) -> Decimal | None:

@@ -1,4 +1,4 @@
-"""Making a payment, and finding payments of one account."""
+"""Creating payments, and selecting those of an account."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import derived, new_id
 
-#: How long after its creation a payment's expiredDate is.
 LIFETIME = timedelta(hours=24)
+"""Time from a payment's creation to its expiredDate."""
 
 
 def make_payment(session: Session, account: Account, sent: NewPayment) -> Payment:
-    """A pending payment, with the first entry of its history."""
+    """Store a pending payment with the first entry of its history."""
     made = exchange("inputAmount", sent.input_amount, sent.input_currency, sent.output_currency)
     fault = fault_of(sent.wallet_address, made.token.blockchain_type)
     if fault is not None:
@@ -47,7 +47,7 @@ def make_payment(session: Session, account: Account, sent: NewPayment) -> Paymen
 
 
 def payout_wallet(user_id: str, token: Token) -> str:
-    """Where the sender's crypto is to go; nobody holds its key."""
+    """The wallet that the sender pays into; it is derived, so nobody has its key."""
     return sending_wallet(f"payout:{user_id}", token.blockchain_type)
 
 
@@ -58,7 +58,7 @@ def _payment(session: Session, account: Account, sent: NewPayment, made: Exchang
         user_id=account.user_id,
         organization_id=user.organization_id,
         organization_name=user.organization_name,
-        # The same person has the same id in every payment of an account.
+        # A sender has the same id in all payments of an account.
         sender_id=derived(f"sender:{account.user_id}:{sent.sender_email.casefold()}"),
         sender_name=sent.sender_name,
         sender_email=sent.sender_email,
@@ -109,12 +109,12 @@ def _money(made: Exchange) -> dict[str, Any]:
 
 
 def _text_key(*texts: str) -> str:
-    # No printable text holds a line break, so nothing is found across two of them.
+    # Joined by line breaks, which no search text contains, so that no match spans two texts.
     return "\n".join(text.casefold() for text in texts)
 
 
 def get_payment(session: Session, user_id: str, payment_id: str) -> Payment:
-    """The account's payment of this id, or a refusal when there is none."""
+    """Find an account's payment by its id. :raises Refusal: there is none."""
     found = session.scalars(select(Payment).where(Payment.id == payment_id, Payment.user_id == user_id)).one_or_none()
     if found is None:
         raise unspecified_refusal(int(assumption("payment_not_found")), "Payment not found")
@@ -122,7 +122,7 @@ def get_payment(session: Session, user_id: str, payment_id: str) -> Payment:
 
 
 def selection(user_id: str, query: PaymentQuery) -> Select[Payment]:
-    """The payments of an account that a list asks for."""
+    """The statement that selects the payments of a list."""
     wanted = select(Payment).where(Payment.user_id == user_id)
     equal = (
         (Payment.status, query.status),
@@ -143,7 +143,7 @@ def selection(user_id: str, query: PaymentQuery) -> Select[Payment]:
 def _between(
     key: InstrumentedAttribute[str], minimum: Decimal | None, maximum: Decimal | None
 ) -> Iterator[ColumnElement[bool]]:
-    # Amounts are positive: a bound below zero holds for all of them, or for none.
+    # Amounts are positive, so a negative bound includes all of them or none.
     if minimum is not None and minimum > 0:
         yield key >= lower_bound(minimum)
     if maximum is not None:

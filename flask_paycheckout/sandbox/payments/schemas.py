@@ -1,4 +1,4 @@
-"""Quotes and payments as the service writes them."""
+"""Requests and records of quotes and payments."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ US_NETWORKS = ("ach", "wire")
 
 @dataclass(frozen=True)
 class QuoteQuery:
-    """What is to be exchanged for what, and whether the daily limit is looked at."""
+    """The query of a quote."""
 
     amount: Annotated[Decimal, Amount()]
     input_currency: Annotated[str, Text()]
@@ -33,10 +33,10 @@ class QuoteQuery:
 
 @dataclass(frozen=True)
 class PaymentQuery(PageQuery):
-    """Which payments are listed: those that every given filter lets through.
+    """The query of the list of payments; filters are combined with AND.
 
-    `search` is found anywhere in a name or e-mail address of sender or receiver, `receiverName` is the whole name,
-    both without regard to case; amounts are compared as numbers, bounds included.
+    `search` matches any part of a name or e-mail address of sender or receiver, `receiverName` the whole name; both
+    ignore case. Bounds of amounts are inclusive.
     """
 
     search: Annotated[str | None, FreeText()] = None
@@ -54,7 +54,7 @@ class PaymentQuery(PageQuery):
 
 @dataclass(frozen=True)
 class NewPayment:
-    """What `POST /v2/payment` sends."""
+    """The body of `POST /v2/payment`."""
 
     wallet_address: Annotated[str, Text(MAX_ADDRESS)]
     input_amount: Annotated[Decimal, Amount()]
@@ -68,8 +68,8 @@ class NewPayment:
     us_network: Annotated[str | None, Choice(US_NETWORKS)] = None
 
 
-#: Crypto comes in and fiat money goes out; the other way round is shown nowhere.
 PAYMENT_TYPE = "offramp"
+"""From crypto to fiat money; the interface does not show the other direction."""
 
 
 class Quote(Record, frozen=True, rename="lower"):
@@ -95,7 +95,7 @@ class PaymentSender(Record, frozen=True):
 
 
 class PaymentReceiver(Record, frozen=True):
-    """A receiver as lists show it."""
+    """A receiver in a list."""
 
     id: str
     name: str
@@ -105,7 +105,7 @@ class PaymentReceiver(Record, frozen=True):
 
 
 class DetailedPaymentReceiver(Record, frozen=True):
-    """A receiver as the detail shows it."""
+    """A receiver in the detail of a payment."""
 
     id: str
     name: str
@@ -126,7 +126,7 @@ class PaymentActivityRecord(Record, frozen=True):
 
 
 class _Payment(Record, frozen=True, kw_only=True):
-    """What lists and details have in common."""
+    """Fields that lists and details share."""
 
     id: str
     payment_id: str
@@ -159,7 +159,7 @@ class PaymentRecord(_Payment, frozen=True, kw_only=True):
 class DetailedPayment(_Payment, frozen=True, kw_only=True):
     receiver: DetailedPaymentReceiver
     transaction_hash: str | None = None
-    """None before the crypto asset was received."""
+    """None until the crypto asset was received."""
     activity_history: list[PaymentActivityRecord]
 
 
@@ -181,7 +181,7 @@ def represent_quote(made: Exchange, payout_wallet: str, *, is_within_limit: bool
 
 
 def represent(payment: Payment) -> PaymentRecord:
-    """The payment as lists show it."""
+    """Convert a payment to its record in a list."""
     receiver = PaymentReceiver(
         id=payment.receiver_id,
         name=payment.receiver_name,
@@ -193,7 +193,7 @@ def represent(payment: Payment) -> PaymentRecord:
 
 
 def represent_detail(session: Session, payment: Payment) -> DetailedPayment:
-    """The payment with its history."""
+    """Convert a payment and its history to the record of its detail."""
     receiver = DetailedPaymentReceiver(
         id=payment.receiver_id,
         name=payment.receiver_name,
@@ -240,7 +240,7 @@ def _shared(payment: Payment) -> dict[str, Any]:
 
 
 def _history_of(session: Session, payment_id: str) -> Sequence[PaymentActivity]:
-    """What happened to a payment, oldest first."""
+    """The history of a payment, oldest first."""
     return session.scalars(
         select(PaymentActivity).where(PaymentActivity.payment_id == payment_id).order_by(PaymentActivity.number)
     ).all()

@@ -1,4 +1,4 @@
-"""Where payments and what happened to them are kept."""
+"""Tables of payments and their history."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ COMPLETED = "completed"
 FAILED = "failed"
 STATUSES = (PENDING, PROCESSED, COMPLETED, FAILED)
 
-#: The longest address that a chain has, and some room.
 MAX_ADDRESS = 100
+"""Longer than the addresses of every supported chain."""
 MAX_TEXT = 500
 
-# No token divides finer; and no currency has a billion times as many units as a token that is exchanged for it.
+# No token has more decimals, and an amount in a currency has at most nine digits more than in the token.
 _KEY_DECIMALS = 18
 _KEY_WIDTH = MAX_DIGITS + 9 + 1 + _KEY_DECIMALS
 
 
 class Payment(Table):
-    """One payment. What it says about sender and recipient is what was true when it was made."""
+    """One payment, with sender and receiver as they were at its creation."""
 
     __tablename__ = "payment"
 
     number: Mapped[int] = mapped_column(primary_key=True)
-    """Grows with every payment that is made."""
+    """Ascending in the order of creation."""
     id: Mapped[str] = mapped_column(String(24), unique=True)
     user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
     organization_id: Mapped[str] = mapped_column(String(24))
@@ -58,7 +58,7 @@ class Payment(Table):
     input_amount: Mapped[Decimal]
     exchange_fees: Mapped[Decimal]
     platform_fees: Mapped[Decimal]
-    """Both within the input amount, in its token."""
+    """Both included in the input amount, in its token."""
     output_currency: Mapped[str] = mapped_column(String(3))
     output_amount: Mapped[Decimal]
     output_amount_exact: Mapped[Decimal]
@@ -72,16 +72,16 @@ class Payment(Table):
     updated_at: Mapped[datetime]
     expired_at: Mapped[datetime]
     cents: Mapped[int] = mapped_column(BigInteger)
-    """Its worth in US cents, rounded up, by which the daily limit is counted."""
+    """Its value in US cents, rounded up, which counts towards the daily limit."""
     text_key: Mapped[str] = mapped_column(Text)
-    """Names and e-mail addresses of both sides without regard to case, for searching."""
+    """Names and e-mail addresses of sender and receiver in lower case, for searching."""
     receiver_key: Mapped[str] = mapped_column(Text)
     input_key: Mapped[str] = mapped_column(String(_KEY_WIDTH))
     output_key: Mapped[str] = mapped_column(String(_KEY_WIDTH))
-    """The amounts as text that sorts like the numbers."""
+    """The amounts as text that sorts like numbers."""
 
     __table_args__ = (
-        # One for each order of the list, and one for each filter.
+        # For each order and each filter of the list.
         Index("payment_by_creation", "user_id", "created_at", "number", "cents"),
         Index("payment_by_update", "user_id", "updated_at", "number"),
         Index("payment_by_status", "user_id", "status", "created_at", "number"),
@@ -93,7 +93,7 @@ class Payment(Table):
         Index("payment_by_organization_name", "user_id", "organization_name", "created_at", "number"),
         Index("payment_by_input", "user_id", "input_key"),
         Index("payment_by_output", "user_id", "output_key"),
-        # What has been in a status long enough is found by this one.
+        # For finding what has had a status long enough.
         Index("payment_due", "status", "created_at", "number"),
     )
 
@@ -114,11 +114,11 @@ ORDERING = Ordering(Payment.created_at, Payment.updated_at, Payment.number)
 
 
 def sortable(amount: Decimal, rounding: str = ROUND_DOWN) -> str:
-    """A number from zero on as text that sorts like it. Stored amounts need no rounding; bounds may."""
+    """Convert a number that is not negative to text that sorts like it. Only bounds of a filter can need rounding."""
     unit = Decimal(1).scaleb(-_KEY_DECIMALS)
     return f"{amount.quantize(unit, rounding=rounding, context=EXACT):f}".rjust(_KEY_WIDTH, "0")
 
 
 def lower_bound(amount: Decimal) -> str:
-    """The least stored amount that is not below the number."""
+    """The smallest key that is not below a number."""
     return sortable(amount, ROUND_CEILING)

@@ -1,7 +1,7 @@
-"""How payments move on by the virtual clock: each move is one conditional UPDATE with its record beside it.
+"""Transitions of payments: each is one conditional UPDATE, with its history entries in the same transaction.
 
-The interface shows pending to processed, once the crypto asset was received; what comes then, and how long anything
-takes, is not shown. The unknown `payment_progress` says how far a payment goes by itself.
+The interface shows the transition from pending to processed, when the crypto asset was received, and neither later ones
+nor durations. The unknown `payment_progress` says which status a payment finally gets.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HASH_BYTES = 32
 
 @dataclass(frozen=True)
 class Transition:
-    """From one status to the next, once a payment is so old."""
+    """A transition between two statuses at an age of the payment."""
 
     source: str
     target: str
@@ -32,13 +32,13 @@ _PROCESS = Transition(PENDING, PROCESSED, timedelta(minutes=5))
 _COMPLETE = Transition(PROCESSED, COMPLETED, timedelta(minutes=10))
 _FAIL = Transition(PROCESSED, FAILED, timedelta(minutes=10))
 
-#: The moves of each value of the unknown, in the order that a payment makes them.
 TRANSITIONS = {
     "completed": (_PROCESS, _COMPLETE),
     "failed": (_PROCESS, _FAIL),
     "processed": (_PROCESS,),
     "pending": (),
 }
+"""Transitions of each value of `payment_progress`, in their order."""
 
 
 def begin_history(session: Session, payment: Payment) -> None:
@@ -48,7 +48,7 @@ def begin_history(session: Session, payment: Payment) -> None:
 
 
 def progress_due(session: Session) -> int:
-    """Move payments on that are old enough.
+    """Make the transitions of payments that are due.
 
     :return: the largest number that made the same transition, a batch at most.
     """

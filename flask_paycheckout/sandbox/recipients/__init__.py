@@ -1,1 +1,1 @@
-"""Recipients: the people and companies that money is paid out to, each with a bank account."""
+"""Recipients: people and companies that receive money, each with a bank account."""

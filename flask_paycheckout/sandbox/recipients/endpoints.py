@@ -1,4 +1,4 @@
-"""`/v1/recipient`: list, read, create, change, delete."""
+"""Endpoints of recipients below `/v1/recipient`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finding, making, changing and deleting the recipients of one account."""
+"""Finding, creating, changing and deleting recipients of an account."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from flask_paycheckout.sandbox.world.ids import new_id
 
 
 def find_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient | None:
-    """The account's recipient of this id."""
+    """Find an account's recipient by its id."""
     return session.scalars(select(Recipient).where(*_is(user_id, recipient_id))).one_or_none()
 
 
 def get_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient:
-    """The same, and a refusal when there is none."""
+    """Find an account's recipient by its id. :raises Refusal: there is none."""
     recipient = find_recipient(session, user_id, recipient_id)
     if recipient is None:
         raise unspecified_refusal(int(assumption("recipient_not_found")), "Recipient not found")
@@ -36,7 +36,7 @@ def _is(user_id: str, recipient_id: str) -> tuple[ColumnElement[bool], ColumnEle
 
 
 def selection(user_id: str, query: RecipientQuery) -> Select[Recipient]:
-    """The recipients of an account that a list asks for."""
+    """The statement that selects the recipients of a list."""
     wanted = select(Recipient).where(Recipient.user_id == user_id)
     if query.country is not None:
         wanted = wanted.where(Recipient.country == query.country)
@@ -56,7 +56,7 @@ def _matches(text: str) -> ColumnElement[bool]:
 
 
 def add_recipient(session: Session, account: Account, sent: NewRecipient) -> Recipient:
-    """A new recipient; it belongs to the user's organization unless another one is named."""
+    """Store a recipient; it belongs to the user's organization unless the request names another."""
     now = world().clock.now()
     columns = _columns(sent)
     if columns["organization_id"] is None:
@@ -78,7 +78,7 @@ def add_recipient(session: Session, account: Account, sent: NewRecipient) -> Rec
 
 
 def change_recipient(session: Session, user_id: str, recipient_id: str, sent: RecipientUpdate) -> Recipient:
-    """The name as sent, and with other fields what the unknown `recipient_changes` says; what is absent stays."""
+    """Change a recipient's name, and other fields as the unknown `recipient_changes` says; absent fields stay."""
     recipient = get_recipient(session, user_id, recipient_id)
     columns = {name: value for name, value in _columns(sent).items() if value is not None}
     if assumption("recipient_changes") == "refused":
@@ -107,7 +107,7 @@ def _wire_name(column: str) -> str:
 
 
 def delete_recipient(session: Session, user_id: str, recipient_id: str) -> Recipient:
-    """The recipient as it was last. Payouts keep what they know of it themselves."""
+    """Delete a recipient, and return its last state. Disbursements and payments have their own copy."""
     recipient = get_recipient(session, user_id, recipient_id)
     if not rows_changed(session, delete(Recipient).where(*_is(user_id, recipient_id))):
         raise unspecified_refusal(int(assumption("recipient_not_found")), "Recipient not found")
@@ -115,7 +115,7 @@ def delete_recipient(session: Session, user_id: str, recipient_id: str) -> Recip
 
 
 def _columns(sent: NewRecipient | RecipientUpdate) -> dict[str, Any]:
-    """Recipient and bank in one row; their fields share no name."""
+    """The columns of recipient and bank, which share one row; no two have the same name."""
     columns = asdict(sent)
     bank: dict[str, Any] = columns.pop("bank")
     return columns | bank

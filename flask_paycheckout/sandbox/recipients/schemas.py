@@ -1,4 +1,4 @@
-"""A recipient as the service writes it: its one bank account in an array."""
+"""Requests and records of recipients; a record has the one bank account in an array."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from flask_paycheckout.sandbox.world.context import assumption
 
 @dataclass(frozen=True)
 class WhichRecipient:
-    """The query form of naming a recipient, as the sample of the delete operation has it."""
+    """The recipient's id in the query, as in the interface's sample of the delete operation."""
 
     id: Annotated[str, Text()]
 
@@ -32,7 +32,7 @@ ACCOUNT_TYPES = ("Checking", "Savings")
 
 @dataclass(frozen=True)
 class FiatCode(Text):
-    """A currency that a bank account can be held in."""
+    """The code of a fiat currency."""
 
     maximum: int = 3
 
@@ -45,7 +45,7 @@ class FiatCode(Text):
 
 @dataclass(frozen=True, kw_only=True)
 class _BankDetails:
-    """What an account may say about itself."""
+    """Fields of a bank account in both requests."""
 
     account_name: Annotated[str, FreeText()]
     bank_name: Annotated[str | None, FreeText()] = None
@@ -60,7 +60,7 @@ class _BankDetails:
 
 @dataclass(frozen=True, kw_only=True)
 class NewBank(_BankDetails):
-    """The account of a new recipient."""
+    """The bank account of a new recipient."""
 
     currency: Annotated[str, FiatCode()]
     country: Annotated[str, FreeText()]
@@ -68,7 +68,7 @@ class NewBank(_BankDetails):
 
 @dataclass(frozen=True, kw_only=True)
 class BankUpdate(_BankDetails):
-    """The account of a known recipient."""
+    """The bank account in a change of a recipient."""
 
     currency: Annotated[str | None, FiatCode()] = None
     country: Annotated[str | None, FreeText()] = None
@@ -76,7 +76,7 @@ class BankUpdate(_BankDetails):
 
 @dataclass(frozen=True, kw_only=True)
 class _Details:
-    """What a recipient says about itself."""
+    """Fields of a recipient in both requests."""
 
     name: Annotated[str, FreeText()]
     email: Annotated[str, EmailAddress()]
@@ -90,21 +90,21 @@ class _Details:
 
 @dataclass(frozen=True, kw_only=True)
 class NewRecipient(_Details):
-    """What `POST /v1/recipient` sends."""
+    """The body of `POST /v1/recipient`."""
 
     bank: Annotated[NewBank, Nested(NewBank)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecipientUpdate(_Details):
-    """What `PATCH /v1/recipient/{id}` sends."""
+    """The body of `PATCH /v1/recipient/{id}`."""
 
     bank: Annotated[BankUpdate, Nested(BankUpdate)]
 
 
 @dataclass(frozen=True)
 class RecipientQuery(PageQuery):
-    """Which recipients are listed; country and currency are those of the bank account."""
+    """The query of the list; country and currency are those of the bank account."""
 
     search: Annotated[str | None, FreeText()] = None
     country: Annotated[str | None, FreeText()] = None
@@ -143,7 +143,7 @@ class RecipientRecord(Record, frozen=True):
 
 
 def represent(recipient: Recipient) -> RecipientRecord:
-    """The recipient, ready for the envelope."""
+    """Convert a recipient to its record."""
     return RecipientRecord(
         id=recipient.id,
         name=recipient.name,
@@ -179,7 +179,7 @@ def _bank(recipient: Recipient) -> RecipientBank:
 
 
 def written_account_number(number: str | None) -> int | str | None:
-    """The number as a JSON number where none of its characters would be lost by that: `007` stays a string."""
+    """An account number as JSON number, unless digits would be lost: `007` stays a string."""
     if number is None or assumption("account_number_type") == "string":
         return number
     is_number = number.isascii() and number.isdigit() and not number.startswith("0")

@@ -1,4 +1,4 @@
-"""A few recipients that exist from the start, one for each kind of bank account."""
+"""The recipients of the start state, one for each kind of bank account."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from flask_paycheckout.sandbox.world.context import world
 
 INDIVIDUAL, BUSINESS = "Individual", "Business"
 
-# name, e-mail, type, address, city, post code, bank, account number, currency, country, further details
+# Columns: name, e-mail, type, address, city, post code, bank, account number, currency, country, further details
 _RECIPIENTS: tuple[tuple[str, str, str, str, str, str, str, str, str, str, dict[str, str]], ...] = (
     (
         *("Ada Example", "ada@example.com", INDIVIDUAL, "1 Analytical Street", "New York", "10001"),
@@ -43,7 +43,7 @@ _RECIPIENTS: tuple[tuple[str, str, str, str, str, str, str, str, str, str, dict[
 
 
 def add_start_recipients(session: Session) -> None:
-    """Made one day after the other, the last of them a day ago."""
+    """Add the recipients, created on consecutive days up to yesterday."""
     now = world().clock.machine()
     for position, row in enumerate(_RECIPIENTS, 1):
         name, email, kind, address, city, post_code, bank, number, currency, country, details = row

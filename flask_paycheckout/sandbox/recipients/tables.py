@@ -1,4 +1,4 @@
-"""Where recipients are kept, each in one row with its bank account."""
+"""The table of recipients, each with its bank account."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Recipient(Table):
     __tablename__ = "recipient"
 
     number: Mapped[int] = mapped_column(primary_key=True)
-    """Grows with every recipient that is made, so that lists have one order."""
+    """Ascending in the order of creation, which makes the order of lists unique."""
     id: Mapped[str] = mapped_column(String(24), unique=True)
     user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
-    """The account it belongs to; no other one sees it."""
+    """The account that it belongs to, and that alone can see it."""
     name: Mapped[str] = mapped_column(Text)
     email: Mapped[str] = mapped_column(Text)
     name_key: Mapped[str] = mapped_column(Text)
     email_key: Mapped[str] = mapped_column(Text)
-    """Name and address without regard to case, for searching."""
+    """Both in lower case, for searching."""
     recipient_type: Mapped[str | None] = mapped_column(String(20))
     organization_id: Mapped[str | None] = mapped_column(Text)
     address: Mapped[str] = mapped_column(Text)
@@ -47,7 +47,7 @@ class Recipient(Table):
     updated_at: Mapped[datetime]
 
     __table_args__ = (
-        # One for each filter and each time that lists are sorted by; the number breaks ties within the index.
+        # For each filter and each time that lists are sorted by; the number makes the order unique.
         Index("recipient_by_creation", "user_id", "created_at", "number"),
         Index("recipient_by_update", "user_id", "updated_at", "number"),
         Index("recipient_by_country", "user_id", "country", "created_at", "number"),

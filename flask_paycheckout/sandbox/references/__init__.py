@@ -1,1 +1,1 @@
-"""The reference lists (deprecated): currencies, tokens, banks and payment methods, for everybody to read."""
+"""Reference lists (deprecated): currencies, tokens, banks and payment methods, without credentials."""

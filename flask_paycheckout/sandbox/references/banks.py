@@ -1,4 +1,4 @@
-"""Banks: invented names in real countries. Those that can be paid are taken from the methods of disbursements."""
+"""Banks with invented names in real countries. Those that can be paid are the methods of fiat disbursements."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Bank:
 
 def _rows() -> Iterator[tuple[str, str, str, str, bool]]:
     for method in METHODS:
-        # Codes begin with the country's.
+        # A bank code begins with the country's code.
         country_code = method.bank_code.partition("_")[0].upper()
         yield method.bank_name, method.bank_code, _NAMES[country_code], method.currency, True
     for country in COUNTRIES:
@@ -42,7 +42,7 @@ def _rows() -> Iterator[tuple[str, str, str, str, bool]]:
 def _banks() -> Iterator[Bank]:
     rows = list(_rows())
     for number, row in enumerate(rows):
-        # Changed in another order than they were added in, so that the two ways of sorting differ.
+        # In another order than created_at, so that the two ways of sorting differ.
         changed = _FIRST_ADDED + timedelta(days=400 + number * 37 % len(rows))
         yield Bank(*row, created_at=_FIRST_ADDED + timedelta(days=number), updated_at=changed)
 

@@ -1,14 +1,14 @@
-"""Countries, the currency each pays in, and what a transfer to a bank account there needs to know.
+"""Countries with their currencies, and the details that a transfer to a bank account needs.
 
-Currencies are those of ISO 4217 with their names there; how finely each divides is known by `currencies.py`.
+Currencies and their names are those of ISO 4217; `money/currencies.py` has their decimals.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: What a transfer needs besides the name of the account's holder.
 BANK_NAME = "bank name"
+"""Details that a transfer can need besides the account holder's name."""
 ACCOUNT_NUMBER = "account number"
 IBAN = "IBAN"
 IFSC = "IFSC"

@@ -1,4 +1,4 @@
-"""The reference lists below `/v1/reference/`. Deprecated, and read without credentials."""
+"""Endpoints of the reference lists below `/v1/reference/` (deprecated)."""
 
 from __future__ import annotations
 

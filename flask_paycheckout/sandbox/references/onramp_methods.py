@@ -1,4 +1,4 @@
-"""The ways of paying fiat money for crypto (onramp), as the reference list names them."""
+"""Methods of paying fiat money for crypto (onramp), for the reference list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WALLET = "e_wallet"
 
 @dataclass(frozen=True)
 class OnrampMethod:
-    """One way in one currency, with its fees in that currency."""
+    """A method in one currency, with its fees in that currency."""
 
     code: str
     name: str

@@ -1,4 +1,4 @@
-"""`GET /pictures/<name>.svg`: the logos and images that reference records point to, drawn from their names."""
+"""`GET /pictures/<name>.svg`: the logos and images of reference records, drawn from their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST = 4
 
 @pictures.get("/pictures/<name>.svg")
 def draw(name: str) -> Response:
-    """A round badge with the beginning of the name."""
+    """Draw a round badge with the first letters of the name."""
     if name not in _DRAWN:
         abort(404)
     text = name[:_LONGEST].upper()

@@ -1,4 +1,4 @@
-"""Which reference records a query asks for."""
+"""Selection of tokens and banks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tokens_of(query: CryptoQuery) -> list[Token]:
 
 
 def banks_of(query: BankQuery) -> Page[BankRecord]:
-    """One page of the banks. There are a hundred of them and they never change, so they live in no table."""
+    """One page of the banks, which are a constant, not a table."""
     limit = allowed_limit(query.limit)
     wanted = [bank for bank in BANKS if _is_wanted(bank, query)]
     wanted.sort(key=_time_of(query.sort), reverse=query.sort.startswith("-"))

@@ -1,7 +1,7 @@
-"""The reference records as the service writes them.
+"""Queries and records of the reference lists.
 
-Identifiers of records follow from what they name, so that they are the same in every world. Where a record has both
-`_id` and `id` and the interface says nothing about `id`, both hold the same.
+Identifiers are derived from names, so that they are the same in every sandbox. `_id` and `id` are equal where the
+interface does not tell their difference.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from flask_paycheckout.sandbox.world.ids import derived
 
 @dataclass(frozen=True)
 class CryptoQuery:
-    """Which tokens are listed: all, unless a filter says otherwise."""
+    """The query of the list of tokens."""
 
     use_smart_contract: Annotated[bool | None, Boolean()] = None
     blockchain_type: Annotated[str | None, Choice((EVM, STELLAR))] = None
@@ -34,23 +34,23 @@ class CryptoQuery:
 
 @dataclass(frozen=True)
 class BankQuery(PageQuery):
-    """Which banks are listed. Countries are compared without regard to case."""
+    """The query of the list of banks; the country's case is ignored."""
 
     country: Annotated[str | None, Text()] = None
     currency: Annotated[str | None, Text()] = None
-    # The interface spells it so.
+    # Spelled like this in the interface.
     disbursment_available: Annotated[bool, Boolean()] = False
 
 
 @dataclass(frozen=True)
 class MethodQuery:
-    """Which payment methods are listed: those for buying crypto, or those for deposits."""
+    """The query of the list of payment methods: those for buying crypto, or those for deposits."""
 
     is_for_deposit: Annotated[bool, Boolean()] = False
 
 
 class CurrencyRecord(Record, frozen=True):
-    """The currency of one country; a currency of several countries has one record for each."""
+    """The currency of a country; one that several countries share has a record for each."""
 
     own_id: str = msgspec.field(name="_id")
     id: str

@@ -1,1 +1,1 @@
-"""Transfer proofs: one page that shows a completed fiat disbursement, with names in the script they are written in."""
+"""Transfer proofs of completed fiat disbursements, as PDF, with names in the script in which they are written."""

@@ -1,4 +1,4 @@
-"""`GET /v1/disbursement/fiat/{disbursementId}/report`."""
+"""The endpoint `GET /v1/disbursement/fiat/{disbursementId}/report`."""
 
 from __future__ import annotations
 

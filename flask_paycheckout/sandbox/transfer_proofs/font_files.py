@@ -14,7 +14,6 @@ from pathlib import Path
 from fontTools import unicodedata  # type: ignore[import-untyped]
 from fontTools.ttLib import TTFont, TTLibError  # type: ignore[import-untyped]
 
-#: Where operating systems keep fonts; the folders of the user are added to them.
 SYSTEM_FOLDERS = (
     "/usr/share/fonts",
     "/usr/local/share/fonts",
@@ -22,6 +21,7 @@ SYSTEM_FOLDERS = (
     "/System/Library/Fonts",
     "C:/Windows/Fonts",
 )
+"""Where operating systems keep fonts; the folders of the user are added to them."""
 _USER_FOLDERS = (".local/share/fonts", "Library/Fonts")
 # A script, by its ISO 15924 code, and the font of weblate-fonts that is tried for it. Japanese text has its kanji in
 # the Japanese shapes and Korean text its hanja in the Korean ones; the fonts at the end have rare characters.

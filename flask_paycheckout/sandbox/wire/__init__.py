@@ -1,1 +1,1 @@
-"""How requests are read and answers are written: the conventions that every operation of the service shares."""
+"""Reading requests and writing answers: conventions that all operations of the service share."""

@@ -1,7 +1,7 @@
-"""Who may pull the tester's levers: callers on this machine who hold the control token and use a known host name.
+"""Who may control a sandbox: callers on this machine that know the control token and use a known host name.
 
-A page of another origin in the developer's browser can reach loopback too. It cannot read answers (no CORS here), a
-rebound DNS name fails the host check, and it knows neither the control token nor a page's form token.
+A page of another site in the developer's browser can reach loopback too. It cannot read answers, because there are no
+CORS headers; DNS rebinding fails at the host check; and it knows neither the control token nor a form's token.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ CONTROL_HEADER = "X-Sandbox-Control"
 _PROXIES = ("X-Forwarded-For", "X-Real-IP", "Forwarded", "Via")
 _OWN_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
-# Every name below localhost is this machine. Encoded ones are left out: nobody needs them, and not all can be read.
+# All names below localhost are this machine. Punycode is left out: nobody needs it, and not all of it can be decoded.
 _BELOW_LOCALHOST = re.compile(r"((?!xn--)[a-z0-9_-]{1,63}\.)+localhost")
 
 
 class CallRefused(Exception):
-    """The caller may not do this; holds what is wrong and what would help."""
+    """A refused call: status, the field that is wrong, the fault and a remedy."""
 
     def __init__(self, status: int, field: str, fault: str, remedy: str, asks_for: str | None = None) -> None:
         super().__init__(f"{field} {fault}")
         self.status, self.field, self.fault, self.remedy = status, field, fault, remedy
-        #: What a browser is told to ask the person before it.
         self.asks_for = asks_for
+        """The value of the `WWW-Authenticate` header."""
 
 
 def allowed_hosts(base_url: str, *more: str) -> frozenset[str]:
-    """The names a sandbox answers to: this machine's, the base address's, and any given ones."""
+    """Host names that a sandbox answers to: this machine's, the base URL's and further ones."""
     return _OWN_HOSTS | {_host_of(base_url), *(host.lower() for host in more)}
 
 
 def check_host() -> None:
-    """Refuse names we were not told about: a hostile page may have pointed its own name at this machine."""
+    """Refuse unknown host names, because a hostile page can let its own name resolve to this machine."""
     sent = request.headers.get("Host", "")
-    # Of anything else, what reads it next might take another part for the name than we do.
+    # Anything else could be parsed differently elsewhere.
     name = _host_of(f"//{sent}") if _HOST.fullmatch(sent) else ""
     if name not in world().hosts and not _BELOW_LOCALHOST.fullmatch(name):
         said = (name or sent)[:100]
@@ -52,12 +52,12 @@ def check_host() -> None:
 
 
 def is_local() -> bool:
-    """Whether the caller is on this machine, and no proxy or tunnel on it that passes on what others send."""
+    """Whether the caller is on this machine, and not a proxy or tunnel for callers elsewhere."""
     return _is_loopback(request.remote_addr or "") and not any(name in request.headers for name in _PROXIES)
 
 
 def may_control() -> bool:
-    """Whether the caller is on this machine, or on another one that was allowed to, and knows the control token."""
+    """Whether the caller is on this machine or, where remote control is allowed, sends the control token."""
     return is_local() or (world().allow_remote_control and _knows_password())
 
 
@@ -80,7 +80,7 @@ def check_control_token() -> None:
 
 
 def check_password() -> None:
-    """From other machines the inspector, too, wants the control token: browsers ask for it as a password."""
+    """Require the control token from callers on other machines, as a password, for which browsers ask."""
     if is_local() or _knows_password():
         return
     remedy = "Give the control token as the password, with any user name."
@@ -93,15 +93,12 @@ def _knows_password() -> bool:
 
 
 def form_token(of: str = "inspector") -> str:
-    """What proves that a form was rendered by the inspector, or by the page named.
-
-    The control token itself never enters a page, and the token of one page is worth nothing on another.
-    """
+    """The token in the forms of a page, which is derived from the control token and valid for that page only."""
     return hmac.new(world().control_token.encode(), f"{of} form".encode(), sha256).hexdigest()
 
 
 def check_form(of: str = "inspector") -> None:
-    """Accept a form only from the page's own."""
+    """Refuse a form that the page itself did not send."""
     fetched_from = request.headers.get("Sec-Fetch-Site", "same-origin")
     origin = request.headers.get("Origin")
     foreign = fetched_from != "same-origin" or origin not in {None, request.host_url.rstrip("/")}

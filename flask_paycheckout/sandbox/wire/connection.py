@@ -1,8 +1,8 @@
-"""Breaking a connection on purpose: the caller gets no answer, whether one was on its way or not.
+"""Dropping a connection on purpose, so that the caller gets no answer.
 
-`ConnectionDropped` leaves the WSGI application as an exception. An in-process transport sees a broken connection,
-since it is an `OSError`; on a real socket the peer's end is shut first, so that it notices at once whatever the
-server makes of the exception (werkzeug's closes quietly, others may log it).
+`ConnectionDropped` leaves the WSGI application as an exception. As an `OSError` it is a broken connection for
+in-process transports. A real socket is shut down first, so that the peer notices at once, however the server handles
+the exception.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SandboxApp(Flask):
     """Flask, except that a dropped connection is not turned into an error page."""
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """The adapter of a request, also where its Host is no name: the page that refuses it has links as well."""
+        """Return an adapter also for an invalid Host header, because the page that refuses it has links."""
         try:
             return super().create_url_adapter(request)
         except BadRequest:
@@ -40,7 +40,7 @@ class SandboxApp(Flask):
 
 
 def drop_connection(why: str) -> None:
-    """Give no answer to the current request."""
+    """Drop the connection of the current request."""
     for name in ("werkzeug.socket", "gunicorn.socket"):
         peer = request.environ.get(name)
         if isinstance(peer, socket.socket):

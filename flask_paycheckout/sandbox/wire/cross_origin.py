@@ -1,9 +1,8 @@
-"""What pages of other origins can do here by way of their visitor's browser: link to a page, and show a picture.
+"""Requests that pages of other sites cause in a visitor's browser: only links and pictures are allowed.
 
-They cannot read answers anyway, since no answer allows it. But a browser sends what it cannot read the answer to: a
-form, or a script's plain POST, would register users, have mails sent, pay a checkout, use up a fault that was ordered,
-and push what matters out of the request log. Browsers say where a request comes from; clients that are no browsers say
-nothing, and are served.
+Such pages cannot read answers, because there are no CORS headers, but browsers send forms and simple POSTs all the
+same. These could register users, send mails, pay checkouts, use up planned faults, and fill the request log. Browsers
+send headers that say where a request comes from; other clients do not, and are served.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ _PICTURES = "/pictures/"
 
 
 def is_cross_site() -> bool:
-    """Whether a page of another origin has its visitor's browser send this, and more than a link could."""
+    """Whether a page of another site caused this request, and it is neither a link nor a picture."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is None:
-        # Browsers of old, or a host that they hold for insecure, tell this much of a form.
+        # Old browsers, and browsers that consider the host insecure, send only this header, with forms.
         origin = request.headers.get("Origin")
         return request.method not in _READING and origin is not None and _host_in(origin) != request.host
     return site not in _OWN and not _is_link() and not _is_picture()
@@ -37,7 +36,7 @@ def check_site() -> None:
 
 
 def isolate(response: Response) -> None:
-    """Let no page of another origin run, frame or load an answer; pages of ours have stricter rules already."""
+    """Forbid pages of other sites to run, frame or load a response; our own pages have stricter headers already."""
     headers = response.headers
     headers.setdefault("X-Content-Type-Options", "nosniff")
     headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
@@ -46,7 +45,7 @@ def isolate(response: Response) -> None:
 
 
 def _is_link() -> bool:
-    """Followed by a person in a tab, and not loaded into a frame."""
+    """Whether a person followed a link, in a tab and not in a frame."""
     sent = (request.method, request.headers.get("Sec-Fetch-Mode"), request.headers.get("Sec-Fetch-Dest"))
     return sent == ("GET", "navigate", "document")
 

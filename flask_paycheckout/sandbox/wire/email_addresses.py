@@ -1,4 +1,4 @@
-"""E-mail addresses in requests: what counts as one, and when two are the same."""
+"""E-mail addresses in requests: their format, and their comparison."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_text
 from flask_paycheckout.sandbox.world.context import assumption
 
 MAX_ADDRESS = 254
-# Mailboxes have wilder names than that, but none that a mail header could mistake for something else.
+# Stricter than the standard: nothing that has a meaning in a mail header.
 _ADDRESS = re.compile(r"""[^@\s,;:<>"()\[\]\\]+@[^@\s,;:<>"()\[\]\\]+""")
 
 
 @dataclass(frozen=True)
 class EmailAddress(Text):
-    """An e-mail address; whether its form is checked is the unknown `email_format`."""
+    """An e-mail address; the unknown `email_format` says whether its format is checked."""
 
     maximum: int = MAX_ADDRESS
 
@@ -31,5 +31,5 @@ class EmailAddress(Text):
 
 
 def key_of(address: str) -> str:
-    """What addresses are compared by."""
+    """The form in which addresses are compared."""
     return address if assumption("email_case") == "significant" else address.casefold()

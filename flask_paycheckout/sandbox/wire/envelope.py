@@ -1,4 +1,4 @@
-"""The one shape of every answer of the service, good or bad, with exact numbers."""
+"""The envelope of answers, of success and of error, with exact numbers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from flask_paycheckout.sandbox.world.context import assumption
 
 Data = TypeVar("Data")
 
-# Amounts leave as JSON numbers with every digit they have; a float would round them.
+# Decimals become JSON numbers with all of their digits; floats would round them.
 _encoder = msgspec.json.Encoder(decimal_format="number")
 
 
 class Refusal(Exception):
-    """The service says no. What is raised becomes the error envelope."""
+    """A refusal of the service, which becomes the error envelope."""
 
     def __init__(self, status_code: int, message: str, error: str | None = None) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class Refusal(Exception):
 
 
 def unspecified_refusal(status_code: int, message: str) -> Refusal:
-    """A refusal whose wording the interface does not give: ours is a help for people, and can be switched off."""
+    """A refusal whose message the interface does not show; the unknown `unspecified_messages` can empty ours."""
     return Refusal(status_code, message if assumption("unspecified_messages") == "worded" else "")
 
 
@@ -39,18 +39,18 @@ def encode(value: Any) -> bytes:
 
 
 class Envelope(Response, Generic[Data]):
-    """An answer with `Data` in its envelope; as a view's return type it declares what the operation answers."""
+    """An answer with `Data` in its envelope. As the return type of a view it declares the operation's answer."""
 
 
 def success(
     data: Data, message: str = "Success", status_code: int = 200, code_field: str = "statusCode"
 ) -> Envelope[Data]:
-    """The success envelope; login and verify-login carry the number under another name."""
+    """The success envelope. `code_field` is the name of the status code, which login and verify-login call `status`."""
     return _answer({code_field: status_code, "message": message, "data": data}, status_code)
 
 
 def empty_success(message: str) -> Envelope[None]:
-    """The success envelope of an operation that answers no data."""
+    """The success envelope of an operation without data."""
     return _answer({"statusCode": 200, "message": message}, 200)
 
 
@@ -65,6 +65,6 @@ def _answer(body: dict[str, Any], status_code: int) -> Envelope[Any]:
 
 
 def refusal_from(error: HTTPException) -> Refusal:
-    """Werkzeug's own refusals (no such path, wrong method, too large), in the service's words."""
+    """Convert an error of Werkzeug, such as an unknown path, to a refusal of the service."""
     code = error.code or 500
     return unspecified_refusal(code, error.description or error.name)

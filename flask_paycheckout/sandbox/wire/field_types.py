@@ -1,14 +1,14 @@
-"""What a field of a request may hold: each kind reads it, and says as a JSON Schema what it reads.
+"""Types of fields in requests: each validates a value, and describes itself as a JSON Schema.
 
-A request is declared as a frozen dataclass whose fields carry their kind:
+A request is declared as a frozen dataclass whose fields are annotated with their types:
 
     @dataclass(frozen=True)
     class NewCheckout:
         input_currency: Annotated[str, Text()]
         input_amount: Annotated[Decimal | None, Amount()] = None
 
-A field without a default is required. In bodies null is the same as leaving the field out, and fields that are not
-declared are ignored. `operations.py` reads requests by these declarations, `openapi.py` documents them.
+A field without a default is required. In bodies, null equals an absent field, and undeclared fields are ignored.
+`operations` reads requests by these declarations, and `openapi` documents them.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?")
 
 
 class FieldType(Protocol):
-    """How one kind of field is read and described."""
+    """A type of fields."""
 
     def read(self, name: str, value: Any) -> Any:
-        """The checked value of a JSON field. :raises FieldError: it is no such value."""
+        """Validate the value of a JSON field. :raises FieldError: it is not of this type."""
 
     def parse(self, name: str, text: str) -> Any:
-        """The JSON value that a query parameter's text stands for; what is none stays text, for `read` to refuse."""
+        """Convert a query parameter to a JSON value; other text is returned unchanged, for `read` to refuse."""
 
     def schema(self, schema_of: SchemaOf) -> Schema:
-        """The JSON Schema of what is read; `schema_of` gives that of a declared class."""
+        """The JSON Schema of the type; `schema_of` returns that of a declared class."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Text:
 
 
 class FreeText(Text):
-    """The same as people write it, names above all: also with joiners and direction marks, which are not seen."""
+    """Text that people write, such as names, which may contain invisible joiners and direction marks."""
 
     def read(self, name: str, value: Any) -> str | None:
         return optional_text({name: value}, name, self.maximum, unseen=True)
@@ -74,7 +74,7 @@ class FreeText(Text):
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words."""
+    """One of several words."""
 
     words: tuple[str, ...]
 

@@ -1,7 +1,7 @@
 """The OpenAPI document of the service, assembled from what the operations of an application declare.
 
-Requests come from the same classes that they are read by, answers from the same structs that they are encoded from.
-It describes the world that serves it: where an unknown changes the shape of answers, the document follows.
+Requests are described from the classes that they are validated by, answers from the structs that they are encoded from.
+The document follows the unknowns that change the shape of answers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SECURITY: dict[Credentials, list[dict[str, list[str]]]] = {
 
 
 def document(app: Flask) -> dict[str, Any]:
-    """The OpenAPI 3.1 document of one world's service."""
+    """The OpenAPI 3.1 document of a sandbox's service."""
     writer = _Writer(world(app).unknowns)
     paths: dict[str, dict[str, Any]] = {}
     for path, method, view, declared in operations(app):
@@ -60,7 +60,7 @@ def operations(app: Flask) -> Iterator[tuple[str, str, str, Operation]]:
 
 
 def path_of(rule: Rule) -> str:
-    """A route as the document writes it: `/v1/deposit/{depositId}`."""
+    """The path of a route in the document: `/v1/deposit/{depositId}`."""
     return _VARIABLE.sub(_braced, rule.rule)
 
 
@@ -75,7 +75,7 @@ def _security_schemes() -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes operations, and keeps the schemas that they refer to."""
+    """Describes operations, and collects the schemas that they refer to."""
 
     def __init__(self, unknowns: Mapping[str, str]) -> None:
         self.schemas: dict[str, Schema] = {"Error": _ERROR}
@@ -110,7 +110,7 @@ class _Writer:
         return {"name": field.name, "in": "query", "required": field.is_required, "schema": schema}
 
     def request_schema(self, shape: type) -> Schema:
-        """A reference to the schema of a declared class, which is added."""
+        """Add the schema of a declared class, and return a reference to it."""
         properties, required = {}, []
         for field in declared_fields(shape):
             schema = field.kind.schema(self.request_schema)
@@ -154,7 +154,7 @@ class _Writer:
 
 
 def _on_the_wire(schema: Any) -> Any:
-    """msgspec's schema as our encoder writes it: decimals are numbers, and records have no defaults to fill in."""
+    """Adapt a schema of msgspec to our encoder: decimals are numbers, and records have no defaults."""
     if isinstance(schema, list):
         return [_on_the_wire(held) for held in schema]
     if not isinstance(schema, dict):

@@ -1,11 +1,11 @@
-"""What an operation declares about itself, for its callers' requests, its answers and the OpenAPI document alike.
+"""Declarations of operations: their credentials, requests and answers, for validation and the OpenAPI document.
 
     @checkouts.post("/v1/checkout")
     @operation(credentials=Credentials.SIGNATURE, body=NewCheckout, codes=(200, 201))
     def create_checkout() -> Envelope[CheckoutLink]:
 
-What it answers is the `Envelope[...]` that it returns. Its body and its query are read by `read_body` and `read_query`,
-which refuse to read anything that was not declared, so that the document cannot fall behind the code.
+The return type `Envelope[...]` declares the answer. `read_body` and `read_query` read only classes that the operation
+declares, so that the document stays true.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Operation:
     body: type | None
     query: type | None
     data: Any
-    """What stands in `data`; None for an envelope without it."""
+    """The type of `data`; None for an envelope without it."""
     codes: tuple[int, ...]
     code_field: str
     media_type: str
@@ -68,9 +68,9 @@ def operation(
 
     :param body: the dataclass of its JSON body.
     :param query: the dataclass of its query parameters.
-    :param codes: every number that a success may have, by whatever unknowns.
-    :param client_id_alone: the client id without a signature can be enough.
-    :param code_field: the envelope's name for that number.
+    :param codes: status codes that a success can have under any unknowns.
+    :param client_id_alone: whether the client id without a signature can be enough.
+    :param code_field: the envelope's name for the status code.
     """
 
     def declare(view: View) -> View:
@@ -96,20 +96,20 @@ def operation(
 
 
 def operation_of(app: Flask, endpoint: str | None) -> Operation | None:
-    """What a view declared; None for views that are no operation of the service."""
+    """The declaration of a view; None when it is no operation of the service."""
     view = app.view_functions.get(endpoint or "")
     declared = getattr(view, _MARK, None)
     return declared if isinstance(declared, Operation) else None
 
 
 def read_body(shape: type[Shape]) -> Shape:
-    """The current request's body. :raises FieldError: it is not what was declared."""
+    """Read the body of the current request. :raises FieldError: it is not as declared."""
     _check_declared(shape, "body")
     return load_object(shape, read_object())
 
 
 def read_query(shape: type[Shape]) -> Shape:
-    """The current request's query parameters. :raises FieldError: they are not what was declared."""
+    """Read the query parameters of the current request. :raises FieldError: they are not as declared."""
     _check_declared(shape, "query")
     sent = {}
     for field in declared_fields(shape):

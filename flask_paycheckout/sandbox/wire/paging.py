@@ -1,13 +1,12 @@
-"""The pagination envelope of every list: `limit`, `page` and `sort` in, eleven fields out.
+"""Paging of lists: the parameters `limit`, `page` and `sort`, and the pagination envelope.
 
 A list declares its query as a subclass of `PageQuery`, says what it sorts by, and pages its statement:
 
     ORDERING = Ordering(Recipient.created_at, Recipient.updated_at, Recipient.number)
     data = page_of(session, select(Recipient).where(...), ORDERING, read_query(RecipientQuery), represent)
 
-Rows that were made in the same instant follow each other in the order of their making (the ordering's third column,
-unique), so that no row is shown twice or left out between pages. An index over the filtered columns, the time and that
-third column answers a page without reading the rest.
+Rows of the same time are ordered by the third column of the ordering, which is unique, so that no row is repeated or
+left out between pages. An index over the filtered columns, the time and that column answers a page without a scan.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from flask_paycheckout.sandbox.world.context import assumption
 
 DEFAULT_LIMIT = 10
 SORTS = ("createdAt", "-createdAt", "updatedAt", "-updatedAt")
-# Nobody turns a page further than that, and the offset stays a number that every database takes.
+# Large enough for every list, and the offset still fits into an integer of every database.
 _MOST = 10**9 - 1
 
 Row = TypeVar("Row")
@@ -36,7 +35,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class PageQuery:
-    """What a caller asks of a list: how many items, which page, in which order."""
+    """The parameters of every list."""
 
     limit: Annotated[int, Integer(1, _MOST)] = DEFAULT_LIMIT
     page: Annotated[int, Integer(1, _MOST)] = 1
@@ -44,7 +43,7 @@ class PageQuery:
 
 
 class Page(Record, Generic[Item], frozen=True):
-    """The pagination envelope that lists carry in `data`."""
+    """The pagination envelope of a list, in `data`."""
 
     docs: list[Item]
     total_docs: int
@@ -61,7 +60,7 @@ class Page(Record, Generic[Item], frozen=True):
 
 @dataclass(frozen=True)
 class Ordering:
-    """The columns a list is sorted by; `tie` is unique and grows with every row that is made."""
+    """The columns that a list is sorted by; `tie` is unique and ascends in the order of creation."""
 
     created_at: InstrumentedAttribute[datetime]
     updated_at: InstrumentedAttribute[datetime]
@@ -81,7 +80,7 @@ def page_of(
     query: PageQuery,
     represent: Callable[[Row], Item],
 ) -> Page[Item]:
-    """One page of what a statement selects, in its envelope; a page behind the last one is empty."""
+    """Return one page of a statement's rows in the pagination envelope; a page after the last one is empty."""
     limit = allowed_limit(query.limit)
     offset = (query.page - 1) * limit
     count = statement.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
@@ -94,7 +93,7 @@ def page_of(
 
 
 def allowed_limit(asked: int) -> int:
-    """The page size that the service grants. :raises FieldError: it refuses so large a one."""
+    """The page size, limited to the maximum. :raises FieldError: larger ones are refused."""
     maximum = int(assumption("limit_maximum"))
     if asked > maximum and assumption("limit_above_maximum") == "refused":
         raise FieldError(f"limit must be at most {maximum}.")
@@ -102,9 +101,9 @@ def allowed_limit(asked: int) -> int:
 
 
 def envelope(docs: list[Item], total: int, limit: int, page: int) -> Page[Item]:
-    """The eleven fields around one page of items."""
+    """Put a page of items into the pagination envelope."""
     pages = -(-total // limit) or int(assumption("pages_of_nothing"))
-    # Behind the last page, the previous one is the last that exists.
+    # For a page after the last one, the previous page is the last one.
     previous = min(page - 1, pages) or None
     following = page + 1 if page < pages else None
     offset = (page - 1) * limit

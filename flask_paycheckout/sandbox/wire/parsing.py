@@ -1,6 +1,6 @@
-"""Reading request bodies: what is no JSON object of the expected shape is refused, naming the field.
+"""Parsing of request bodies and their fields; errors name the field.
 
-Numbers are taken exactly as written; `12.10` never becomes a float.
+Numbers are parsed exactly, never as floats.
 """
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ from typing import Any, NoReturn
 
 from flask import request
 
-#: Digits before and after the point that an amount may have; more is a mistake or an attack, and costs time.
 MAX_DIGITS = 30
+"""The most digits that a number may have before and after the decimal point, since long ones cost time."""
 _MAX_TEXT = 200
-#: Joiners, which names in Persian, Sinhala or Malayalam cannot be spelled without, and marks that tell the direction of
-#: what stands beside them. What turns whole stretches of text around, and can make one text look like another (U+202A
-#: to U+202E, U+2066 to U+2069), is not among them.
 UNSEEN_SIGNS = "\u200c\u200d\u200e\u200f\u061c"
+"""Invisible characters that names may contain: joiners, which Persian, Sinhala and Malayalam need, and direction marks.
+Characters that reorder whole passages (U+202A to U+202E, U+2066 to U+2069) are not among them, because they can make
+one text look like another.
+"""
 _UNSEEN = str.maketrans(dict.fromkeys(UNSEEN_SIGNS))
 
 
 class FieldError(ValueError):
-    """A body, or one of its fields, is not what the operation takes."""
+    """A body or one of its fields is invalid; the message begins with the field's name."""
 
 
 class _NotAFiniteNumber:
-    """What NaN and Infinity are read as: no number, so that every field refuses them."""
+    """Stands for NaN and Infinity, which every field refuses."""
 
 
 def read_object(empty: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The request's body as a JSON object; `empty` is what no body at all stands for, where that is allowed."""
+    """Parse the request's body as a JSON object; `empty` is returned for a missing body, where that is allowed."""
     if empty is not None and not request.get_data():
         return empty
     try:
-        # Integers become decimals as well: one type for all numbers, and no limit on digits to trip over.
+        # Integers become decimals too: one type for all numbers, and no error of int() for long ones.
         body = json.loads(
             request.get_data(), parse_float=Decimal, parse_int=Decimal, parse_constant=lambda _: _NotAFiniteNumber()
         )
@@ -52,7 +53,7 @@ def read_text(body: dict[str, Any], name: str, maximum: int = _MAX_TEXT) -> str:
 
 
 def optional_text(body: dict[str, Any], name: str, maximum: int = _MAX_TEXT, *, unseen: bool = False) -> str | None:
-    """A non-empty string; None when the field is absent or null. `unseen` lets `UNSEEN_SIGNS` stand between others."""
+    """A non-empty string; None when the field is absent or null. `unseen` allows `UNSEEN_SIGNS` within it."""
     value = body.get(name)
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""What was asked of the service and what it answered, for the developer beside it. Secrets are masked."""
+"""The log of requests to the service and their answers, for developers. Secrets are masked."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, connection_transaction
 
-#: How many requests are kept.
 KEPT = 1000
+"""The number of requests that are kept."""
 _SWEEP_EVERY = 100
 _MAX_TEXT = 4000
 _MASK = "***"
@@ -29,9 +29,9 @@ _SECRET_NAMES = frozenset(
     )
 )
 _SECRET_FIELD = re.compile(
-    # Nobody has a reason to write the letters of a name as escapes, but to be missed here.
+    # Also names with escaped letters, which nobody needs except to evade this pattern.
     rf'("(?:{"|".join(sorted(_SECRET_NAMES))}|[^"\\]*\\u00[2-7][^"]*)"\s*:\s*)'
-    # What should be a string may come as anything, and is the secret all the same.
+    # The value may be a secret although it is no string.
     r'(?:"(?:[^"\\]|\\.)*"?|\[[^]]*]?|\{[^}]*}?|[^\s,}\]]+)'
 )
 
@@ -41,7 +41,7 @@ class LoggedRequest(Table):
 
     number: Mapped[int] = mapped_column(primary_key=True)
     at: Mapped[datetime]
-    """When it arrived, so that a call comes before what it caused."""
+    """When the request arrived, so that it sorts before its effects."""
     method: Mapped[str] = mapped_column(String(20))
     target: Mapped[str] = mapped_column(Text)
     client_id: Mapped[str | None] = mapped_column(Text)
@@ -51,16 +51,16 @@ class LoggedRequest(Table):
     answer_body: Mapped[str] = mapped_column(Text)
     fault: Mapped[str | None] = mapped_column(String(20))
     signed_string: Mapped[str | None] = mapped_column(Text)
-    """What the sandbox signed, when it did not accept the caller's signature."""
+    """The string that the sandbox signed, when it did not accept the caller's signature."""
 
 
 _KEEP = insert(LoggedRequest.__table__).returning(LoggedRequest.number)  # type: ignore[arg-type]  # it is a table
 
 
 def log_request(response: Response | None) -> None:
-    """Keep the current request with its answer."""
+    """Log the current request with its answer; None when it gets none."""
     entry = {
-        # A request for another host was turned away before anything else was noted of it.
+        # A request that was refused for its host has no time of arrival.
         "at": g.get("arrived_at") or world().clock.now(),
         "method": _text(request.method.encode())[:20],
         "target": _text(request.full_path.removesuffix("?").encode()),
@@ -71,7 +71,7 @@ def log_request(response: Response | None) -> None:
         "fault": g.get("fault_kind"),
         "signed_string": _signed(g.get("rejected_string")),
     }
-    # Past the mapping: every call is written down, and its object would be of no use.
+    # Without the ORM, for speed: every call is logged, and no object is needed.
     with connection_transaction() as connection:
         number = connection.execute(_KEEP, entry).scalar_one()
         if number % _SWEEP_EVERY == 0:
@@ -85,17 +85,17 @@ def _answer_text(response: Response) -> str:
 
 
 def _signed(text: str | None) -> str | None:
-    # The target and the timestamp in it are as long as the caller likes.
+    # Truncated, because target and timestamp can be of any length.
     return None if text is None else _text(text.encode())
 
 
 def masked(text: str) -> str:
-    """The text without the values of fields that hold secrets; otherwise as it was written, where that is possible."""
+    """Replace the values of secret fields in a JSON text, otherwise unchanged where possible."""
     shown = _SECRET_FIELD.sub(rf'\1"{_MASK}"', text)
     try:
         read = json.loads(text)
         hidden = set(_secrets_in(read))
-        # A name with escapes, or a value with brackets in brackets, is none that the pattern finds.
+        # The pattern misses escaped names, and values with nested brackets.
         return json.dumps(_blanked(read)) if any(secret in shown for secret in hidden) else shown
     except ValueError:
         return shown
@@ -104,7 +104,7 @@ def masked(text: str) -> str:
 
 
 def _secrets_in(value: Any, secret: bool = False) -> Iterator[str]:
-    """Every text and number that stands below a name of a secret."""
+    """All texts and numbers within secret fields."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from _secrets_in(inner, secret or name in _SECRET_NAMES)
@@ -122,18 +122,18 @@ def _blanked(value: Any) -> Any:
 
 
 def _text(content: bytes) -> str:
-    # PostgreSQL stores no NUL characters.
+    # PostgreSQL cannot store NUL characters.
     return content[:_MAX_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def logged_requests(session: Session, limit: int = KEPT) -> list[LoggedRequest]:
-    """Newest first."""
+    """The newest requests, newest first."""
     rows = session.execute(select(LoggedRequest).order_by(LoggedRequest.number.desc()).limit(limit))
     return list(rows.scalars())
 
 
 def describe(entry: LoggedRequest) -> dict[str, Any]:
-    """An entry as the control interface shows it."""
+    """Convert an entry to the JSON of the control interface."""
     return {
         "id": entry.number,
         "at": iso(entry.at),

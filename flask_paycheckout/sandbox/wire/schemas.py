@@ -1,9 +1,8 @@
-"""Records: what the service answers with, each declared once as a struct.
+"""The base of records, which are the structs that answers consist of.
 
-Answers are encoded from them, and the OpenAPI document is read off them. Names are snake_case here and camelCase on
-the wire, unless `msgspec.field(name=...)` gives the wire's own. A field that defaults to None need not have a value:
-the unknown `absent_fields` says whether it is then left out or null. One without a default is always there, even when
-it is null.
+Answers are encoded from records, and the OpenAPI document describes them. Names are snake_case in code and camelCase on
+the wire, unless `msgspec.field(name=...)` gives another. A field with the default None is optional: without a value it
+is left out, or null, as the unknown `absent_fields` says. A field without a default is always present.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from msgspec.structs import FieldInfo, fields
 from flask_paycheckout.sandbox.world.context import assumption
 
 Item = TypeVar("Item")
-#: What a record's times are declared as, so that the document says that they are times.
 Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
+"""The type of times in records, which the OpenAPI document describes as `date-time`."""
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """Base of every record, each of which repeats `frozen=True`. Amounts are `Decimal`, times `Moment`."""
+    """Base of all records, which repeat `frozen=True`. Amounts are `Decimal`, times `Timestamp`."""
 
 
 def iso(moment: datetime) -> str:
-    """`2026-01-01T00:00:00.000Z`, the form timestamps have on the wire."""
+    """Format a time as on the wire: `2026-01-01T00:00:00.000Z`."""
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def to_wire(value: Any) -> Any:
-    """A value with every record in it as the JSON object it is on the wire."""
+    """Convert records within a value to JSON objects."""
     if isinstance(value, msgspec.Struct):
         shown = ((field, getattr(value, field.name)) for field in _fields_of(type(value)))
         return {field.encode_name: to_wire(held) for field, held in shown if not _is_left_out(field, held)}
@@ -46,7 +45,7 @@ def to_wire(value: Any) -> Any:
 
 @cache
 def _fields_of(record: type[msgspec.Struct]) -> tuple[FieldInfo, ...]:
-    """Found out once for each record; a large batch writes thousands."""
+    """Cached for each record, because a large batch encodes thousands."""
     return fields(record)
 
 

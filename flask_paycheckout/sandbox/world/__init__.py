@@ -1,1 +1,1 @@
-"""One sandbox's world: its clock, identifiers, settings, assumptions about the service, and its database."""
+"""The foundation of a sandbox: clock, identifiers, settings, assumptions about the service, and database."""

@@ -1,6 +1,6 @@
-"""What the service's interface leaves open: one named switch each, with the sandbox's default and its alternatives.
+"""Assumptions about what the service's interface leaves open: for each unknown a switch, with default and alternatives.
 
-Nothing else in the sandbox decides such a question; programs under test should work under every value of each.
+The code asks `assumption(name)` wherever the interface is silent. A program under test should work with every value.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Assumption:
-    """One open question: its name, what the sandbox does by default, and what else the service might do."""
+    """An open question: its name, the sandbox's default, and other possible behaviour of the service."""
 
     name: str
     default: str
@@ -118,7 +118,7 @@ ASSUMPTIONS = (
 
 
 def assumptions_as_text(indent: str = "") -> str:
-    """Every switch for people: a line with its name and its values, the default first, and one with its meaning."""
+    """All switches as text: a line with name and values, the default first, and a line with the meaning."""
     return "\n".join(
         f"{indent}{unknown.name} = {' | '.join(unknown.values)}\n{indent}    {unknown.meaning}"
         for unknown in ASSUMPTIONS
@@ -126,11 +126,11 @@ def assumptions_as_text(indent: str = "") -> str:
 
 
 class AssumptionError(ValueError):
-    """A switch that does not exist, or a value it does not have."""
+    """There is no such switch, or it has no such value."""
 
 
 def choose(chosen: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Every switch with its value: the defaults, changed by `chosen`."""
+    """All switches with their values: those of `chosen`, else the defaults."""
     table = {unknown.name: unknown for unknown in ASSUMPTIONS}
     for name, value in (chosen or {}).items():
         _check(table, name, value)

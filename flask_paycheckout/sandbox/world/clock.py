@@ -1,12 +1,12 @@
-"""The virtual clock: the machine's time plus an offset that only ever grows, until the world is reset."""
+"""The virtual clock: the machine's time plus an offset, which can only grow until a reset."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-#: The most that it is moved on at once: ten years, far beyond all that falls due and far from the calendar's end.
 MAX_SECONDS = 10 * 366 * 24 * 3600
+"""The most seconds that the clock can be advanced by at once: ten years."""
 
 
 def machine_time() -> datetime:
@@ -14,10 +14,10 @@ def machine_time() -> datetime:
 
 
 class Clock:
-    """What time it is in one world.
+    """The virtual clock of a sandbox.
 
-    The offset lives in the database, which several processes may share; this object holds the last one read, so
-    that telling the time costs no query.
+    The offset is stored in the database, which several processes can share; this object has the offset that was read
+    last, so that asking for the time takes no query.
     """
 
     def __init__(self, machine: Callable[[], datetime] = machine_time) -> None:
@@ -25,13 +25,13 @@ class Clock:
         self.offset = timedelta()
 
     def now(self) -> datetime:
-        """The virtual time, aware, in UTC."""
+        """The virtual time in UTC."""
         return self.machine() + self.offset
 
     def timestamps(self) -> tuple[int, int]:
-        """Unix seconds by the machine's clock and by the virtual one.
+        """The Unix time of the machine's clock and of the virtual clock.
 
-        A program under test may follow either: a test moves its own clock along, a shop beside the sandbox does not.
+        Callers can use either: tests advance their own clock with the virtual one, a shop beside the sandbox does not.
         """
         real = self.machine()
         return int(real.timestamp()), int((real + self.offset).timestamp())

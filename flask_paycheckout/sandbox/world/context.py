@@ -1,4 +1,4 @@
-"""What belongs to one sandbox, and how its code finds it. Nothing of a world lives in a module's globals."""
+"""The `World` of a sandbox: its settings and instruments, found by the current application and never in globals."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ MailSender = Callable[[str, str, str], None]
 
 
 @dataclass
-class Trouble:
-    """What this process knows about the fault plan without a look into the database."""
+class KnownFaults:
+    """What this process knows about the fault plan without a query."""
 
-    #: Whether a fault was ever ordered here.
-    was_ordered: bool = False
+    any_added: bool = False
+    """Whether this process has added a fault."""
 
 
 @dataclass(frozen=True)
 class World:
-    """The settings and instruments of one sandbox."""
+    """Settings and instruments of a sandbox."""
 
     clock: Clock
     unknowns: Mapping[str, str]
@@ -36,39 +36,39 @@ class World:
     base_url: str
     send_webhook: WebhookSender
     sleep: Callable[[float], None]
-    #: False while the database is this process's own memory: then nobody else can have moved the clock.
     shared_database: bool
-    #: False where ids are known to be random, so that nobody has to count them.
+    """False for a database in this process's memory, where no other process can change clock and fault plan."""
     counts_ids: bool
-    #: Host names, without port, that browsers and clients may call this sandbox by.
+    """False when identifiers are random, so that they need not be counted."""
     hosts: frozenset[str]
+    """Host names, without port, that this sandbox answers to."""
     allow_remote_control: bool = False
-    #: Delivers a mail over SMTP; None where mails are only listed.
     send_mail: MailSender | None = None
-    #: Whether webhooks may only go to this machine.
+    """Sends a mail over SMTP; None when mails are only listed."""
     loopback_webhooks_only: bool = True
-    trouble: Trouble = field(default_factory=Trouble)
+    """Whether webhooks may be sent to this machine only."""
+    known_faults: KnownFaults = field(default_factory=KnownFaults)
 
     @property
     def may_have_faults(self) -> bool:
-        """Whether the fault plan is worth a look; in this process's own memory nobody else can have ordered one."""
-        return self.shared_database or self.trouble.was_ordered
+        """Whether there can be planned faults, so that a query for them is necessary."""
+        return self.shared_database or self.known_faults.any_added
 
     def is_control_token(self, presented: str) -> bool:
         return hmac.compare_digest(presented.encode(), self.control_token.encode())
 
 
 def world(app: Flask | None = None) -> World:
-    """The world of the given application, or of the current one."""
+    """The world of an application, by default the current one."""
     extensions = (app or current_app).extensions
     return cast("World", extensions[EXTENSION_KEY])
 
 
 def assumption(name: str) -> str:
-    """The value of one switch in the current world."""
+    """The value of an assumption in the current world."""
     return world().unknowns[name]
 
 
 def sandbox_clock(app: Flask) -> Callable[[], datetime]:
-    """The virtual clock of a sandbox in this process, as a callable giving the aware UTC now."""
+    """The virtual clock of a sandbox in this process: a function that returns the current time in UTC."""
     return world(app).clock.now

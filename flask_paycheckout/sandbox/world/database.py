@@ -1,7 +1,7 @@
-"""The sandbox's own database: the mapped base, exact column types, engines and transactions.
+"""The sandbox's database: mapped base class, exact column types, engines and transactions.
 
-Money is stored as exact text and times in UTC. A transaction never spans an HTTP call: it commits and gives its
-connection back first, because whoever receives a webhook calls the sandbox again, perhaps in the same thread.
+Money is stored as exact text, times in UTC. No transaction is open during an HTTP call, because the receiver of a
+webhook may call the sandbox again, perhaps in the same thread.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from sqlalchemy.pool import QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeDecorator
 
-# One database in memory per world. The path is never opened; written like this, Flask-SQLAlchemy leaves the choice of
-# pool to us: one connection that threads take turns at, instead of one that they use at the same time.
+# A database in memory for each sandbox. With this notation, whose path is never opened, Flask-SQLAlchemy lets us choose
+# the pool: threads take turns at one connection, instead of using it at the same time.
 _MEMORY = "sqlite:///file:/sandbox?mode=memory&uri=true"
 _BUSY_SECONDS = 30
 _CONNECT_SECONDS = 10
-# Any number will do, as long as every sandbox process takes the same.
+# Key of the advisory lock, the same in all sandbox processes.
 _WORLD = 790_112
 _EXCLUSIVE = "sandbox_alone"
 
 
 class ExactDecimal(TypeDecorator[Decimal]):
-    """A decimal as the text that says exactly it; a database's own numbers may round."""
+    """A decimal stored as text, exactly; numbers of a database may be rounded."""
 
     impl = String(64)
     cache_ok = True
@@ -50,7 +50,7 @@ class ExactDecimal(TypeDecorator[Decimal]):
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """An aware time, kept in UTC; SQLite has no zones, so they are put back when it is read."""
+    """An aware time, stored in UTC; SQLite has no time zones, so UTC is restored on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -65,19 +65,19 @@ class UtcTime(TypeDecorator[datetime]):
 
 
 class Table(DeclarativeBase):
-    """Base of every mapped class of the sandbox."""
+    """Base of all mapped classes of the sandbox."""
 
     type_annotation_map = {Decimal: ExactDecimal, datetime: UtcTime}  # noqa: RUF012 - SQLAlchemy's own protocol
 
 
 Model = TypeVar("Model", bound=Table)
 
-#: Holds no state of its own: engines and sessions belong to the application that is current.
 db = SQLAlchemy(metadata=Table.metadata, session_options={"expire_on_commit": False})
+"""Without state of its own: engines and sessions belong to the current application."""
 
 
 def read_url(database: str) -> URL:
-    """The address as SQLAlchemy reads it. :raises ArgumentError: it is none."""
+    """Parse the URL of a database. :raises ArgumentError: it is malformed."""
     try:
         return make_url(database)
     except ValueError:
@@ -90,7 +90,7 @@ def is_memory(database: str) -> bool:
 
 
 def configure_database(app: Flask, database: str) -> None:
-    """Tell Flask-SQLAlchemy where the database is and how its connections behave."""
+    """Configure Flask-SQLAlchemy with the database's URL and its connections' options."""
     url = read_url(database)
     if url.get_backend_name() == "sqlite":
         app.config["SQLALCHEMY_DATABASE_URI"] = _MEMORY if is_memory(database) else _absolute(url)
@@ -110,7 +110,7 @@ def _sqlite_options(*, in_memory: bool) -> dict[str, Any]:
 
 
 def _absolute(url: URL) -> URL:
-    """A relative path means the directory one stands in, not Flask's instance folder."""
+    """Resolve a relative path against the working directory, where Flask-SQLAlchemy would use the instance folder."""
     if url.database is None or url.database.startswith("file:"):
         return url
     return url.set(database=str(Path(url.database).absolute()))
@@ -121,10 +121,10 @@ def _with_psycopg(url: URL) -> URL:
 
 
 def tune_engine(engine: Engine) -> None:
-    """Let one transaction be alone with the world where it has to be; the others wait instead of failing midway.
+    """Make exclusive transactions possible, for which all others wait.
 
-    SQLite: write-ahead log, and every transaction takes the write lock at once. PostgreSQL: all share a lock that the
-    one which wants to be alone takes for itself.
+    SQLite: write-ahead log, and each transaction takes the write lock when it begins. PostgreSQL: each transaction
+    shares an advisory lock, which an exclusive one takes alone.
     """
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
@@ -134,7 +134,7 @@ def tune_engine(engine: Engine) -> None:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
-    # The driver's own transaction handling begins late; ours begins where SQLAlchemy says so.
+    # The driver would begin a transaction only before the first write; SQLAlchemy begins it explicitly.
     connection.isolation_level = None
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
@@ -155,9 +155,9 @@ def _share_the_world(connection: Connection) -> None:
 
 @contextmanager
 def transaction(*, exclusive: bool = False) -> Iterator[Session]:
-    """One transaction of the current application, committed at the end; its connection is free again after it.
+    """A transaction of the current application, committed at the end.
 
-    :param alone: no other transaction runs at the same time, in any process: for what changes all tables.
+    :param exclusive: whether no other transaction may run at the same time, in any process, because all tables change.
     """
     session = db.session()
     try:
@@ -174,33 +174,31 @@ def transaction(*, exclusive: bool = False) -> Iterator[Session]:
 
 @contextmanager
 def connection_transaction() -> Iterator[Connection]:
-    """The same for plain statements, without the cost of a session."""
+    """A transaction for plain statements, without the cost of a session."""
     with db.engine.begin() as connection:
         yield connection
 
 
 def select_untracked(session: Session, model: type[Model], chosen: Select[Any], **asked: object) -> list[Model]:
-    """The chosen rows of a model's table as objects that no session keeps track of, for what is only looked at.
+    """Select rows as objects that no session tracks, for reading only, which is much cheaper.
 
-    Much cheaper than loading them into the session, which every call of a client would do.
-
-    :param chosen: of all the table's columns.
-    :param asked: the values of its parameters.
+    :param chosen: a statement that selects all columns of the model's table.
+    :param asked: values of its parameters.
     """
     return [model(**row) for row in session.connection().execute(chosen, asked).mappings()]
 
 
 def insert_row(session: Session, row: Table) -> None:
-    """Store an object at once and let go of it; what became of it later is for others to read."""
+    """Insert an object immediately, without tracking it in the session."""
     table = type(row).__table__
     values = {column.name: getattr(row, column.name) for column in table.columns}
     session.connection().execute(insert(table), values)  # type: ignore[arg-type]  # every mapped table is one
 
 
 def make_tables(session: Session, *, is_new: bool) -> None:
-    """The tables that are not there yet: all of them, when nobody has seen this database before."""
+    """Create missing tables; with `is_new`, all tables, without checking."""
     if is_new and session.get_bind().dialect.name == "sqlite":
-        # Straight to the driver: this is half of what a world in memory costs.
+        # Directly by the driver, because this is half of the cost of a sandbox in memory.
         cursor = session.connection().connection.cursor()
         for statement in _sqlite_schema():
             cursor.execute(statement)
@@ -211,7 +209,7 @@ def make_tables(session: Session, *, is_new: bool) -> None:
 
 @cache
 def _sqlite_schema() -> tuple[str, ...]:
-    """Every CREATE statement, written once per process."""
+    """All CREATE statements, compiled once per process."""
     tables = Table.metadata.sorted_tables
     making: list[ExecutableDDLElement] = [CreateTable(table) for table in tables]
     making += [
@@ -222,6 +220,6 @@ def _sqlite_schema() -> tuple[str, ...]:
 
 
 def rows_changed(session: Session, statement: UpdateBase) -> int:
-    """How many rows a conditional statement changed; none means that somebody else was first, or it may not be."""
+    """Execute a conditional statement, and return how many rows it changed; 0 when the condition does not hold."""
     result = session.execute(statement, execution_options={"synchronize_session": False})
     return cast("CursorResult[Any]", result).rowcount

@@ -1,6 +1,6 @@
-"""Why a sandbox's database cannot be used, as one line that ends with the remedy.
+"""Error messages for databases that cannot be used: one line, which ends with the remedy.
 
-The address is never repeated, because it holds a password; the driver's own words name host, user and database.
+The URL is never part of a message, because it contains a password; the driver's message names host, user and database.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _FORMS = (
 _BACKENDS = ("sqlite", "postgresql", "postgres")
 _HIDDEN = "***"
 
-# Part of what PostgreSQL, its driver, or SQLite says, and what to do about it; the first that is found counts.
+# Part of a message of PostgreSQL, its driver or SQLite, and the remedy; the first match counts.
 _REMEDIES = (
     ("password authentication failed", "Correct the user or the password in the address."),
     ("no password supplied", "Put the password into the address: postgresql://USER:PASSWORD@HOST:PORT/DATABASE."),
     ('role "', "Make that user with createuser, or name another one in the address."),
     ("failed to resolve", "Correct the host in the address."),
-    # In psycopg 3.2.1, these are the words of the system.
+    # psycopg 3.2.1 passes on this message of the system.
     ("name or service not known", "Correct the host in the address."),
     ("connection refused", "Start the server, or correct host and port in the address."),
     ("no such file", "Start the server, or correct the host in the address."),
@@ -38,11 +38,11 @@ _USUAL_REMEDY = "Check the server, and every part of the address."
 
 
 class DatabaseUnusable(Exception):
-    """What is said about it fits in one line and holds no secret."""
+    """The database cannot be used; the message is one line without secrets."""
 
 
 def explain_failure(database: str, error: SQLAlchemyError | ImportError) -> DatabaseUnusable:
-    """What went wrong with the database of this address."""
+    """Explain an error of the database with this URL."""
     fault = _fault_of(database)
     if fault is not None:
         return DatabaseUnusable(f"{fault} {_FORMS}")
@@ -60,13 +60,13 @@ def _fault_of(database: str) -> str | None:
     try:
         backend = read_url(database).get_backend_name()
     except ArgumentError:
-        # The words of a failed parser may hold a part of the password.
+        # The parser's own message may contain a part of the password.
         return "the address of the database cannot be read."
     return None if backend in _BACKENDS else f"a sandbox cannot live in a database of the kind {backend!r}."
 
 
 def _words(error: SQLAlchemyError) -> str:
-    # What follows the first line is advice for somebody else.
+    # The following lines are advice for developers of drivers and statements.
     told = str(error.orig if isinstance(error, DBAPIError) else error)
     return told.strip().partition("\n")[0]
 

@@ -1,7 +1,7 @@
-"""Identifiers: 24 hexadecimal digits, opaque to whoever reads them.
+"""Identifiers of 24 hexadecimal digits, opaque to callers.
 
-Without a seed they are random. With one, the n-th id of a world is always the same; the count is kept in the
-database, so that a restart goes on instead of repeating itself.
+Without a seed they are random. With a seed, the n-th identifier is always the same; their number is stored in the
+database, so that a restart continues the sequence.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _BYTES = 12
 
 
 def new_id(session: Session) -> str:
-    """A new identifier, within the transaction that stores what it names."""
+    """A new identifier, counted in the current transaction."""
     return new_ids(session, 1)[0]
 
 
 def new_ids(session: Session, count: int) -> list[str]:
-    """Several at once, the same that as many calls for one would give."""
+    """Several new identifiers, the same as from as many calls of `new_id`."""
     if not world().counts_ids:
         return _random(count)
     given = session.execute(
@@ -43,5 +43,5 @@ def _random(count: int) -> list[str]:
 
 
 def derived(text: str, size: int = _BYTES) -> str:
-    """Hexadecimal digits that look random and follow from `text` alone."""
+    """Hexadecimal digits that look random and depend on `text` only."""
     return blake2b(text.encode(), digest_size=size).hexdigest()

@@ -1,4 +1,4 @@
-"""The one row of a world's own settings: its seed, its clock's offset, where its webhooks go."""
+"""Settings of a sandbox that are stored in its database: seed, clock offset and webhook URL."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class WorldSettings(Table):
     """Microseconds that the virtual clock is ahead of the machine's."""
     webhook_url: Mapped[str | None] = mapped_column(Text)
     first_webhook_url: Mapped[str | None] = mapped_column(Text)
-    """The one a reset goes back to."""
+    """The URL to which a reset returns."""
 
 
 def read_clock(session: Session, clock: Clock) -> None:
-    """Take over the offset that another process may have set."""
+    """Read the clock's offset, which another process may have changed."""
     offset = session.execute(select(WorldSettings.clock_offset)).scalar_one()
     clock.offset = offset * _MICROSECOND
 
 
 def advance_clock(session: Session, clock: Clock, by: timedelta) -> None:
-    """Move the virtual time of every process of this world on."""
+    """Advance the virtual clock of all processes of this sandbox."""
     offset = session.execute(
         update(WorldSettings)
         .values(clock_offset=WorldSettings.clock_offset + by // _MICROSECOND)

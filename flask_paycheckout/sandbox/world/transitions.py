@@ -1,4 +1,4 @@
-"""Status changes, made alike for deposits, disbursements and payments: by a conditional UPDATE, in batches when due."""
+"""Status changes that deposits, disbursements and payments share: forced ones, and those that are due."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Model, rows_changed, transaction
 
-#: How many rows one transaction moves at most; many more may be due while other requests wait for the database.
 BATCH = 500
+"""How many rows one transaction moves at most; many more may be due while other requests wait for the database."""
 
 
 class NotPossible(Exception):
@@ -21,7 +21,7 @@ class NotPossible(Exception):
 
 
 def force_status(session: Session, row: Any, status: str, allowed: ColumnElement[bool], name: str) -> None:
-    """Give a row the status that a merchant asks for, which only a sandbox lets them do.
+    """Set the status that a merchant requests, which only a sandbox allows.
 
     :param row: of a table with the columns `id`, `status` and `updated_at`; it is read again afterwards.
     :param allowed: the condition on which the table's rows can be forced.
