@@ -48,22 +48,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def kept_places(postgres_server: str) -> Iterator[KeptPlaces]:
     """Databases on PostgreSQL that the worker's tests use one after the other."""
     with ExitStack() as until:
-        kept = KeptPlaces(postgres_server, until)
+        kept = KeptPlaces(lambda: until.enter_context(empty_database(postgres_server)))
         until.callback(kept.close)
         yield kept
 
 
+@pytest.fixture(scope="session")
+def places_in_memory() -> KeptPlaces:
+    return KeptPlaces(lambda: "sqlite://")
+
+
 @pytest.fixture
-def places(request: pytest.FixtureRequest) -> Iterator[Place] | None:
-    """Where the test's sandboxes live, one after the other; None for each in memory of its own."""
-    if getattr(request, "param", MEMORY) == MEMORY:
-        return None
-    kept: KeptPlaces = request.getfixturevalue("kept_places")
+def places(request: pytest.FixtureRequest) -> Iterator[Place]:
+    """Where the test's sandboxes live, one after the other."""
+    in_memory = getattr(request, "param", MEMORY) == MEMORY
+    kept: KeptPlaces = request.getfixturevalue("places_in_memory" if in_memory else "kept_places")
     return iter(kept)
 
 
 @pytest.fixture
-def make_sandbox(receiver: Receiver, places: Iterator[Place] | None) -> Iterator[MakeSandbox]:
+def make_sandbox(receiver: Receiver, places: Iterator[Place]) -> Iterator[MakeSandbox]:
     """A sandbox whose unknowns are given as keywords."""
     build = Builder(receiver, places)
     yield build

@@ -1,22 +1,21 @@
 """Where the sandboxes of a test live: in memory, and in a second run on PostgreSQL for tests marked `each_database`.
 
-Making the tables costs a tenth of a second there, going back to the start state a hundredth. So a worker keeps its
-databases and the usual sandbox on each, and resets what an earlier test has used.
+Making a sandbox costs several times as much as resetting it. So each worker keeps the usual sandbox of each place, and
+resets it for the next test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.world.context import WebhookSender
-from flask_paycheckout.sandbox.world.database import db
-from tests.postgres import empty_database
+from flask_paycheckout.sandbox.world.clock import machine_time
+from flask_paycheckout.sandbox.world.context import WebhookSender, world
+from flask_paycheckout.sandbox.world.database import db, is_memory
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver, Tester
 
 MEMORY = "memory"
@@ -43,12 +42,20 @@ class Place:
         return self.receiver(url, headers, body)
 
     def open(self, receiver: Receiver, unknowns: dict[str, str]) -> Flask:
+        """A sandbox in its start state."""
         self.receiver = receiver
-        if self.usual is not None and not unknowns:
-            return self.usual
-        app = build(self.address, self.receive, unknowns)
-        if not unknowns:
-            self.usual = app
+        if unknowns or self.usual is None:
+            app = build(self.address, self.receive, unknowns)
+            if not unknowns:
+                self.usual = app
+            if is_memory(self.address):
+                return app
+        else:
+            app = self.usual
+            # A test may have set the clock's source, and planned faults.
+            world(app).clock.machine = machine_time
+            world(app).known_faults.any_added = False
+        Tester(app).does("POST", "reset")
         return app
 
 
@@ -64,17 +71,16 @@ def build(address: str, receive: WebhookSender, unknowns: dict[str, str]) -> Fla
 
 
 class KeptPlaces:
-    """The PostgreSQL databases of one worker: the first is where every test's first sandbox lives, and so on."""
+    """The places of one worker: the first is where every test's first sandbox lives, and so on."""
 
-    def __init__(self, server: str, until: ExitStack) -> None:
-        self._server, self._until = server, until
+    def __init__(self, new_address: Callable[[], str]) -> None:
+        self._new_address = new_address
         self._places: list[Place] = []
 
     def __iter__(self) -> Iterator[Place]:
         yield from self._places
         while True:
-            address = self._until.enter_context(empty_database(self._server))
-            self._places.append(Place(address))
+            self._places.append(Place(self._new_address()))
             yield self._places[-1]
 
     def close(self) -> None:
@@ -86,16 +92,13 @@ class KeptPlaces:
 class Builder:
     """Makes the sandboxes of one test."""
 
-    def __init__(self, receiver: Receiver, places: Iterator[Place] | None) -> None:
+    def __init__(self, receiver: Receiver, places: Iterator[Place]) -> None:
         self._receiver, self._places = receiver, places
         self._made: list[Flask] = []
 
     def __call__(self, **unknowns: str) -> Flask:
         """A sandbox in its start state, whose unknowns are given as keywords."""
-        if self._places is None:
-            return build("sqlite://", self._receiver, unknowns)
         app = next(self._places).open(self._receiver, unknowns)
-        Tester(app).does("POST", "reset")
         self._made += [app] if unknowns else []
         return app
 

@@ -19,8 +19,8 @@ leave               `{"now", "offsetSeconds"}`: the customer picks nothing, and 
                     expiry; 409 once a method is picked
 account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
                     "outputCurrency", "enabled", ...}]}`; POST accepts any part of it, and changes only that
-faults              the planned faults as an array for GET and DELETE, the new fault for POST: `{"id", "operation", "kind",
-                    "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`,
+faults              the planned faults as an array for GET and DELETE, the new fault for POST: `{"id", "operation",
+                    "kind", "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`,
                     `retryAfter` and `share` (0.3 applies to three requests in ten, drawn by the seed, and leaves the
                     others to later faults; it is applied at most `times` times)
 requests            an array of `{"id", "at", "method", "target", "clientId", "requestBody", "status", "answerBody",
