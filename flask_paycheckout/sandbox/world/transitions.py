@@ -35,9 +35,7 @@ def force_status(session: Session, row: Any, status: str, allowed: ColumnElement
     session.refresh(row)
 
 
-def move_due(
-    session: Session, model: type[Model], source: str, target: str, age: timedelta, limit: int = BATCH
-) -> list[Model]:
+def move_due(session: Session, model: type[Model], source: str, target: str, age: timedelta) -> list[Model]:
     """Give the oldest rows of a status another one, once so much time has passed since their creation."""
     table: Any = model
     now = world().clock.now()
@@ -45,7 +43,7 @@ def move_due(
         select(table.number)
         .where(table.status == source, table.created_at <= now - age)
         .order_by(table.created_at, table.number)
-        .limit(limit)
+        .limit(BATCH)
     )
     moved = session.scalars(
         update(table)
@@ -58,9 +56,9 @@ def move_due(
     return list(moved)
 
 
-def move_all(move: Callable[[Session], int], batch: int = BATCH) -> None:
+def move_all(move: Callable[[Session], int]) -> None:
     """Repeat a move, each time in a transaction of its own, until it moves less than a batch."""
-    moved = batch
-    while moved == batch:
+    moved = BATCH
+    while moved == BATCH:
         with transaction() as session:
             moved = move(session)

@@ -83,10 +83,10 @@ def test_a_stellar_account_can_be_paid(address: str) -> None:
     assert fault_of(address, STELLAR) is None
 
 
-@pytest.mark.parametrize("place", range(56))
-def test_a_stellar_address_with_one_wrong_letter_is_refused(place: int) -> None:
-    other = "B" if ACCOUNT[place] != "B" else "C"
-    assert not is_payable(ACCOUNT[:place] + other + ACCOUNT[place + 1 :])
+def test_a_stellar_address_with_one_wrong_letter_is_refused() -> None:
+    for place, letter in enumerate(ACCOUNT):
+        other = "B" if letter != "B" else "C"
+        assert not is_payable(ACCOUNT[:place] + other + ACCOUNT[place + 1 :]), place
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,8 @@ def test_what_is_no_stellar_account_is_refused(address: str) -> None:
     assert "no Stellar account address" in str(fault_of(address, STELLAR))
 
 
-@pytest.mark.parametrize("token", [token for token in TOKENS if token.address], ids=lambda token: token.id)
-def test_the_contracts_of_the_token_table_have_valid_addresses(token: object) -> None:
-    address, blockchain_type = getattr(token, "address", ""), getattr(token, "blockchain_type", "")
-    assert fault_of(address, blockchain_type) is None
+def test_the_contracts_of_the_token_table_have_valid_addresses() -> None:
+    assert [token.id for token in TOKENS if token.address and fault_of(token.address, token.blockchain_type)] == []
 
 
 @pytest.mark.parametrize("blockchain_type", [EVM, STELLAR])

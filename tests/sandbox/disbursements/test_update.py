@@ -10,6 +10,7 @@ from flask import Flask
 from flask_paycheckout.sandbox.auth.rules import add_account
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement
+from flask_paycheckout.sandbox.world import transitions
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
@@ -134,13 +135,13 @@ def test_what_moved_by_itself_moves_once_and_a_forced_one_never_again(make_sandb
     assert len(payer.sees(left)["activityHistory"]) == 3
 
 
-def test_more_than_one_transaction_takes_all_arrive(make_sandbox: MakeSandbox) -> None:
+def test_more_than_one_transaction_takes_all_arrive(make_sandbox: MakeSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transitions, "BATCH", 3)
     app = make_sandbox(disbursement_progress="completed")
     payer, tester = Payer(app), Tester(app)
-    for _ in range(2):
-        payer.pays(*[{"recipientId": RECIPIENTS["USD"], "amount": 5}] * 510)
+    payer.pays(*[{"recipientId": RECIPIENTS["USD"], "amount": 5}] * 7)
     tester.advances(minutes=11)
-    assert payer.lists("status=completed&limit=1")["totalDocs"] == 1020
+    assert payer.lists("status=completed&limit=1")["totalDocs"] == 7
 
 
 def test_unknown_disbursement_progress_webhook(make_sandbox: MakeSandbox, receiver: Receiver) -> None:

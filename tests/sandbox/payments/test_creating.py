@@ -12,6 +12,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.money.currencies import TOKEN_DECIMALS
+from flask_paycheckout.sandbox.world import transitions
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.payments.customers import STELLAR_WALLET, details, found, makes, order, quotes, sends
@@ -247,12 +248,14 @@ def test_unknown_payment_progress(
     assert (read["status"], activities(read)) == (status, history)
 
 
-def test_more_payments_than_one_transaction_moves_are_all_moved(merchant: Merchant, tester: Tester) -> None:
-    for _ in range(205):
+def test_more_payments_than_one_transaction_moves_are_all_moved(
+    merchant: Merchant, tester: Tester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transitions, "BATCH", 3)
+    for _ in range(7):
         makes(merchant)
     tester.advances(hours=1)
-    listed = merchant.calls("GET", "/v2/payments?status=completed&limit=1").data
-    assert listed["totalDocs"] == 205
+    assert merchant.calls("GET", "/v2/payments?status=completed&limit=1").data["totalDocs"] == 7
 
 
 def test_unknown_absent_fields_null(make_sandbox: MakeSandbox) -> None:

@@ -69,8 +69,8 @@ def test_filters_are_combined(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize("name", ["search", "country", "currency"])
-@pytest.mark.parametrize("value", ["", "%00", "x" * 300], ids=["empty", "nul", "long"])
-def test_a_filter_is_a_short_printable_text(merchant: Merchant, name: str, value: str) -> None:
-    refused = merchant.calls("GET", f"/v1/recipient?{name}={value}")
-    assert refused.code == 400
-    assert refused.message.startswith(f"{name} ")
+def test_a_filter_is_a_short_printable_text(merchant: Merchant, name: str) -> None:
+    for value in ("", "%00", "x" * 300):
+        refused = merchant.calls("GET", f"/v1/recipient?{name}={value}")
+        assert refused.code == 400
+        assert refused.message.startswith(f"{name} "), value

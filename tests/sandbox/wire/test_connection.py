@@ -6,7 +6,7 @@ import httpx
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox import ConnectionDropped
+from flask_paycheckout.sandbox import ConnectionDropped, create_sandbox
 from tests.sandbox.actors import Merchant, Receiver, Tester, machine_seconds, signature
 
 
@@ -44,12 +44,14 @@ def test_a_webhook_receiver_may_call_back_through_the_transport(
     assert seen == [200]
 
 
-def test_other_failures_are_an_answer_in_the_envelope(sandbox: Flask, merchant: Merchant) -> None:
-    @sandbox.get("/v1/broken")
+def test_other_failures_are_an_answer_in_the_envelope() -> None:
+    app = create_sandbox()
+
+    @app.get("/v1/broken")
     def broken() -> str:
         raise ZeroDivisionError
 
-    sandbox.logger.disabled = True
-    answer = merchant.calls("GET", "/v1/broken")
+    app.logger.disabled = True
+    answer = Merchant(app).calls("GET", "/v1/broken")
     assert (answer.http_status, answer.code) == (500, 500)
     assert "ZeroDivision" not in answer.message

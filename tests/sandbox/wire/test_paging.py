@@ -81,13 +81,11 @@ def test_a_list_without_items_is_one_empty_page(merchant: Merchant) -> None:
 
 
 @pytest.mark.parametrize("name", ["limit", "page"])
-@pytest.mark.parametrize(
-    "value", ["0", "-1", "1.5", "x", "", "%D9%A3", "9" * 12, "9" * 5000, "1e3"], ids=lambda v: v[:12]
-)
-def test_limit_and_page_are_whole_numbers_from_one_on(merchant: Merchant, name: str, value: str) -> None:
-    refused = lists(merchant, f"{name}={value}")
-    assert refused.code == 400
-    assert refused.message.startswith(f"{name} ")
+def test_limit_and_page_are_whole_numbers_from_one_on(merchant: Merchant, name: str) -> None:
+    for value in ("0", "-1", "1.5", "x", "", "%D9%A3", "9" * 12, "9" * 5000, "1e3"):
+        refused = lists(merchant, f"{name}={value}")
+        assert refused.code == 400
+        assert refused.message.startswith(f"{name} "), value
 
 
 def test_the_largest_page_number_is_an_empty_page(merchant: Merchant) -> None:
