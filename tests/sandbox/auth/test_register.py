@@ -27,7 +27,8 @@ def test_a_registration_answers_status_code_message_and_verification_token(visit
 @pytest.mark.rule("A registration needs an e-mail address, a password and a full name, each a text.")
 @pytest.mark.parametrize("field", ["email", "password", "fullName"])
 def test_email_password_and_full_name_are_required_strings(visitor: Visitor, field: str) -> None:
-    for value in (..., "", 5, "a\nb", "x" * 300):
+    values: list[Any] = [..., "", 5, "a\nb", "x" * 300]
+    for value in values:
         refused = visitor.registers(**{field: value})
         assert (refused.code, refused.body["error"]) == (400, "Bad Request")
         assert refused.message.startswith(f"{field} "), value
