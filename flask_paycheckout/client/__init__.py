@@ -14,19 +14,19 @@
 Each part of the service is an attribute of the client, and has a page with an example:
 `python -m pydoc flask_paycheckout.client.resources.auth`, `.checkouts`, `.deposits`, `.fiat_disbursements`,
 `.crypto_disbursements`, `.recipients`, `.payments` and `.references`; the last two are deprecated by the service and
-warn. What is sent and answered are the records below.
+warn. Records that are sent and received stand in `flask_paycheckout.client.records`, and can be imported from here.
 
 The examples run as they stand, with this client, against `python -m flask_paycheckout.sandbox --control-token control`.
-What the service's customers and banks would do, they do at the sandbox's control interface:
+For the acts of customers and banks they use the sandbox's control interface:
 
     >>> import httpx
     >>> sandbox = httpx.Client(base_url="http://127.0.0.1:8790/_sandbox/", headers={"X-Sandbox-Control": "control"})
 
-How the service speaks: every answer is a JSON envelope `{statusCode, message, data}`, or `{statusCode, error, message}`
-for a refusal. The `statusCode` in the body decides, never the HTTP status. Amounts are exact `Decimal`s both ways,
+Every response of the service is a JSON envelope `{statusCode, message, data}`, or `{statusCode, error, message}` for a
+refusal. The `statusCode` in the body decides, never the HTTP status. Amounts are exact `Decimal`s both ways,
 timestamps aware `datetime`s in UTC, ids opaque strings.
 
-Every call ends within the client's `timeout`, retries included, with a record or with one of the errors below: a
+Every call ends within the client's `timeout`, retries included, with a record or with an error: a
 `RequestRefused` when the service said no, a `TransportFailed` when no usable answer came, and of those an
 `OutcomeUnknown` when money may have moved all the same; `python -m pydoc flask_paycheckout.client.errors` has all.
 """
@@ -87,45 +87,25 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
 
 # Imported when first used: a shop that only takes payments needs few of these.
-_HOMES = {
-    "client": ("PaymentsClient",),
-    "errors": (
-        "Invalid",
-        "NotFound",
-        "OutcomeUnknown",
-        "PaymentsError",
-        "RateLimited",
-        "RequestRefused",
-        "ServiceFault",
-        "TransportFailed",
-        "Unauthorized",
-    ),
-    "paging": ("Page",),
-    "probing": ("Probe",),
-    "records.activities": ("Activity",),
-    "records.auth": ("Login", "Organization", "User"),
-    "records.checkouts": ("CheckoutLink",),
-    "records.crypto_disbursements": ("CryptoBatch", "CryptoDisbursement", "CryptoReceiver", "FeeConfig", "FeeEstimate"),
-    "records.deposits": ("Deposit", "ExchangeInfo", "Fee", "PaymentFiat"),
-    "records.fiat_disbursements": (
-        "CurrencySum",
-        "FiatBank",
-        "FiatBatch",
-        "FiatBatchV1",
-        "FiatDisbursement",
-        "FiatItem",
-        "FiatItemV1",
-        "FiatPaymentMethod",
-        "FiatRecipient",
-        "NewRecipient",
-        "PayoutBank",
-    ),
-    "records.payments": ("Payment", "PaymentActivity", "PaymentReceiver", "PaymentSender", "Quote"),
-    "records.recipients": ("BankDetails", "Recipient", "RecipientBank"),
-    "records.references": ("Bank", "Crypto", "Currency", "PaymentMethod"),
-    "signing": ("BearerToken", "HmacSigner", "Signer"),
+_NAMES = {
+    "client": "PaymentsClient",
+    "errors": "Invalid NotFound OutcomeUnknown PaymentsError RateLimited RequestRefused ServiceFault TransportFailed"
+    " Unauthorized",
+    "paging": "Page",
+    "probing": "Probe",
+    "records.activities": "Activity",
+    "records.auth": "Login Organization User",
+    "records.checkouts": "CheckoutLink",
+    "records.crypto_disbursements": "CryptoBatch CryptoDisbursement CryptoReceiver FeeConfig FeeEstimate",
+    "records.deposits": "Deposit ExchangeInfo Fee PaymentFiat",
+    "records.fiat_disbursements": "CurrencySum FiatBank FiatBatch FiatBatchV1 FiatDisbursement FiatItem FiatItemV1"
+    " FiatPaymentMethod FiatRecipient NewRecipient PayoutBank",
+    "records.payments": "Payment PaymentActivity PaymentReceiver PaymentSender Quote",
+    "records.recipients": "BankDetails Recipient RecipientBank",
+    "records.references": "Bank Crypto Currency PaymentMethod",
+    "signing": "BearerToken HmacSigner Signer",
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Activity",
@@ -183,13 +163,13 @@ __all__ = [
 ]
 
 
+# There is no `__dir__`: `pydoc` would load all of these names and bury the text above under their pages.
+
+
 def __getattr__(name: str) -> object:
-    if name not in _HOME_OF:
+    """Import a public name when it is first used."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -11,7 +11,7 @@ from flask_paycheckout.totals import decimals_of
 __all__ = ["Amount", "as_number", "exact_amount", "exact_number", "whole_amount"]
 
 Amount = Decimal | int | str
-"""What callers may give as money; never a float."""
+"""Types that callers may give as money; never a float."""
 
 # More digits than any sum of money; beyond, a few bytes such as 1E999999999 could become megabytes when printed.
 _MAX_DIGITS = 100
@@ -63,7 +63,7 @@ def exact_amount(name: str, amount: Amount, currency: str | None = None, *, zero
 
 
 def whole_amount(name: str, amount: Amount) -> Decimal:
-    """The same for an amount that the service takes as an integer only.
+    """The amount of the argument `name` where the service takes an integer only; see `exact_amount`.
 
     :raises ValueError: also when there is a fraction.
     """

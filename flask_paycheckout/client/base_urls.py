@@ -1,4 +1,4 @@
-"""Whether calls can be sent below a base URL."""
+"""Checks that calls can be sent below a base URL."""
 
 from __future__ import annotations
 

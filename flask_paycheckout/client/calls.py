@@ -217,7 +217,7 @@ class _Response:
 
 
 def _read(read: Callable[[_Response], T], response: _Response) -> T:
-    """What a response that says success holds."""
+    """The result that `read` makes of a response."""
     try:
         return read(response)
     except Unreadable as unreadable:

@@ -111,7 +111,7 @@ class PaymentsClient:
 
     @cached_property
     def recipients(self) -> Recipients:
-        """Who is paid by bank transfer."""
+        """People and businesses who are paid by bank transfer."""
         from flask_paycheckout.client.resources.recipients import Recipients
 
         return Recipients(self._caller)
@@ -159,7 +159,7 @@ class PaymentsClient:
 def _signers(
     client_id: str | None, client_secret: str | None, access_token: str | Signer | None, signer: Signer | None
 ) -> dict[Access, Signer]:
-    """Who signs which calls."""
+    """The signer for each kind of call."""
     signers: dict[Access, Signer] = {}
     if access_token is not None:
         signers[Access.BEARER] = BearerToken(access_token) if isinstance(access_token, str) else _signing(access_token)

@@ -44,35 +44,41 @@ class Connections(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send over a kept connection or a new one, and give the response with its whole body."""
         limits, process = request.extensions[LIMITS], self._process()
-        # What may not be sent again gets a connection that nothing can be wrong with.
+        # A request that may not be repeated gets a new connection: on a kept one, bytes left over from the response
+        # before could pass for its own.
         connection = process.take() if limits.repeatable else process.connect()
         try:
             response = connection.send(request, limits)
         except _Unasked:
             connection = process.connect()
             response = connection.send(request, limits)
+        process.keep(connection)
         if self._closed:
-            connection.close()
-        else:
-            process.keep(connection)
+            process.close()
         return response
 
     def close(self) -> None:
         """Close what is idle now, and what is in use when its call ends."""
         self._closed = True
-        self._process().close()
+        self._forget_others()
+        if (process := self._processes.get(os.getpid())) is not None:
+            process.close()
 
     def _process(self) -> _Process:
         """The connections of this process: sockets must not be shared across a fork."""
         pid = os.getpid()
         process = self._processes.get(pid)
         if process is None:
-            for other in list(self._processes):
-                if other != pid and (inherited := self._processes.pop(other, None)) is not None:
-                    inherited.forget()
+            self._forget_others()
             # setdefault and not a lock: a lock may be held by another thread at the moment of a fork.
             process = self._processes.setdefault(pid, _Process(self._url))
         return process
+
+    def _forget_others(self) -> None:
+        """Let go of what a fork copied here from its parent."""
+        for pid in list(self._processes):
+            if pid != os.getpid() and (inherited := self._processes.pop(pid, None)) is not None:
+                inherited.forget()
 
 
 class _Process:
@@ -120,12 +126,12 @@ class _Process:
                 self._idle.pop().close()
 
     def forget(self) -> None:
-        """Close another process's sockets without a word on them; its locks may be held for ever."""
+        """Close the sockets inherited from a parent process, sending nothing; its locks may be held for ever."""
         for connection in list(self._all):
             connection.forget()
 
     def _addresses(self) -> int:
-        """How many addresses the service's host has; each gets its share of the time for connecting."""
+        """The number of addresses of the service's host; each gets its share of the time for connecting."""
         try:
             return len(socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM))
         except (OSError, UnicodeError):
@@ -133,7 +139,7 @@ class _Process:
 
 
 class _Unasked(httpx.RemoteProtocolError):
-    """A response that was there before its request: the rest of what the server sent to the request before."""
+    """A response that had arrived before its request was sent: left over from the previous one."""
 
 
 class _Connection:
@@ -151,7 +157,7 @@ class _Connection:
         self.used_at = 0.0
 
     def is_open(self) -> bool:
-        """Whether it can take another request: it was used lately, and the service neither closed it nor went on."""
+        """Whether it can take another request: used lately, neither closed by the service nor holding more from it."""
         lately = time.monotonic() - self.used_at < _KEPT_FOR
         return lately and self._stream is not None and not self._stream.get_extra_info("is_readable")
 
@@ -173,7 +179,7 @@ class _Connection:
                 self.used_at = time.monotonic()
                 return response
             self.close()
-        # Outside of the handler: what broke off because it was cut off tells nobody anything.
+        # Raised outside the handler: the error of a connection that we cut explains nothing.
         raise httpx.ReadTimeout("out of time", request=request)
 
     def _answer(self, request: httpx.Request, left: float) -> httpx.Response:
@@ -202,7 +208,7 @@ class _Connection:
             self._stream.close()
 
     def _cut(self) -> None:
-        """Wake the thread that waits for this connection; what it reads then is the connection's end."""
+        """Shut the socket down: the thread that waits for it reads the end of the connection."""
         if (line := self._socket()) is not None:
             with contextlib.suppress(OSError):
                 # Not the method of a TLS socket, which takes the session away under the thread that reads.
@@ -213,6 +219,6 @@ class _Connection:
         return line if isinstance(line, socket.socket) else None
 
     def _trace(self, event: str, info: dict[str, Any]) -> None:
-        """Told by httpx, step by step, what it does: the first request's deadline needs the stream at once."""
+        """Remember the stream as soon as it is connected, so that the first request can be cut off too."""
         if event in _CONNECTED:
             self._stream = info["return_value"]

@@ -1,7 +1,7 @@
-"""Ends exchanges that are over time while they wait inside the HTTP library.
+"""Ends requests that are over time while their thread waits inside httpx.
 
-The library limits each read. A server that sends a byte now and then keeps every single read short, so that only
-somebody beside the waiting thread can end the whole exchange.
+httpx limits each read. A server that sends a byte now and then keeps every read short, so the waiting thread never
+notices that the whole request has run out of time; another thread has to end it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Deadlines"]
 
 
 class Deadlines:
-    """The deadlines of one process's exchanges, watched by a thread that exists only while there are any.
+    """The deadlines of one process's requests, watched by a thread that exists only while there are any.
 
     Points in time are those of `time.monotonic`.
     """
@@ -29,18 +29,18 @@ class Deadlines:
         self._thread: Thread | None = None
         self._next = 0.0
 
-    def begin(self, exchange: object, until: float, end: Callable[[], None]) -> None:
-        """Calls `end` from another thread if `finished` was not called for this exchange by then."""
+    def begin(self, key: object, until: float, end: Callable[[], None]) -> None:
+        """Call `end` from another thread unless `finished` is called for the same key first."""
         with self._changed:
-            self._running[exchange] = until, end
+            self._running[key] = until, end
             if self._thread is None:
                 self._start(until)
             elif until < self._next:
                 self._changed.notify()
 
-    def finished(self, exchange: object) -> bool:
-        """Whether the exchange ended in time; if not, its `end` was called."""
-        return self._running.pop(exchange, None) is not None
+    def finished(self, key: object) -> bool:
+        """Whether the request ended in time; if not, its `end` was called."""
+        return self._running.pop(key, None) is not None
 
     def _start(self, until: float) -> None:
         self._next = until
@@ -56,8 +56,8 @@ class Deadlines:
                 now = time.monotonic()
                 # Other threads remove what is finished without the lock, so every step here is a single one.
                 running = self._running.copy()
-                for exchange, (until, end) in running.items():
-                    if until <= now and self.finished(exchange):
+                for key, (until, end) in running.items():
+                    if until <= now and self.finished(key):
                         end()
                 self._next = min((until for until, _ in running.values() if until > now), default=now)
                 self._changed.wait(self._next - now)

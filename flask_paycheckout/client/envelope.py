@@ -93,7 +93,7 @@ def data_of(envelope: JsonObject) -> JsonObject | list[Any]:
 
 
 def words_of(envelope: JsonObject, key: str) -> str | None:
-    """What a refusal says under `key`; some validators send a list of sentences."""
+    """The words of a refusal under `key`; some validators send a list of sentences."""
     value = envelope.get(key)
     if isinstance(value, list):
         value = "; ".join(item for item in value[:20] if isinstance(item, str))

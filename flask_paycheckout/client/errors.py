@@ -1,4 +1,4 @@
-"""What a call can end with instead of a record.
+"""Errors: every call ends with a record or with one of these.
 
     PaymentsError
       TransportFailed        no usable answer: connection, timeout, too large, not the envelope
@@ -199,7 +199,7 @@ class ServiceFault(RequestRefused):
 
 
 def _advice(references: tuple[str, ...], lookup: str | None) -> str:
-    """What to do about a call that may have been carried out."""
+    """Advice about a call that may have been carried out."""
     named = ", ".join(repr(_one_line(reference[:60])) for reference in references[:_NAMED])
     if len(references) > _NAMED:
         named += f" and {len(references) - _NAMED} more"

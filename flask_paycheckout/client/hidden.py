@@ -41,7 +41,7 @@ class Sealed(bytes):
 
 
 def concealed(value: T) -> T:
-    """The same value, as a hidden string if it is a string; put in place of an argument before anything can fail."""
+    """`value`, as a hidden string if it is a string; put in place of an argument before anything can fail."""
     return Hidden(value) if type(value) is str else value  # type: ignore[return-value]  # a Hidden is a str
 
 

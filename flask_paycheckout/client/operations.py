@@ -1,4 +1,4 @@
-"""What distinguishes one call of the service from another, and the path it is sent to."""
+"""Operations of the service: verb, path, credentials and limits of each."""
 
 from __future__ import annotations
 

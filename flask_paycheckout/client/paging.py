@@ -132,7 +132,7 @@ def _is_first_again(
 
 
 def _fault(page: Page[T], number: int, reads: int, circles: bool, idle: int, is_array: bool) -> str | None:
-    """Why a page cannot be followed by another one."""
+    """The reason why a page cannot be followed by another one, or None."""
     if circles:
         return f"page {number} is the first one again"
     if idle > _MOST_IDLE:

@@ -20,7 +20,7 @@ _READ = Operation("GET", "/v1/deposit/{id}")
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What the service made of a signed read of a deposit that cannot exist.
+    """The service's response to a signed read of a deposit that cannot exist.
 
     :ivar refusal: its answer: `NotFound` when the signature was taken, `Unauthorized` when it was not.
     :ivar clock_ahead: seconds by which this machine's clock is at least ahead of the service's; negative when it is
@@ -43,5 +43,5 @@ def probe(caller: Caller) -> Probe:
 
 
 def _ahead(date: float, sent: float, received: float) -> float:
-    """How far [sent, received] lies beside the second that `date` begins."""
+    """Seconds by which the interval [sent, received] misses the second that begins at `date`."""
     return max(0.0, sent - (date + 1)) or min(0.0, received - date)

@@ -51,7 +51,7 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """How often and how long one call may try.
+    """The number of attempts and the time that one call has.
 
     :ivar count: attempts after the first.
     :ivar budget: seconds for the whole call, waits included.
@@ -90,7 +90,7 @@ class Retries:
 
 
 def seconds_to_wait(header: str | None, now: float) -> float | None:
-    """What a `Retry-After` header asks for, in seconds from `now` (Unix time): a number of seconds or an HTTP date."""
+    """The wait that a `Retry-After` header asks for, in seconds from `now` (Unix time)."""
     text = (header or "").strip()
     if text.isascii() and text.isdigit() and len(text) <= _LONGEST_HEADER:
         return float(text)

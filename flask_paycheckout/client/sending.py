@@ -126,7 +126,7 @@ def credentials_of(request: httpx.Request) -> tuple[Hidden, ...]:
 
 
 def _words(error: Exception) -> str:
-    """What went wrong, without the library's own text where that may quote what was sent."""
+    """The failure in words, without the library's own text where that may quote the request."""
     kind = type(error).__name__
     if isinstance(error, RefusedResponse):
         return str(error)

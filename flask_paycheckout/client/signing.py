@@ -1,4 +1,4 @@
-"""How a request proves whose it is.
+"""Signatures and tokens: headers that prove which account a request comes from.
 
 The service's formula for `X-Signature` and its form of the `Authorization` header are not shown in its interface.
 What stands here is a documented placeholder; an object with the same `sign` method replaces it.
@@ -109,7 +109,7 @@ def header_value(name: str, value: str) -> str:
 
 
 def signed_headers(signer: Signer, method: str, target: str, body: bytes, timestamp: int) -> Mapping[str, str]:
-    """What `signer` gives, refused when a header could break out of its line.
+    """The headers that `signer` makes, each checked to stay on its line.
 
     :raises ValueError: a header's name or value is not plain ASCII.
     """

@@ -24,7 +24,7 @@ LIMITS = "flask_paycheckout.limits"
 
 
 class Limits(NamedTuple):
-    """What a request may take.
+    """Time and size that one request may take.
 
     :ivar until: the end of the call, as `time.monotonic` tells time.
     :ivar max_bytes: the largest body that is read.

@@ -69,44 +69,44 @@ def pours(start: bytes, drop: bytes, poured: list[int]) -> Answer:
     return answer
 
 
+# More of these, and of every other harm that a service could mean, in tests/hostile.
 @pytest.mark.parametrize(
     ("start", "drop"),
     [
-        pytest.param(b"", b"", id="silence"),
         pytest.param(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a", id="header"),
         pytest.param(b"", b"HTTP/1.1 100 Continue\r\n\r\n", id="continue"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b" ", id="body"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n", id="chunks"),
-        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", b" ", id="until-close"),
-        pytest.param(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Trailer: ", b"a", id="trailer"),
+        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n" + success(DEPOSIT), b" ", id="until-close"),
     ],
 )
 @pytest.mark.parametrize("retries", [0, 2])
 def test_a_dripping_answer_ends_with_the_budget(serve: Serve, start: bytes, drop: bytes, retries: int) -> None:
     server = serve(drips(start, drop))
     begun = time.monotonic()
-    with client_of(server.base_url, timeout=BUDGET, retries=retries) as client, pytest.raises(TransportFailed):
+    with client_of(server.base_url, timeout=BUDGET, retries=retries) as client:
+        with pytest.raises(TransportFailed, match="in time"):
+            client.deposits.get("chk_1")
+        with pytest.raises(OutcomeUnknown):
+            client.deposits.sandbox_update("chk_1", "completed")
+    assert 2 * BUDGET * 0.9 <= time.monotonic() - begun < BUDGET + GRACE
+
+
+def test_a_dripping_answer_on_a_kept_connection_ends_with_the_budget(serve: Serve) -> None:
+    turns = iter([says(GOOD), drips(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a")])
+    server = serve(lambda *call: next(turns)(*call))
+    with client_of(server.base_url) as client:
         client.deposits.get("chk_1")
-    assert BUDGET * 0.9 <= time.monotonic() - begun < BUDGET + GRACE
+        with pytest.raises(TransportFailed, match="in time"):
+            client.within(BUDGET).deposits.get("chk_1")
+    assert server.connections == 1
 
 
-@pytest.mark.parametrize(
-    ("start", "drop"),
-    [
-        pytest.param(b"HTTP/1.1 200 OK\r\n\r\n", b" " * 65536, id="until-close"),
-        pytest.param(
-            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"10000\r\n%b\r\n" % (b" " * 65536), id="chunks"
-        ),
-        pytest.param(b"HTTP/1.1 200 OK\r\nX: ", b"a" * 65536, id="header"),
-    ],
-)
-def test_an_endless_answer_is_cut_off_in_flat_memory(serve: Serve, start: bytes, drop: bytes) -> None:
+def test_an_endless_answer_is_cut_off_in_flat_memory(serve: Serve) -> None:
     poured: list[int] = []
-    server = serve(pours(start, drop, poured))
+    server = serve(pours(b"HTTP/1.1 200 OK\r\n\r\n", b" " * 65536, poured))
     with client_of(server.base_url) as client:
         tracemalloc.start()
         try:
-            with pytest.raises(TransportFailed):
+            with pytest.raises(TransportFailed, match="larger than 1048576 bytes"):
                 client.deposits.get("chk_1")
             _, peak = tracemalloc.get_traced_memory()
         finally:
@@ -115,29 +115,16 @@ def test_an_endless_answer_is_cut_off_in_flat_memory(serve: Serve, start: bytes,
     assert sum(poured) < 32 * 1024 * 1024
 
 
-BOMB = b"[" * 100_000
-
-
 @pytest.mark.parametrize(
     "answer",
     [
         pytest.param(hangs_up_after(b""), id="nothing"),
-        pytest.param(hangs_up_after(b"HTTP/1.1 200 OK\r\nContent-"), id="half-a-head"),
         pytest.param(hangs_up_after(GOOD[:-10]), id="half-a-body"),
-        pytest.param(hangs_up_after(b"HTTP/1.1 200 OK\r\n\r\n" + success(DEPOSIT)[:-5]), id="cut-json"),
-        pytest.param(hangs_up_after(b"\x16\x03\x01\x00\x02\x02\x28"), id="tls"),
         pytest.param(hangs_up_after(b"SSH-2.0-OpenSSH_9.9\r\n"), id="ssh"),
-        pytest.param(says(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), id="101"),
         pytest.param(says(b"HTTP/1.1 204 No Content\r\n\r\n"), id="204"),
-        pytest.param(says(http(b"<html>", "502 Bad Gateway")), id="bad-gateway"),
         pytest.param(says(http(b"", "302 Found", "Location: http://127.0.0.1:9/")), id="redirect"),
-        pytest.param(says(http(BOMB)), id="deep-lists"),
-        pytest.param(says(http(b'{"statusCode":200,"data":' + b'{"a":' * 100_000)), id="deep-objects"),
         pytest.param(says(http(gzip.compress(success(DEPOSIT)), "200 OK", "Content-Encoding: gzip")), id="gzip"),
-        pytest.param(says(http(b"", "200 OK", "X: " + "a" * 200_000)), id="huge-header"),
         pytest.param(says(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"), id="announced-too-large"),
-        pytest.param(says(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), id="two-lengths"),
-        pytest.param(says(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), id="broken-chunk"),
     ],
 )
 def test_a_broken_answer_is_an_error_at_once(serve: Serve, answer: Answer) -> None:
@@ -152,18 +139,12 @@ def test_a_broken_answer_is_an_error_at_once(serve: Serve, answer: Answer) -> No
     assert time.monotonic() - begun < GRACE
 
 
-def test_a_small_bomb_stays_packed(serve: Serve) -> None:
-    packed = gzip.compress(b" " * 50_000_000)
-    server = serve(says(http(packed, "200 OK", "Content-Encoding: gzip")))
+def test_what_follows_an_answer_is_not_the_answer_to_the_next_call(serve: Serve) -> None:
+    server = serve(says(GOOD + http(success({**DEPOSIT, "depositId": "forged"}))))
     with client_of(server.base_url) as client:
-        tracemalloc.start()
-        try:
-            with pytest.raises(TransportFailed, match="encoded"):
-                client.deposits.get("chk_1")
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-    assert peak < 4 * 1024 * 1024
+        for _ in range(3):
+            assert client.deposits.get("chk_1").deposit_id == "chk_1"
+            assert client.deposits.sandbox_update("chk_1", "completed").deposit_id == "chk_1"
 
 
 def test_a_half_closed_connection_still_gives_its_answer(serve: Serve) -> None:

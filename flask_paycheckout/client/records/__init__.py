@@ -1,1 +1,1 @@
-"""What the service answers with: one module of frozen records per resource."""
+"""Frozen records of the service's responses: one module per resource."""

@@ -1,4 +1,4 @@
-"""What the service answers about users and their logins."""
+"""Records of users and their logins."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class User(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Verification(msgspec.Struct, frozen=True, rename="camel"):
-    """What register and login answer: exchanged for a login, together with the one-time password."""
+    """The token that register and login give; exchanged for a login, together with the one-time password."""
 
     verification_token: Hidden
 

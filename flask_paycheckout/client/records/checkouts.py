@@ -1,4 +1,4 @@
-"""What the service answers about checkouts."""
+"""Records of checkouts."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class CryptoReceiver:
 
 
 class FeeConfig(msgspec.Struct, frozen=True, rename="camel"):
-    """How a transfer's fee is made up: flat, percent of the amount, and the network's own."""
+    """Parts of a transfer's fee: flat, percent of the amount, and the network's own."""
 
     fee_flat: Decimal | None = None
     fee_percentage: Decimal | None = None
@@ -77,7 +77,7 @@ class CryptoBatch(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FeeEstimate(msgspec.Struct, frozen=True):
-    """What transferring `amount` of `token` would cost: `fee`, in tokens."""
+    """The `fee` of transferring `amount` of `token`, in tokens."""
 
     token: str
     amount: Decimal

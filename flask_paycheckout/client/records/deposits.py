@@ -1,4 +1,4 @@
-"""What the service answers about deposits: the payment behind a checkout.
+"""Records of deposits: the payment behind a checkout.
 
 Only `deposit_id` and `status` are certain. Every other field is None when the answer leaves it out or holds another
 kind of value there; an amount is a `Decimal` only where the answer holds a JSON number.
@@ -22,7 +22,7 @@ _MAX_NAME = 500
 
 
 class Fee(msgspec.Struct, frozen=True, rename="camel"):
-    """What the payment method costs.
+    """The costs of the payment method.
 
     :ivar amount: in `currency`.
     :ivar percentage: percent of the amount, as the service gives it.

@@ -69,7 +69,7 @@ class FiatItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiatItemV1:
-    """The same for the deprecated `create_v1`: existing recipients only, and each item has its own currency."""
+    """One bank transfer for the deprecated `create_v1`: to an existing recipient, in a currency of its own."""
 
     amount: Amount
     currency: str

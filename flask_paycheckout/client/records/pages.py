@@ -16,7 +16,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 
 class _Numbers(msgspec.Struct, rename="camel", kw_only=True):
-    """What a page says about itself."""
+    """The numbers of a page: where it stands in its list."""
 
     total_docs: int
     limit: int

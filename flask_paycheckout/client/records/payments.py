@@ -1,4 +1,4 @@
-"""What the service answers about its deprecated payments."""
+"""Records of the deprecated payments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Payment", "PaymentActivity", "PaymentReceiver", "PaymentSender", "Qu
 
 
 class PaymentSender(msgspec.Struct, frozen=True, rename="camel"):
-    """Who pays, in crypto, from a wallet."""
+    """The payer, who pays in crypto from a wallet."""
 
     id: str | None = None
     name: str | None = None
@@ -23,7 +23,7 @@ class PaymentSender(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PaymentReceiver(msgspec.Struct, frozen=True, rename="camel"):
-    """Who is paid, on a bank account. A list gives `bank_name`; a detail and a create the codes instead."""
+    """The payee with a bank account. A list gives `bank_name`; a detail and a create the codes instead."""
 
     id: str | None = None
     name: str | None = None
@@ -85,7 +85,7 @@ class Payment(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """What a payment would cost and bring; the names are the service's own.
+    """The costs of a payment and the amount that arrives; the names are the service's own.
 
     :ivar coin: what is paid in.
     :ivar amount: in `coin`.

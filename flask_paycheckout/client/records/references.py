@@ -1,4 +1,4 @@
-"""What the service answers in its deprecated reference lists."""
+"""Records of the deprecated reference lists."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What can be asked of the service: one module of paths and verbs per resource."""
+"""Methods of the client: one module of paths and verbs per resource."""

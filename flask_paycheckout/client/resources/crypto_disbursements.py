@@ -72,7 +72,7 @@ class CryptoDisbursements:
         return self._caller.record(_CREATE, _BATCH, body=body, references=references)
 
     def estimate(self, token: str, amount: Amount) -> FeeEstimate:
-        """What transferring `amount` of `token` would cost.
+        """The fee of transferring `amount` of `token`.
 
         :param amount: a whole number of tokens: the interface takes an integer.
         :raises Invalid: the service does not know the token.

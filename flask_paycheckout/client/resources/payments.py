@@ -92,7 +92,7 @@ class Payments:
     def quote(
         self, *, amount: Amount, input_currency: str, output_currency: str, with_limit: bool | None = None
     ) -> Quote:
-        """What a payment would cost and bring.
+        """The costs of a payment and the amount that would arrive.
 
         :param amount: in `input_currency`.
         :param input_currency: a crypto's id.
