@@ -573,17 +573,17 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "redirects are followed",
             f"{_ANSWERS}::test_a_redirect_reaches_nobody",
-            Never("client.transport:_check_head", "status"),
+            Never("client.transport:_check_head", "status_code"),
         ),
         fault(
             "certificates of the environment are trusted",
             f"{_ANSWERS}::test_no_certificate_of_the_environment_is_trusted",
-            Swap("client.transport:Transport._new_pool", "False", "True"),
+            Swap("client.connections:_Process.__init__", "False", "True"),
         ),
         fault(
             "a connection that holds more than its answer is used again",
             f"{_ANSWERS}::test_what_follows_an_answer_is_never_the_answer_to_the_next_call",
-            Never("client.pool:Pool._end", "_holds_more"),
+            Never("client.connections:_Connection._answer", "gettimeout"),
         ),
         fault(
             "an id's slashes are not quoted",
@@ -602,8 +602,13 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         ),
         fault(
             "each read has a deadline of its own",
-            f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[silence]",
-            Swap("client.pool:_Stream.read", "_left(timeout, httpcore.ReadTimeout)", "30.0"),
+            f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[one-header]",
+            Swap("client.connections:_Connection.send", "limits.until", "limits.until + 30.0"),
+        ),
+        fault(
+            "a call that may not be repeated goes over a kept connection",
+            "client/test_connections.py::test_what_must_not_be_sent_twice_gets_a_new_connection",
+            Swap("client.connections:Connections.handle_request", "limits.repeatable", "True"),
         ),
         fault(
             "packed bodies are taken",
