@@ -179,9 +179,12 @@ def test_no_certificate_of_the_environment_is_trusted(monkeypatch: pytest.Monkey
         monkeypatch.setenv(name, str(value))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE)
-    with contextlib.closing(RawServer(says(WHOLE), context)) as server:
-        with client_of(server) as client, pytest.raises(TransportFailed, match="CERTIFICATE_VERIFY_FAILED"):
-            client.deposits.get(CHECKOUT)
+    with (
+        contextlib.closing(RawServer(says(WHOLE), context)) as server,
+        client_of(server) as client,
+        pytest.raises(TransportFailed, match="CERTIFICATE_VERIFY_FAILED"),
+    ):
+        client.deposits.get(CHECKOUT)
     assert server.requests == []
 
 
