@@ -24,6 +24,7 @@ from flask_paycheckout.client.signing import header_value
 from flask_paycheckout.doctor.database import database_text
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
+from flask_paycheckout.operations import operations
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.store.models import CheckoutMixin
@@ -91,7 +92,7 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
 
     Exit code 0: no event waits any more. 1: some still do.
     """
-    shop = runtime()
+    shop = operations()
     try:
         done = _deliver(order_id, now)
     except ValueError as error:
@@ -108,11 +109,11 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
 
 def _deliver(order_id: str | None, now: bool) -> Delivery:
     stream = sys.stderr
-    waiting = runtime().count_waiting(order_id) if stream.isatty() else 0
+    waiting = operations().count_waiting(order_id) if stream.isatty() else 0
     if not waiting:
-        return runtime().deliver(order_id, now=now)
+        return operations().deliver(order_id, now=now)
     with click.progressbar(length=waiting, label="Delivering events", file=stream) as bar:
-        return runtime().deliver(order_id, now=now, progress=lambda turns: bar.update(1))
+        return operations().deliver(order_id, now=now, progress=lambda turns: bar.update(1))
 
 
 @paycheckout.command(short_help="Explain the payment of an order.")
@@ -125,7 +126,7 @@ def show(order_id: str, as_json: bool) -> None:
     Exit code 0: printed. 1: no checkout of this order is stored. 2: this is not a valid order id.
     """
     try:
-        explanation = runtime().explain(order_id)
+        explanation = operations().explain(order_id)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="ORDER_ID") from None
     click.echo(json.dumps(explanation.as_dict(), indent=2) if as_json else str(explanation))
@@ -157,7 +158,7 @@ def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: 
         # Two options instead of an on-off switch, which would have a default when it is left out.
         raise click.UsageError("Give --accept or --reject.")
     try:
-        checkout = runtime().resolve(checkout_id, decision == "accept", by, why)
+        checkout = operations().resolve(checkout_id, decision == "accept", by, why)
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(visible(str(error))) from None
     if as_json:
@@ -184,7 +185,7 @@ def payback(checkout_id: str, became: str | None, by: str, why: str, as_json: bo
     if became is None:
         raise click.UsageError("Give --done or --kept.")
     try:
-        checkout = runtime().mark_paid_back(checkout_id, by=by, why=why, kept=became == "kept")
+        checkout = operations().mark_paid_back(checkout_id, by=by, why=why, kept=became == "kept")
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(visible(str(error))) from None
     if as_json:
@@ -230,8 +231,7 @@ def report(as_json: bool) -> None:
 
     Exit code 0: nothing needs a person. 1: something does.
     """
-    shop = runtime()
-    found = shop.report(webhook_address(shop))
+    found = operations().report(webhook_address(runtime()))
     click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
     raise SystemExit(1 if found.needs_a_person else 0)
 
@@ -291,7 +291,7 @@ def _echo_facts(checkout: CheckoutMixin, *more: str) -> None:
 
 def _round(limit: int | None, as_json: bool, *, watching: bool) -> ReconcileReport:
     if as_json:
-        report = runtime().reconcile(limit)
+        report = operations().reconcile(limit)
         moment = {"at": runtime().clock().isoformat(timespec="seconds")} if watching else {}
         click.echo(json.dumps(moment | asdict(report)))
         return report
@@ -306,16 +306,16 @@ def _round(limit: int | None, as_json: bool, *, watching: bool) -> ReconcileRepo
 def _with_progress(limit: int | None) -> ReconcileReport:
     """Reconcile with a progress bar on a terminal; a log gets one line per round only."""
     stream = sys.stderr
-    due = runtime().count_due() if stream.isatty() else 0
+    due = operations().count_due() if stream.isatty() else 0
     if not due:
-        return runtime().reconcile(limit)
+        return operations().reconcile(limit)
     with click.progressbar(length=min(due, limit or due), label="Reading deposits", file=stream) as bar:
-        return runtime().reconcile_with_progress(limit, lambda report: bar.update(1))
+        return operations().reconcile_with_progress(limit, lambda report: bar.update(1))
 
 
 def _fill_with_progress(limit: int | None, after: int) -> BackfillReport:
     """Fill payments with a progress bar on a terminal."""
-    shop, stream = runtime(), sys.stderr
+    shop, stream = operations(), sys.stderr
     waiting = shop.count_unfilled(after) if stream.isatty() else 0
     if not waiting:
         return shop.fill_payments(limit, after)

@@ -1,25 +1,32 @@
 """The calls that a shop makes: start, settle, reconcile, resolve, and how orders stand.
 
-Each is defined once, here. `PayCheckout` runs them on the current app, `Runtime` on its own app. A call first checks
-its arguments and whether open work in the shop's session would block it, and then uses the parts of the runtime.
+Each is defined once, here. `PayCheckout` runs them on the current app. A call first checks its arguments and whether
+open work in the shop's session would block it, and then uses the parts of the runtime.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from flask_paycheckout.checkouts.reconcile import ReconcileReport
+from flask_paycheckout.checkouts.order_status import OrderStatus
+from flask_paycheckout.checkouts.outbox import Delivery
+from flask_paycheckout.checkouts.payment_backfill import BackfillReport
+from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport
 from flask_paycheckout.reports.explain import Explanation, explain
+from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.order_ids import require_order_id
+from flask_paycheckout.rules.states import FoundBy, Status
+from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.store.models import CheckoutMixin
+from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
 from flask_paycheckout.store.shop_session import allow_reading, open_connection, refuse_uncommitted
 
 if TYPE_CHECKING:
-    from flask_paycheckout.runtime import Runtime
+    from flask_paycheckout.reports.order_list import OrderPage
 
-__all__ = ["Operations"]
+__all__ = ["AppOperations", "Operations", "operations"]
 
 
 class Operations(ABC):
@@ -150,3 +157,137 @@ class Operations(ABC):
         """
         allow_reading(self._runtime.db, call, self._runtime.engine())
         return self._runtime
+
+
+class AppOperations(Operations):
+    """The calls of one app's shop, with those that only pages, commands and tasks make.
+
+    :param app_runtime: the app's runtime.
+    """
+
+    def __init__(self, app_runtime: Runtime) -> None:
+        self._app_runtime = app_runtime
+
+    @property
+    def _runtime(self) -> Runtime:
+        return self._app_runtime
+
+    # Webhooks and the status page
+
+    def receive_webhook(self, checkout_id: str) -> None:
+        """Store that a webhook named this checkout, and read its deposit when that is due."""
+        self._beside_session("the webhook").webhooks.receive(checkout_id)
+
+    def settle_for_webhook(self, checkout_id: str) -> CheckoutMixin:
+        """Read the deposit that a webhook hinted at, and apply what it says; parameters and errors as for `settle`."""
+        return self._beside_session(f"settle({checkout_id!r})").settlement.settle(checkout_id, FoundBy.WEBHOOK)
+
+    def standing(self, order_id: str) -> OrderStatus:
+        """How an order stands, for its status page; reads the newest deposits when they are due."""
+        require_order_id(order_id)
+        return self._beside_session("the status page").statuses.of(order_id)
+
+    # The owner's pages and the commands
+
+    def find_checkout(self, checkout_id: str) -> CheckoutMixin | None:
+        """The stored checkout with this id; None when there is none."""
+        return self._runtime.checkouts.find(checkout_id)
+
+    def find_order_id(self, text: str) -> str | None:
+        """The id of the order that has this order id or checkout id; None when neither is stored."""
+        # Late: order lists are wanted by the owner's pages only.
+        from flask_paycheckout.reports import order_list
+
+        return order_list.find_order_id(self._runtime.engine(), self._runtime.models, text)
+
+    def list_orders(self, status: Status | None, place: str | None) -> OrderPage:
+        """A page of orders with their attempts, newest first.
+
+        :param status: only orders in this state.
+        :param place: `next_place` of the page before; None for the first page.
+        """
+        from flask_paycheckout.reports import order_list
+
+        shop = self._runtime
+        return order_list.page_of_orders(shop.engine(), shop.models, shop.checkouts.order_statuses, status, place)
+
+    def list_money_to_pay_back(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
+        """Payments that paid no order, until a person says whether they were paid back or are kept.
+
+        :param limit: list at most this many, the oldest first.
+        :returns: how many there are, and the list.
+        """
+        with self._runtime.engine().connect() as connection:
+            return count_to_pay_back(connection, self._runtime.models), list_to_pay_back(
+                connection, self._runtime.models, limit
+            )
+
+    def report(self, webhook_url: str) -> Report:
+        """How payments stand in the whole shop, and what of it needs a person."""
+        shop = self._for_reading("the report")
+        return report(shop.engine(), shop.models, shop.clock(), webhook_url)
+
+    def alarms(self) -> Alarms:
+        """Problems that a person has to look at, as the owner's pages and `doctor` show them."""
+        return read_alarms(self._runtime.engine(), self._runtime.models, self._runtime.clock())
+
+    def reconcile_with_progress(self, limit: int | None, progress: Progress) -> ReconcileReport:
+        """Run one round of `reconcile`, reporting progress.
+
+        :param progress: called after each read with the counts so far.
+        """
+        return self._beside_session("reconcile()").reconciler.run(limit, progress)
+
+    def count_due(self) -> int:
+        """How many deposits are due to be read."""
+        return self._runtime.due_reads.count_due(self._runtime.clock())
+
+    def deliver(
+        self, order_id: str | None = None, *, now: bool = False, progress: Callable[[int], object] | None = None
+    ) -> Delivery:
+        """Deliver events that wait to their receivers.
+
+        :param order_id: only those of this order.
+        :param now: also those whose next try is later.
+        :param progress: called after each event.
+        """
+        wanted = None if order_id is None else require_order_id(order_id)
+        return self._beside_session("deliver()").outbox.deliver_waiting(wanted, now=now, progress=progress)
+
+    def count_waiting(self, order_id: str | None) -> int:
+        """How many events wait for delivery.
+
+        :param order_id: only those of this order.
+        """
+        return self._runtime.outbox.count_waiting(order_id)
+
+    def fill_payments(
+        self, limit: int | None, after: int, progress: Callable[[BackfillReport], None] | None = None
+    ) -> BackfillReport:
+        """Store what arrived for payments of older versions, which did not store it.
+
+        :param limit: read at most this many deposits.
+        :param after: where an earlier run ended.
+        :param progress: called after each read with the counts so far.
+        """
+        return self._runtime.payment_backfill.run(limit, after, progress)
+
+    def count_unfilled(self, after: int) -> int:
+        """How many payments `fill_payments` would read."""
+        return self._runtime.payment_backfill.count(after)
+
+    def allow_reading(self, call: str) -> None:
+        """End an open transaction of the shop's session that would block our reads.
+
+        :param call: named in the error.
+        :raises UncommittedChanges: the transaction has written something.
+        """
+        self._for_reading(call)
+
+
+def operations() -> AppOperations:
+    """The calls of the current app's shop.
+
+    :raises ConfigurationError: `init_app` was not called for this app.
+    """
+    return AppOperations(runtime())

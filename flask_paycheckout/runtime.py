@@ -16,10 +16,10 @@ from sqlalchemy import Engine
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.logs import prepare_logger
-from flask_paycheckout.checkouts.order_status import OrderStatus, OrderStatuses
-from flask_paycheckout.checkouts.outbox import Delivery, Outbox
-from flask_paycheckout.checkouts.payment_backfill import BackfillReport, PaymentBackfill
-from flask_paycheckout.checkouts.reconcile import Progress, Reconciler, ReconcileReport
+from flask_paycheckout.checkouts.order_status import OrderStatuses
+from flask_paycheckout.checkouts.outbox import Outbox
+from flask_paycheckout.checkouts.payment_backfill import PaymentBackfill
+from flask_paycheckout.checkouts.reconcile import Reconciler
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import Starter
 from flask_paycheckout.checkouts.webhooks import Webhooks
@@ -27,21 +27,17 @@ from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.operations import Operations
-from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
-from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
-from flask_paycheckout.rules.states import FoundBy, Status
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.due_reads import DueReads
-from flask_paycheckout.store.models import CheckoutMixin, Models, require_one_database
+from flask_paycheckout.store.models import Models, require_one_database
 from flask_paycheckout.store.moves import Moves
-from flask_paycheckout.store.paybacks import MoneyToPayBack, Paybacks, count_to_pay_back, list_to_pay_back
+from flask_paycheckout.store.paybacks import Paybacks
 from flask_paycheckout.store.shop_session import own_session
 from flask_paycheckout.store.shop_transaction import ShopTransactions
 from flask_paycheckout.totals import Pay, Receive, Total
@@ -49,7 +45,6 @@ from flask_paycheckout.totals import Pay, Receive, Total
 if TYPE_CHECKING:
     import httpx
 
-    from flask_paycheckout.reports.order_list import OrderPage
 
 __all__ = ["KEY", "Runtime", "build_runtime", "runtime"]
 
@@ -62,8 +57,8 @@ OrderUrl = Callable[[str], str | None]
 
 
 @dataclass(frozen=True)
-class Runtime(Operations):
-    """Everything that the extension keeps for one app. Pages, commands and tasks call its methods, not its parts."""
+class Runtime:
+    """Everything that the extension keeps for one app; pages, commands and tasks call its `operations`."""
 
     app: Flask
     db: SQLAlchemy
@@ -88,118 +83,6 @@ class Runtime(Operations):
     payment_backfill: PaymentBackfill
     record: ServiceRecord
     outbox: Outbox
-
-    @property
-    def _runtime(self) -> Runtime:
-        return self
-
-    # Webhooks and the status page
-
-    def receive_webhook(self, checkout_id: str) -> None:
-        """Store that a webhook named this checkout, and read its deposit when that is due."""
-        self._beside_session("the webhook").webhooks.receive(checkout_id)
-
-    def settle_for_webhook(self, checkout_id: str) -> CheckoutMixin:
-        """Read the deposit that a webhook hinted at, and apply what it says; parameters and errors as for `settle`."""
-        return self._beside_session(f"settle({checkout_id!r})").settlement.settle(checkout_id, FoundBy.WEBHOOK)
-
-    def standing(self, order_id: str) -> OrderStatus:
-        """How an order stands, for its status page; reads the newest deposits when they are due."""
-        require_order_id(order_id)
-        return self._beside_session("the status page").statuses.of(order_id)
-
-    # The owner's pages and the commands
-
-    def find_checkout(self, checkout_id: str) -> CheckoutMixin | None:
-        """The stored checkout with this id; None when there is none."""
-        return self.checkouts.find(checkout_id)
-
-    def find_order_id(self, text: str) -> str | None:
-        """The id of the order that has this order id or checkout id; None when neither is stored."""
-        from flask_paycheckout.reports.order_list import find_order_id
-
-        return find_order_id(self.engine(), self.models, text)
-
-    def list_orders(self, status: Status | None, place: str | None) -> OrderPage:
-        """A page of orders with their attempts, newest first.
-
-        :param status: only orders in this state.
-        :param place: `next_place` of the page before; None for the first page.
-        """
-        from flask_paycheckout.reports.order_list import page_of_orders
-
-        return page_of_orders(self.engine(), self.models, self.checkouts.order_statuses, status, place)
-
-    def list_money_to_pay_back(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
-        """Payments that paid no order, until a person says whether they were paid back or are kept.
-
-        :param limit: list at most this many, the oldest first.
-        :returns: how many there are, and the list.
-        """
-        with self.engine().connect() as connection:
-            return count_to_pay_back(connection, self.models), list_to_pay_back(connection, self.models, limit)
-
-    def report(self, webhook_url: str) -> Report:
-        """How payments stand in the whole shop, and what of it needs a person."""
-        shop = self._for_reading("the report")
-        return report(shop.engine(), shop.models, shop.clock(), webhook_url)
-
-    def alarms(self) -> Alarms:
-        """Problems that a person has to look at, as the owner's pages and `doctor` show them."""
-        return read_alarms(self.engine(), self.models, self.clock())
-
-    def reconcile_with_progress(self, limit: int | None, progress: Progress) -> ReconcileReport:
-        """Run one round of `reconcile`, reporting progress.
-
-        :param progress: called after each read with the counts so far.
-        """
-        return self._beside_session("reconcile()").reconciler.run(limit, progress)
-
-    def count_due(self) -> int:
-        """How many deposits are due to be read."""
-        return self.due_reads.count_due(self.clock())
-
-    def deliver(
-        self, order_id: str | None = None, *, now: bool = False, progress: Callable[[int], object] | None = None
-    ) -> Delivery:
-        """Deliver events that wait to their receivers.
-
-        :param order_id: only those of this order.
-        :param now: also those whose next try is later.
-        :param progress: called after each event.
-        """
-        wanted = None if order_id is None else require_order_id(order_id)
-        return self._beside_session("deliver()").outbox.deliver_waiting(wanted, now=now, progress=progress)
-
-    def count_waiting(self, order_id: str | None) -> int:
-        """How many events wait for delivery.
-
-        :param order_id: only those of this order.
-        """
-        return self.outbox.count_waiting(order_id)
-
-    def fill_payments(
-        self, limit: int | None, after: int, progress: Callable[[BackfillReport], None] | None = None
-    ) -> BackfillReport:
-        """Store what arrived for payments of older versions, which did not store it.
-
-        :param limit: read at most this many deposits.
-        :param after: where an earlier run ended.
-        :param progress: called after each read with the counts so far.
-        """
-        return self.payment_backfill.run(limit, after, progress)
-
-    def count_unfilled(self, after: int) -> int:
-        """How many payments `fill_payments` would read."""
-        return self.payment_backfill.count(after)
-
-    def allow_reading(self, call: str) -> None:
-        """End an open transaction of the shop's session that would block our reads.
-
-        :param call: named in the error.
-        :raises UncommittedChanges: the transaction has written something.
-        """
-        self._for_reading(call)
 
 
 def runtime() -> Runtime:

@@ -18,7 +18,7 @@ from flask import has_app_context
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import ConfigurationError, UnknownCheckout
-from flask_paycheckout.runtime import Runtime, runtime
+from flask_paycheckout.operations import AppOperations, operations
 
 __all__ = ["RECONCILE", "SETTLE", "ask_broker", "queue_settle", "reconcile", "settle"]
 
@@ -104,10 +104,10 @@ def _connection(celery_app: Celery) -> Any:
     return celery_app.connection_for_write(connect_timeout=_PATIENCE, transport_options=_ONE_QUICK_TRY)
 
 
-def _shop() -> Runtime:
+def _shop() -> AppOperations:
     if not has_app_context():
         raise ConfigurationError(
             "the task runs without an application context. Make the Celery app with a task class that opens one,"
             " as docs/production.md of flask_paycheckout and Flask's documentation show."
         )
-    return runtime()
+    return operations()

@@ -21,7 +21,8 @@ LAYERS = (
     {"service"},
     {"checkouts"},
     {"reports"},
-    {"operations", "runtime"},
+    {"runtime"},
+    {"operations"},
     {"views", "doctor", "cli", "tasks", "admin"},
     {"extension"},
 )

@@ -17,8 +17,8 @@ from flask_paycheckout.errors import (
     TooManyAttempts,
     UnsafeCheckoutUrl,
 )
+from flask_paycheckout.operations import operations
 from flask_paycheckout.rules.text import visible
-from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.views import language
@@ -42,7 +42,7 @@ def create_checkout(token: str) -> BaseResponse:
     if link is None:
         return bad_link_page()
     try:
-        checkout = runtime().start(link.order_id)
+        checkout = operations().start(link.order_id)
     except OrderNotPayable:
         return unpayable_page(link)
     except OrderSettled:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from flask import Response, abort, jsonify, url_for
 
+from flask_paycheckout.operations import operations
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.rules.text import visible
 from flask_paycheckout.runtime import runtime
@@ -27,7 +28,7 @@ def order_page(token: str) -> Response:
     link = link_of(STATUS, token)
     if link is None:
         return bad_link_page()
-    standing = runtime().standing(link.order_id)
+    standing = operations().standing(link.order_id)
     settled = standing.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(link.order_id)
     shown = total if runtime().settings.show_total else None
@@ -53,7 +54,7 @@ def order_page(token: str) -> Response:
 def unpayable_page(link: Link) -> Response:
     """Show the status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
-    standing = replace(runtime().standing(link.order_id), final=True, poll_after=0)
+    standing = replace(operations().standing(link.order_id), final=True, poll_after=0)
     return page(
         "order.html",
         link.order_id,
@@ -71,7 +72,7 @@ def order_status(token: str) -> Response:
     if link is None:
         # A forged link, an expired one and an unknown order must look alike.
         abort(404)
-    standing = runtime().standing(link.order_id)
+    standing = operations().standing(link.order_id)
     return jsonify(status=standing.status, final=standing.final, pollAfter=standing.poll_after)
 
 

@@ -12,6 +12,7 @@ from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
+from flask_paycheckout.operations import operations
 from flask_paycheckout.rules.decisions import MAX_BY, MAX_WHY, accepting, rejecting
 from flask_paycheckout.rules.order_ids import is_order_id
 from flask_paycheckout.rules.states import Status
@@ -52,7 +53,7 @@ def _exempt_from_csrf(state: BlueprintSetupState) -> None:
 
 def list_orders() -> str | tuple[str, int] | Response:
     """List the orders, newest first, below the alarms that need a person."""
-    shop = runtime()
+    shop = operations()
     search = request.args.get("search", "").strip()
     if search:
         order_id = shop.find_order_id(search)
@@ -79,7 +80,7 @@ def show_order() -> str | tuple[str, int]:
 
 def list_paybacks() -> str:
     """List the money that paid no order, until a person records that it was paid back or is kept."""
-    count, listed = runtime().list_money_to_pay_back(_LISTED)
+    count, listed = operations().list_money_to_pay_back(_LISTED)
     return _page("paybacks", count=count, listed=listed, sums=sums_of(listed))
 
 
@@ -87,14 +88,14 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
     """Record a decision on a held payment, with name and reason."""
     require_same_site("Please decide on the owner's own page.")
     checkout_id = _checkout_of(token)
-    attempt = runtime().find_checkout(checkout_id)
+    attempt = operations().find_checkout(checkout_id)
     if attempt is None:
         abort(404)
     decision, why = request.form.get("decision"), _why()
     if decision not in ("accept", "reject") or not why:
         return _story(attempt.order_id, "Say whether you accept or reject the payment, and why.", 400)
     try:
-        runtime().resolve(checkout_id, decision == "accept", g.paycheckout_owner[:MAX_BY], why)
+        operations().resolve(checkout_id, decision == "accept", g.paycheckout_owner[:MAX_BY], why)
     except UnknownCheckout:
         abort(404)
     except TransitionRefused:
@@ -108,14 +109,14 @@ def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
     """Record that money was paid back, or is kept, with name and reason."""
     require_same_site("Please say so on the owner's own page.")
     checkout_id = _checkout_of(token)
-    attempt = runtime().find_checkout(checkout_id)
+    attempt = operations().find_checkout(checkout_id)
     if attempt is None:
         abort(404)
     became, why = request.form.get("became"), _why()
     if became not in ("done", "kept") or not why:
         return _story(attempt.order_id, "Say whether the money was paid back or is kept, and how or why.", 400)
     try:
-        runtime().mark_paid_back(checkout_id, by=g.paycheckout_owner[:MAX_BY], why=why, kept=became == "kept")
+        operations().mark_paid_back(checkout_id, by=g.paycheckout_owner[:MAX_BY], why=why, kept=became == "kept")
     except UnknownCheckout:
         abort(404)
     except PaybackRefused:
@@ -134,7 +135,7 @@ def _require_permission(permission: Permission) -> None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
     g.paycheckout_owner = who
     # The permission function may have read through db.session: end that read, or its lock would block these pages.
-    runtime().allow_reading("the owner's page")
+    operations().allow_reading("the owner's page")
 
 
 def _status_asked_for() -> Status | None:
@@ -145,7 +146,7 @@ def _status_asked_for() -> Status | None:
 
 
 def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[str, int]:
-    story = runtime().explain(order_id) if is_order_id(order_id) else None
+    story = operations().explain(order_id) if is_order_id(order_id) else None
     if story is None or not story.attempts:
         abort(404, "No payment of such an order was ever started.")
     facts = {"story": story, "fault": fault, "action": _action, "accepting": accepting, "rejecting": rejecting}

@@ -10,6 +10,7 @@ import msgspec
 from flask import Response, abort, jsonify, request
 from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.operations import operations
 from flask_paycheckout.runtime import runtime
 
 __all__ = ["webhook"]
@@ -46,7 +47,7 @@ def webhook(secret: str | None = None) -> Response:
         return _answer(400, error="send a JSON object with a string orderId")
     try:
         if isinstance(payload.order_id, str):
-            runtime().receive_webhook(payload.order_id)
+            operations().receive_webhook(payload.order_id)
     except SQLAlchemyError:
         _log.exception("a webhook could not be stored")
         return _answer(503, error="not stored, send it again")

@@ -11,6 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import order_paid
 from flask_paycheckout.checkouts.logs import LOGGER, about
+from flask_paycheckout.operations import AppOperations
 from tests.conftest import OpenShop
 from tests.scripted import Shop, refusal
 
@@ -92,7 +93,7 @@ def test_a_broker_that_is_away_is_one_line_for_each_webhook(
     checkout_id = shop.starts()
     shop.clock.advance(seconds=10)
     with shop.app.app_context():
-        shop.runtime.receive_webhook(checkout_id)
+        AppOperations(shop.runtime).receive_webhook(checkout_id)
     [(level, text, traceback)] = lines(caplog)
     assert (level, traceback) == ("WARNING", False)
     assert text.startswith("webhook for checkout chk-1: not read now, reconcile will: ")

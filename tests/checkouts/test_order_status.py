@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from flask_paycheckout.operations import AppOperations
 from tests.scripted import Shop
 
 
@@ -11,7 +12,7 @@ def test_a_rejected_payment_leaves_the_order_unpaid(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
     with shop.app.app_context():
-        standing = shop.runtime.standing("o-1")
+        standing = AppOperations(shop.runtime).standing("o-1")
     assert (standing.status, standing.final) == ("unpaid", False)
 
 
@@ -19,9 +20,9 @@ def test_a_rejected_payment_leaves_the_order_unpaid(shop: Shop) -> None:
 def test_a_waiting_customer_causes_a_read_every_five_seconds(shop: Shop, seconds: int, reads: int) -> None:
     shop.starts()
     with shop.app.app_context():
-        shop.runtime.standing("o-1")
+        AppOperations(shop.runtime).standing("o-1")
         shop.clock.advance(seconds=seconds)
-        shop.runtime.standing("o-1")
+        AppOperations(shop.runtime).standing("o-1")
     assert len(shop.service.reads) == reads
 
 
@@ -33,5 +34,5 @@ def test_a_replaced_attempt_is_read_by_the_schedule_only(shop: Shop) -> None:
     second = shop.starts()
     shop.service.reads.clear()
     with shop.app.app_context():
-        shop.runtime.standing("o-1")
+        AppOperations(shop.runtime).standing("o-1")
     assert shop.service.reads == [second]

@@ -14,6 +14,7 @@ from flask import Flask
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import Pay, ReconcileReport, order_paid
+from flask_paycheckout.operations import AppOperations
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -345,7 +346,7 @@ def test_progress_is_told_after_each_checkout(shop: Shop) -> None:
     starts_many(shop, 3)
     seen: list[int] = []
     with shop.app.app_context():
-        shop.runtime.reconcile_with_progress(None, lambda report: seen.append(report.checked))
+        AppOperations(shop.runtime).reconcile_with_progress(None, lambda report: seen.append(report.checked))
     assert seen == [1, 2, 3]
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import event
 from flask_paycheckout import Pay, PayCheckout, UncommittedChanges, order_paid
 from flask_paycheckout.doctor.checks import Check, Level
 from flask_paycheckout.doctor.shop import examine
+from flask_paycheckout.operations import AppOperations
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import NewDatabase
 from tests.journeys.conftest import SAME_SITE
@@ -131,7 +132,7 @@ def reading_calls(shop: ImmediateShop) -> dict[str, Callable[[], Any]]:
     runtime = shop.app.extensions["paycheckout"]
     return {
         "explain": lambda: shop.paycheckout.explain("o-1").status,
-        "report": lambda: runtime.report("https://shop.example").checkouts["created"],
+        "report": lambda: AppOperations(runtime).report("https://shop.example").checkouts["created"],
         "examine": lambda: (
             Check("database", Level.OK, f"{shop.db.engine.dialect.name} answers") in examine(runtime).checks
         ),

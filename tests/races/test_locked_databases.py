@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import ReconcileReport
+from flask_paycheckout.operations import AppOperations
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience, write_locked
 from tests.races.effects import add_effects
@@ -124,7 +125,7 @@ def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:
         shop.service.says(checkout_id, "completed")
     with ExitStack() as held, shop.app.app_context():
         locks_meanwhile(shop, held)
-        report = shop.runtime.reconcile_with_progress(None, lambda report: held.close())
+        report = AppOperations(shop.runtime).reconcile_with_progress(None, lambda report: held.close())
     assert report == ReconcileReport(checked=2, changed=1, delivered=1, failed=1)
     assert [shop.attempt(checkout_id).status for checkout_id in (first, second)] == ["created", "paid"]
     shop.clock.advance(minutes=2)
