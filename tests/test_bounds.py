@@ -13,7 +13,6 @@ from sqlalchemy import event
 from flask_paycheckout import Pay, TooManyAttempts
 from flask_paycheckout.client import Invalid, PaymentsError, TransportFailed
 from flask_paycheckout.security.signed_links import PAY, STATUS
-from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, garbage, refusal
 
 pytestmark = pytest.mark.on_each_database
@@ -206,15 +205,6 @@ def test_sixteen_starts_of_one_order_make_one_checkout(shop: Shop) -> None:
     crowd = Crowd(shop, 15)
     crowd.run(shop.starts)
     assert (crowd.given, crowd.failed, len(shop.service.created)) == (["chk-1"] * 16, [], 1)
-
-
-def test_sixteen_posts_of_one_order_make_one_checkout_and_few_of_them_wait(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_WEB_CALLS=3)
-    crowd = Crowd(shop, 15)
-    crowd.run(lambda: presses_pay(shop))
-    assert (crowd.failed, len(shop.service.created), len(shop.attempts())) == ([], 1, 1)
-    assert set(crowd.given) <= {303, 503}
-    assert crowd.given.count(303) >= 1
 
 
 def test_those_who_wait_get_the_error_of_the_one_who_asked(shop: Shop) -> None:

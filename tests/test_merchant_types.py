@@ -12,6 +12,8 @@ import pytest
 
 import flask_paycheckout
 
+pytestmark = pytest.mark.slow("types of a merchant's shop")
+
 SHOP = '''
 from __future__ import annotations
 

@@ -93,6 +93,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         counts.update(kind for _, kind in kinds if kind is not None)
 
 
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_begin_with_the_longest(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let no worker begin with a long attack when the others are through; otherwise the order stays as it is."""
+    items.sort(key=lambda item: attack(config, item.path) is None)
+
+
 class Workers:
     """Bring what the workers of xdist left out to the process that prints the summary."""
 

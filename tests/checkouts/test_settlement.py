@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
-from flask_paycheckout import ConfigurationError, OrderSettled, Pay, TransitionRefused, UnknownCheckout
+from flask_paycheckout import ConfigurationError, Pay, TransitionRefused, UnknownCheckout
 from flask_paycheckout.client import NotFound, PaymentsError, TransportFailed
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
@@ -329,17 +329,6 @@ def test_a_decided_checkout_is_not_read(shop: Shop, status: str) -> None:
     assert len(shop.service.reads) == reads
 
 
-def test_settling_again_changes_nothing(shop: Shop, signals: Signals) -> None:
-    checkout_id = shop.has_paid()
-    before = vars(shop.attempt(checkout_id)).copy()
-    shop.settles(checkout_id)
-    after = vars(shop.attempt(checkout_id)).copy()
-    assert {name: value for name, value in before.items() if not name.startswith("_")} == {
-        name: value for name, value in after.items() if not name.startswith("_")
-    }
-    assert signals.names == ["checkout_created", "order_paid"]
-
-
 def test_an_id_that_was_never_stored_is_not_read(shop: Shop) -> None:
     with pytest.raises(UnknownCheckout, match=r"no checkout 'o-1'.*not the shop's order id"):
         shop.settles("o-1")
@@ -483,46 +472,6 @@ def test_a_decision_without_a_name_or_a_reason_is_refused(shop: Shop, by: str, w
 def test_a_decision_on_an_unknown_checkout_is_refused(shop: Shop) -> None:
     with pytest.raises(UnknownCheckout):
         shop.resolves("chk-404", accept=True)
-
-
-def test_a_rejected_payment_leaves_the_order_payable(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-    with pytest.raises(OrderSettled):
-        shop.starts()
-    shop.resolves(checkout_id, accept=False)
-    assert shop.starts() != checkout_id
-
-
-def test_two_reads_at_once_pay_once(shop: Shop, signals: Signals) -> None:
-    """The second read finishes while the first is still under way."""
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
-    nested: list[Any] = []
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        nested.append(shop.settles(checkout_id))
-
-    shop.service.meanwhile = meanwhile
-    assert shop.settles(checkout_id).status == nested[0].status == "paid"
-    assert signals.names == ["checkout_created", "order_paid"]
-
-
-def test_two_payments_of_one_order_at_once_are_one_paid_and_one_held(shop: Shop, signals: Signals) -> None:
-    first = shop.starts()
-    shop.clock.advance(minutes=15)
-    second = shop.starts()
-    shop.service.says(first, "completed")
-    shop.service.says(second, "completed")
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        shop.settles(second)
-
-    shop.service.meanwhile = meanwhile
-    shop.settles(first)
-    assert sorted(attempt.status for attempt in shop.attempts()) == ["held", "paid"]
-    assert sorted(signals.names[2:]) == ["order_paid", "payment_held"]
 
 
 def test_an_older_answer_that_comes_late_takes_nothing_back(shop: Shop) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -179,30 +178,6 @@ def test_a_service_that_makes_no_checkout_leaves_nothing_behind(
     assert shop.attempts() == []
     shop.service.instead_of_created = []
     assert shop.starts()
-
-
-def test_sixteen_starts_at_once_give_one_url(shop: Shop, signals: Signals) -> None:
-    barrier = threading.Barrier(16)
-    given: list[str] = []
-    failed: list[BaseException] = []
-
-    def press() -> None:
-        barrier.wait()
-        try:
-            given.append(shop.starts())
-        except BaseException as error:
-            failed.append(error)
-
-    threads = [threading.Thread(target=press) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failed == []
-    assert len(given) == 16
-    assert set(given) == {attempt.checkout_id for attempt in shop.attempts()}
-    assert len(set(given)) == 1
-    assert signals.names == ["checkout_created"]
 
 
 def test_a_start_that_loses_a_race_gives_the_winners_page(shop: Shop, signals: Signals) -> None:

@@ -207,17 +207,6 @@ def test_an_order_that_changes_just_when_it_is_paid(moment: Moment) -> None:
     moment.all_is_done()
 
 
-def test_an_order_that_is_paid_twice_and_changed(moment: Moment) -> None:
-    """Both payments are settled at once; nobody waits for somebody who waits for them."""
-    with crowd(3) as people:
-        for _ in range(6):
-            moment.begins(payments=2)
-            people.does([partial(moment.settles, 0), partial(moment.settles, 1), partial(moment.posts, "cancel")])
-            moment.nothing_is_lost_or_given_away()
-    moment.later()
-    moment.all_is_done()
-
-
 def test_an_order_whose_held_payment_is_accepted_while_another_one_arrives(moment: Moment) -> None:
     def begin() -> dict[str, Callable[[], object]]:
         moment.begins(payments=2)

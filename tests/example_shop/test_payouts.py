@@ -107,32 +107,6 @@ def test_suppliers_are_paid_in_their_way_and_followed_to_the_end(
     assert names.count("Maren of the Lighthouse") == 1
 
 
-def test_another_round_pays_nobody_again(
-    shop: Flask, sold: str, pay_out: Callable[[], dict[str, str]], buy: Callable[..., str]
-) -> None:
-    pay_out()
-    first = transfers(shop)
-    pay_out()
-    assert transfers(shop) == first
-    buy(northern_lights=1)
-    pay_out()
-    assert len(transfers(shop)) == 3
-    with shop.app_context():
-        found = list(paycheckout.client.recipients.iterate(search="maren@lighthouse.example"))
-    assert len(found) == 1
-
-
-def test_little_sums_wait_until_they_are_worth_a_transfer(
-    shop: Flask, buy: Callable[..., str], pay_out: Callable[[], dict[str, str]]
-) -> None:
-    buy(summer_drizzle=1)
-    assert pay_out() == {}
-    assert owed(shop)["puddle"] == Decimal("3.96")
-    buy(summer_drizzle=1)
-    assert pay_out() == {"puddle": "sent"}
-    assert [row.amount for row in recorded(shop)] == [Decimal("7.92")]
-
-
 def test_a_batch_whose_answer_was_lost_is_found_by_its_references(
     shop: Flask, sold: str, pay_out: Callable[[], dict[str, str]], paycheckout_sandbox: Sandbox
 ) -> None:

@@ -185,13 +185,6 @@ def test_webhooks_that_do_come_are_no_alarm(shop: Shop) -> None:
     assert not found.needs_a_person
 
 
-def test_a_webhook_that_comes_after_the_payment_was_found_counts_too(shop: Shop) -> None:
-    [checkout_id] = pays(shop, 1)
-    shop.runtime.webhooks.receive(checkout_id)
-    shop.clock.advance(minutes=10)
-    assert not told(shop).needs_a_person
-
-
 def test_a_webhook_lost_now_and_then_is_listed_and_no_alarm(shop: Shop) -> None:
     pays(shop, 1, webhooks=True)
     [lost] = pays(shop, 1)

@@ -64,28 +64,10 @@ def opens(shop: Shop, link: str) -> int:
     return shop.browser.open(link, method=method, headers=SAME_SITE).status_code
 
 
-def test_the_public_url_wins_over_everything(open_shop: OpenShop) -> None:
-    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example/sub", PAYCHECKOUT_URL_PREFIX="/pay")
-    with shop.app.test_request_context(base_url="https://evil.example"):
-        inside = urls(shop)
-    with shop.app.app_context():
-        outside = urls(shop)
-    assert [urlsplit(url)[:2] for url in outside] == [urlsplit(url)[:2] for url in inside]
-    assert outside[-1] == inside[-1], "the one that stands for no order"
-    assert all(url.startswith("https://shop.example/sub/pay/") for url in inside)
-
-
 def test_the_server_name_serves_outside_of_requests(open_shop: OpenShop) -> None:
     shop = open_shop(TESTING=False, SERVER_NAME="shop.example", PREFERRED_URL_SCHEME="https")
     with shop.app.app_context():
         assert origins(shop) == {"https://shop.example"}
-
-
-def test_a_host_that_is_not_trusted_gets_no_links(open_shop: OpenShop) -> None:
-    shop = open_shop(TESTING=False, TRUSTED_HOSTS=["shop.example"])
-    shop.app.add_url_rule("/link", view_func=lambda: shop.paycheckout.status_url("o-1"))
-    assert shop.browser.get("/link", base_url="https://shop.example").text.startswith("https://shop.example/")
-    assert shop.browser.get("/link", base_url="https://evil.example").status_code == 400
 
 
 def test_without_an_address_outside_of_a_request_the_key_is_named(open_shop: OpenShop) -> None:

@@ -61,17 +61,6 @@ def test_an_unknown_id_gets_the_same_answer_and_costs_no_read(shop: Shop, checko
     assert shop.service.reads == []
 
 
-@pytest.mark.parametrize("status", ["paid", "held", "rejected"])
-def test_a_decided_checkout_costs_no_read(shop: Shop, status: str) -> None:
-    checkout_id = shop.has_paid() if status == "paid" else shop.has_held()
-    if status == "rejected":
-        shop.resolves(checkout_id, accept=False)
-    shop.service.reads.clear()
-    assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
-    assert shop.service.reads == []
-    assert shop.attempt(checkout_id).next_read_at is None, "nothing to read later either"
-
-
 def test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down(shop: Shop) -> None:
     checkout_id = shop.starts()
     for _ in range(20):
@@ -139,11 +128,6 @@ def test_a_body_over_64_kib_is_a_413(shop: Shop, size: int, status: int) -> None
     body = frame[:-2] + b"x" * (size - len(frame)) + frame[-2:]
     assert len(body) == size
     assert shop.browser.post(PATH, data=body, content_type="application/json").status_code == status
-
-
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
-def test_other_methods_are_a_405(shop: Shop, method: str) -> None:
-    assert shop.browser.open(PATH, method=method).status_code == 405
 
 
 class DatabaseDown:
