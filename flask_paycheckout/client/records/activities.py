@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
+from datetime import datetime
 
-from flask_paycheckout.client.records.reading import Moment
+import msgspec
 
 __all__ = ["Activity"]
 
@@ -15,4 +15,4 @@ class Activity(msgspec.Struct, frozen=True, rename="camel"):
     activity: str | None = None
     description: str | None = None
     status: str | None = None
-    updated_at: Moment | None = None
+    updated_at: datetime | None = None

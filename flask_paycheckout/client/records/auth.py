@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from flask_paycheckout.client.hidden import Hidden
-from flask_paycheckout.client.records.reading import Moment
 
 __all__ = ["Login", "Organization", "User", "Verification"]
 
@@ -36,10 +36,10 @@ class User(msgspec.Struct, frozen=True, rename="camel"):
     role: str | None = None
     is_active: bool | None = msgspec.field(default=None, name="is_active")
     iskyc: bool | None = None
-    invitation_date: Moment | None = msgspec.field(default=None, name="invitation_date")
-    invitation_expiration_date: Moment | None = msgspec.field(default=None, name="invitation_expiration_date")
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+    invitation_date: datetime | None = msgspec.field(default=None, name="invitation_date")
+    invitation_expiration_date: datetime | None = msgspec.field(default=None, name="invitation_expiration_date")
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
     country: str | None = None
     country_code: str | None = None
     kyc_url: str | None = msgspec.field(default=None, name="kyc_url")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 
 import msgspec
@@ -10,7 +11,6 @@ import msgspec
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.client.records.activities import Activity
-from flask_paycheckout.client.records.reading import Moment
 from flask_paycheckout.client.vocabulary import DisbursementStatus
 
 __all__ = [
@@ -122,8 +122,8 @@ class FiatDisbursement(msgspec.Struct, frozen=True, rename="camel"):
     activity_history: tuple[Activity, ...] = ()
     reference: str | None = None
     note: str | None = None
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 class FiatBatch(msgspec.Struct, frozen=True, rename="camel"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
 import msgspec
 
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
-from flask_paycheckout.client.records.reading import Moment
 from flask_paycheckout.client.vocabulary import PaymentStatus, PaymentType
 
 __all__ = ["Payment", "PaymentActivity", "PaymentReceiver", "PaymentSender", "Quote"]
@@ -43,7 +43,7 @@ class PaymentActivity(msgspec.Struct, frozen=True, rename="camel"):
     status: str | None = None
     description: str | None = None
     id: str | None = msgspec.field(default=None, name="_id")
-    updated_at: Moment | None = None
+    updated_at: datetime | None = None
 
 
 class Payment(msgspec.Struct, frozen=True, rename="camel"):
@@ -78,10 +78,10 @@ class Payment(msgspec.Struct, frozen=True, rename="camel"):
     transaction_hash: str | None = None
     blockchain: str | None = None
     pay_out_wallet: str | None = None
-    expired_date: Moment | None = None
+    expired_date: datetime | None = None
     activity_history: tuple[PaymentActivity, ...] = ()
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
 
 
 class Quote(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 import msgspec
 
@@ -20,10 +20,7 @@ from flask_paycheckout.client.amounts import exact_number
 from flask_paycheckout.client.envelope import Ambiguous, JsonObject, Unreadable
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
 
-__all__ = ["Moment", "RecordReader", "whole"]
-
-Moment = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A time that knows its zone."""
+__all__ = ["RecordReader"]
 
 R = TypeVar("R", bound=msgspec.Struct)
 _Read = Callable[[Any], Any]
@@ -106,7 +103,7 @@ def _amount(value: object) -> Decimal | None:
     return value if isinstance(value, Decimal) else None
 
 
-def whole(value: object) -> int | None:
+def _whole(value: object) -> int | None:
     """A JSON number without fraction or exponent."""
     return value if type(value) is int else None
 
@@ -158,7 +155,7 @@ def _shallow(value: object, depth: int) -> bool:
 
 _READERS: dict[Any, _Read] = {
     str: _text,
-    int: whole,
+    int: _whole,
     bool: _flag,
     Decimal: _amount,
     datetime: _moment,
@@ -174,8 +171,6 @@ def _reader_of(annotation: Any, required: bool) -> _Read:
         # A word that the interface does not name is read as well: Literal[...] | str is a str.
         kinds = [kind for kind in get_args(annotation) if kind is not type(None) and get_origin(kind) is not Literal]
         (annotation,) = kinds
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
     if get_origin(annotation) is tuple:
         return _list_reader_of(get_args(annotation)[0], required)
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):

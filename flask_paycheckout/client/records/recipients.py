@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import msgspec
 
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
-from flask_paycheckout.client.records.reading import Moment
 from flask_paycheckout.client.vocabulary import RecipientType
 
 __all__ = ["BankDetails", "Recipient", "RecipientBank"]
@@ -67,8 +67,8 @@ class Recipient(msgspec.Struct, frozen=True, rename="camel"):
     email: str | None = None
     organization_id: str | None = None
     user_id: str | None = None
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
     bank: tuple[RecipientBank, ...] = ()
     city: str | None = None
     address: str | None = None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
 import msgspec
-
-from flask_paycheckout.client.records.reading import Moment
 
 __all__ = ["Bank", "Crypto", "Currency", "PaymentMethod"]
 
@@ -71,8 +70,8 @@ class Bank(msgspec.Struct, frozen=True, rename="camel"):
     payment_code: str | None = None
     country: str | None = None
     currency: str | None = None
-    created_at: Moment | None = None
-    updated_at: Moment | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
     version: int | None = msgspec.field(default=None, name="__v")
 
 
