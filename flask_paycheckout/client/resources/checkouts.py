@@ -50,7 +50,7 @@ class Checkouts:
 
 
 def _asked(total: Total) -> JsonObject:
-    """The one amount that is fixed, with its side of the exchange."""
+    """The body for the one amount that is fixed: what the customer pays, or what the shop receives."""
     if isinstance(total, Pay):
         asked: JsonObject = {"inputCurrency": total.currency, "inputAmount": as_number(total.amount)}
         if total.receive_in is not None:
