@@ -182,8 +182,8 @@ class AppOperations(Operations):
         """Read the deposit that a webhook hinted at, and apply what it says; parameters and errors as for `settle`."""
         return self._beside_session(f"settle({checkout_id!r})").settlement.settle(checkout_id, FoundBy.WEBHOOK)
 
-    def standing(self, order_id: str) -> OrderStatus:
-        """How an order stands, for its status page; reads the newest deposits when they are due."""
+    def read_order_status(self, order_id: str) -> OrderStatus:
+        """The order's status for its status page; reads the newest deposits when they are due."""
         require_order_id(order_id)
         return self._beside_session("the status page").statuses.of(order_id)
 

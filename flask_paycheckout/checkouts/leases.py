@@ -1,4 +1,4 @@
-"""Renews leases while their holders work, in one thread for the whole process."""
+"""Renewal of leases while their holders work, in one thread for the whole process."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from contextlib import contextmanager
 __all__ = ["LONGEST", "RENEWAL", "LeaseRenewal"]
 
 LONGEST = 600
-"""Seconds after which work counts as hung, and its lease is left to end."""
+"""Seconds after which work counts as hung, so that its lease is no longer renewed."""
 
 _log = logging.getLogger("flask_paycheckout")
 
 
 class LeaseRenewal:
-    """Calls a function again and again while something is under way.
+    """Calls renewal functions periodically while work is under way.
 
-    The thread starts with the first of it, and ends by itself once nothing is under way.
+    The thread starts with the first work, and ends when none is left.
 
     :param every: seconds between two calls; a small part of a lease.
     :param longest: seconds after which work counts as hung.
@@ -35,9 +35,9 @@ class LeaseRenewal:
 
     @contextmanager
     def during(self, renew: Callable[[], object]) -> Iterator[None]:
-        """Renew while the `with` block runs.
+        """Renew a lease while the `with` block runs.
 
-        :param renew: called in another thread; what it raises is ignored, since the lease then ends by itself.
+        :param renew: called in another thread; an error is ignored, since the lease then simply ends.
         """
         key = object()
         with self._lock:
@@ -52,7 +52,7 @@ class LeaseRenewal:
                 self._under_way.pop(key, None)
 
     def forget(self) -> None:
-        """Begin anew, as in a process that was forked while others were at work."""
+        """Reset all state in a forked process, which has no thread and may have inherited a held lock."""
         self._lock = threading.Lock()
         self._under_way = {}
         self._thread = None
@@ -78,7 +78,7 @@ def _try(renew: Callable[[], object]) -> None:
 
 
 RENEWAL = LeaseRenewal()
-"""The process's own."""
+"""The instance of this process."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=RENEWAL.forget)

@@ -1,8 +1,8 @@
-"""How the lines of the logger `flask_paycheckout` are written.
+"""The format of records of the logger `flask_paycheckout`.
 
-A failure that is expected to heal, such as a service that does not answer, is one line at WARNING; a traceback at ERROR
-is kept for what was not expected. Lines that are about a checkout have its `order_id` and `checkout_id` as fields too.
-What strangers wrote breaks no line.
+A failure that is expected to pass, such as a service that does not answer, is one line at WARNING; only an unexpected
+error has a traceback, at ERROR. Records about a checkout have the fields `order_id` and `checkout_id`. Control
+characters in untrusted text are escaped, so that it cannot forge lines.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ __all__ = ["LOGGER", "about", "prepare_logger"]
 LOGGER = "flask_paycheckout"
 
 _HEALS = "paycheckout_heals"
-_MAX_WORDS = 500
+_MAX_MESSAGE = 500
 
 
 def about(order_id: str | None = None, checkout_id: str | None = None, *, heals: bool = False) -> dict[str, Any]:
-    """The fields of a line, for `extra`.
+    """The fields of a log record, for `extra`.
 
-    :param heals: the failure is expected to heal, whatever error it is; its traceback is left out.
+    :param heals: whether the failure is expected to pass, whatever its type, so that its traceback is left out.
     """
     fields: dict[str, Any] = {"order_id": order_id, "checkout_id": checkout_id, _HEALS: heals}
     return {name: visible(field) if isinstance(field, str) else field for name, field in fields.items()}
 
 
 def prepare_logger() -> None:
-    """Have every line of ours written so. Handlers, levels and formats stay the shop's."""
+    """Install the filter on our logger; handlers, levels and formats stay as the shop configured them."""
     logger = logging.getLogger(LOGGER)
     if not any(isinstance(one, _Lines) for one in logger.filters):
         logger.addFilter(_Lines())
 
 
 class _Lines(logging.Filter):
-    """Escapes control characters, and shortens failures that are expected to heal."""
+    """Escapes control characters, and shortens failures that are expected to pass."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
@@ -54,7 +54,7 @@ class _Lines(logging.Filter):
 
 def _shorten(record: logging.LogRecord, error: BaseException) -> None:
     record.msg = f"{record.msg}: %s"
-    record.args = (*_tuple(record.args), _words(error))
+    record.args = (*_tuple(record.args), _message(error))
     record.exc_info = record.exc_text = None
     if record.levelno > logging.WARNING:
         record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
@@ -65,17 +65,17 @@ def _tuple(args: Any) -> tuple[Any, ...]:
 
 
 def _heals(error: BaseException) -> bool:
-    """Whether the service, or the database, is away for a while."""
+    """Whether the service or the database is probably unavailable for a while only."""
     return isinstance(error, (PaymentsError, OperationalError, InterfaceError)) or is_passing(error)
 
 
-def _words(error: BaseException) -> str:
-    told = str(error) if isinstance(error, PaymentsError) else first_line(error)
-    return visible(" ".join(told.split()))[:_MAX_WORDS]
+def _message(error: BaseException) -> str:
+    text = str(error) if isinstance(error, PaymentsError) else first_line(error)
+    return visible(" ".join(text.split()))[:_MAX_MESSAGE]
 
 
 def _safe(value: object) -> object:
-    """A value whose text has no control characters; numbers stay what they are."""
+    """Escape control characters in a value's text; numbers stay unchanged."""
     if isinstance(value, str):
         return visible(value)
     return visible(str(value)) if isinstance(value, BaseException) else value

@@ -1,4 +1,4 @@
-"""The status of an order as its customer may know it: no amount, no id."""
+"""The status of an order as its customer may see it, without amounts and ids."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.service.calls import READ, NotAsked, Service
-from flask_paycheckout.service.single_flight import Flights
+from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkouts import NEWEST, Checkouts, CheckoutSummary
 from flask_paycheckout.store.due_reads import DueReads
 
 __all__ = ["OrderStatus", "OrderStatuses"]
 
-# A customer who waits may cause a read this often, whatever the schedule says.
+# The least time between two reads that a waiting customer may cause, whatever the schedule says.
 _PAGE_COOLDOWN = timedelta(seconds=5)
-# An attempt that seems to be over is hardly ever paid, however long its customer looks.
+# Longer for an abandoned checkout, which is hardly ever paid.
 _ABANDONED_COOLDOWN = timedelta(seconds=20)
-# A payment that a webhook told of is on the customer's screen within three seconds: waiting, asking, showing.
+# Seconds between two polls. With two, a payment is on the screen within three seconds of its webhook.
 _EAGER, _PATIENT = 2, 20
 
 _log = logging.getLogger("flask_paycheckout")
@@ -33,20 +33,24 @@ _log = logging.getLogger("flask_paycheckout")
 class OrderStatus:
     """The facts that the status page and its JSON show."""
 
-    #: unpaid, created, pending, paid, held or abandoned.
     status: str
-    #: No later news is to be expected.
+    """The status: `unpaid`, `created`, `pending`, `paid`, `held` or `abandoned`."""
+
     final: bool
-    #: Seconds until asking again is worthwhile; 0 when it is not.
+    """Whether the status cannot change any more."""
+
     poll_after: int
-    #: Why the newest attempt was abandoned; None while the order is not abandoned.
+    """Seconds until the next poll; 0 for no further one."""
+
     reason: str | None = None
-    #: The order has so many open payment pages that it gets no other one now.
+    """The reason why the newest checkout was abandoned; None while the order is not abandoned."""
+
     crowded: bool = False
+    """Whether the order has reached its limit of open payment pages."""
 
 
 class OrderStatuses:
-    """Tells the status of orders of one app, reading the newest deposits when they are due."""
+    """Gives the status of orders of one app, and reads their newest deposits when these are due."""
 
     def __init__(
         self, checkouts: Checkouts, due_reads: DueReads, settlement: Settlement, service: Service, clock: Clock
@@ -56,28 +60,29 @@ class OrderStatuses:
         self._settlement = settlement
         self._service = service
         self._clock = clock
-        self._reading = Flights()
+        self._reading = SingleFlight()
 
     def of(self, order_id: str) -> OrderStatus:
-        """The order's status now; a service that does not answer leaves it as it was stored.
+        """The order's status now; if the service does not answer, the stored status.
 
-        Costs the same whatever the order's history: older attempts than the newest few are left to reconcile.
+        The cost does not depend on the order's history: only the newest few checkouts are read here, and reconcile
+        reads the others.
         """
         newest, counts = self._look(order_id)
         now = self._clock()
         if best_of(set(counts)) not in (Status.PAID, Status.HELD):
             due = [attempt for attempt in newest[:NEWEST] if _due(attempt, now)]
-            # Each of them, not only as many as it takes to find news.
+            # A list, so that all of them are read, and not only those up to the first change.
             if sum(self._read(attempt, now) for attempt in due):
                 newest, counts = self._look(order_id)
         return _status_of(newest, counts)
 
     def _look(self, order_id: str) -> tuple[Sequence[CheckoutSummary], Mapping[str, int]]:
-        """The newest attempts, and how many there are of each status."""
+        """The newest checkouts, and the number of all checkouts in each status."""
         newest = self._checkouts.newest(order_id)
         if len(newest) > NEWEST:
             return newest, self._checkouts.counts(order_id)
-        # These are all that there are.
+        # There are no older ones.
         return newest, Counter(attempt.status for attempt in newest)
 
     def _read(self, attempt: CheckoutSummary, now: datetime) -> bool:
@@ -85,7 +90,7 @@ class OrderStatuses:
             with self._reading.of(attempt.checkout_id) as free:
                 if not free:
                     return False
-                # Before the read is claimed: what may not be read now stays due for reconcile.
+                # Permission first, and then the claim, so that a read that is not allowed now stays due for reconcile.
                 with self._service.turn(READ) as turn:
                     reading = self._due_reads.claim_page_read(attempt, now)
                     if reading is None:
@@ -94,12 +99,12 @@ class OrderStatuses:
         except NotAsked:
             return False
         except Exception:
-            _log.warning("checkout %s could not be read for its page", attempt.checkout_id, exc_info=True)
+            _log.warning("checkout %s could not be read for its status page", attempt.checkout_id, exc_info=True)
         return True
 
 
 def _due(attempt: CheckoutSummary, now: datetime) -> bool:
-    """An open attempt whose turn has come, or the order's newest one while its customer waits."""
+    """Whether a status page should read this checkout: it is due, or the newest one after its cool-down."""
     if attempt.status not in OPEN:
         return False
     if attempt.next_read_at is not None and attempt.next_read_at <= now:
@@ -113,7 +118,7 @@ def _due(attempt: CheckoutSummary, now: datetime) -> bool:
 def _status_of(newest: Sequence[CheckoutSummary], counts: Mapping[str, int]) -> OrderStatus:
     status = best_of(set(counts))
     final, held = status == Status.PAID, status == Status.HELD
-    # A person decides on what is held; everything else may be paid at any moment, on another device too.
+    # A held payment waits for a person; any other order may be paid at any moment, also on another device.
     poll_after = 0 if final else _PATIENT if held else _EAGER
     abandoned = [attempt.reason for attempt in newest if attempt.status == status == Status.ABANDONED]
     crowded = is_crowded(counts) and not (final or held)

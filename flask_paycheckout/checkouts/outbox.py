@@ -1,12 +1,11 @@
-"""Tells receivers of what was committed: database effects exactly once, others at least once with one `event_id`.
+"""Delivery of committed events to receivers: database effects exactly once, others at least once per `event_id`.
 
-Two transactions stand behind each event. The first, long committed, stored it together with the state change. The
-second belongs to one receiver: what it wrote through `db.session` and the mark that it ran are committed together.
-A lease keeps others away meanwhile, and a mark that no longer holds the lease is refused, so that a slow deliverer
-who lost it writes nothing.
+Each event has two kinds of transactions. The first has stored it together with the state change. The second belongs to
+one receiver: its writes through `db.session`, and the mark that it has run, are committed together. Meanwhile a lease
+keeps other processes away; a mark is refused when the lease is lost, so that a slow process writes nothing.
 
-The undelivered events of an order are its queue. A receiver is told of an event only when it has been told of all
-earlier ones in the queue; an event that is no longer true is taken out, and nobody hears of it.
+The undelivered events of an order form its queue. A receiver gets an event only after all earlier ones in the queue; an
+event that is no longer true is superseded and delivered to nobody.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
 
 @dataclass(frozen=True)
 class Delivery:
-    """How many events were told to all their receivers, and how many were not yet."""
+    """The number of events that reached all of their receivers, and of those that did not."""
 
     delivered: int = 0
     failed: int = 0
@@ -54,20 +53,20 @@ class Delivery:
 
 
 class _LeaseLost(Exception):
-    """This event is no longer as this deliverer knew it, or no longer its own; what it did is rolled back."""
+    """The event was changed, or its lease taken, by another process, so the receiver's writes are rolled back."""
 
 
 class _Superseded(Exception):
-    """This event is no longer true; what its receiver did is rolled back."""
+    """The event is no longer true, so the receiver's writes are rolled back."""
 
 
 class Outbox:
     """Delivers the stored events of one app.
 
-    :param scope: opens an application context of its own and gives the shop's `db.session` in it.
+    :param scope: opens an application context of its own, and yields the shop's `db.session` in it.
     :param sender: the Flask app, as the signals' sender.
-    :param unheard: signals of which nobody need hear.
-    :param separate: what receivers write goes to another database than the marks.
+    :param unheard: the signals that need no receiver in this shop (PAYCHECKOUT_UNHEARD).
+    :param separate: whether receivers write to another database than that of the marks.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Outbox:
         self._clock = clock
         self._scope = scope
         self._sender = sender
-        # Receivers whose failure was logged with its traceback since they last ran.
+        # The receivers whose failure was logged with a traceback since their last success.
         self._failing: set[str] = set()
         self._unheard = unheard
         self._separate = separate
@@ -96,7 +95,7 @@ class Outbox:
         self._superseding = Superseding(models.checkouts, checkouts)
 
     def deliver(self, events: Iterable[HeldEvent]) -> Delivery:
-        """Tell the receivers of these events now. A failure is logged and left to `deliver_due`."""
+        """Deliver these events now; a failure is logged, and `deliver_due` tries again."""
         given = list(events)
         held = [event for event in given if event.lease_token is not None]
         total = Delivery(delivered=sum(event.delivered for event in given))
@@ -108,9 +107,9 @@ class Outbox:
             return total + self._each(((event.event_id, event) for event in held), set())
 
     def deliver_due(self, batch: int = 1000) -> Delivery:
-        """Tell the receivers of every event that is due, oldest first; what fails is not tried again in this call.
+        """Deliver every event that is due, oldest first; a failed one is not tried again in this call.
 
-        :param batch: how many events are looked up at a time.
+        :param batch: the number of events that one query returns.
         """
         started = self._clock()
         total = Delivery()
@@ -125,11 +124,11 @@ class Outbox:
     def deliver_waiting(
         self, order_id: str | None, *, now: bool, progress: Callable[[int], object] | None = None, batch: int = 1000
     ) -> Delivery:
-        """Tell the receivers of what waits, oldest first, each event once in this call.
+        """Deliver waiting events, oldest first, each at most once in this call.
 
         :param order_id: only events of this order; None for all.
-        :param now: also what is to be tried later, but nothing that another process delivers at this moment.
-        :param progress: called after each event with how many had their turn.
+        :param now: also events whose next try is due later, except those that another process is delivering.
+        :param progress: called after each event with the number of events so far.
         """
         if now:
             self._queue.hurry(order_id, self._clock())
@@ -146,20 +145,20 @@ class Outbox:
         return total
 
     def count_waiting(self, order_id: str | None = None) -> int:
-        """How many events are neither delivered nor superseded, of one order or of all."""
+        """Count the events that are neither delivered nor superseded, of one order or of all."""
         return self._queue.count_waiting(order_id)
 
     def _leave_unheard(self, due_by: datetime) -> list[str]:
-        """The signals whose events are left to processes with a receiver; why they wait is written down."""
+        """Name the signals without a receiver here, and store that reason with their waiting events."""
         names = unheard_signals(self._sender, self._unheard)
         if names:
             self._queue.explain_unheard({name: nobody_listens(name) for name in names}, due_by)
         return names
 
     def _each(self, events: Iterable[tuple[str, HeldEvent | None]], failed: set[str]) -> Delivery:
-        """Deliver events by their ids, claiming those that are not held yet.
+        """Deliver events by their ids, leasing those that are not held yet.
 
-        :param failed: gets the events that failed in this call, which are not tried again in it.
+        :param failed: collects the ids of events that failed in this call, which are not tried again in it.
         """
         total = Delivery()
         for event_id, held in events:
@@ -171,7 +170,7 @@ class Outbox:
                     with self._kept([event]):
                         total += self._deliver(event, failed)
             except Exception:
-                # The change is committed: whoever caused it must not be told that it failed.
+                # The state change is committed, so the caller must not get an error of its delivery.
                 _log.exception("event %s could not be delivered now; reconcile will try again", event_id)
                 total += Delivery(failed=1)
         return total
@@ -179,11 +178,11 @@ class Outbox:
     # The queue of an order
 
     def _deliver(self, mine: HeldEvent, failed: set[str]) -> Delivery:
-        """Deliver a held event: after what is due of its order before it, and before what waited for it."""
+        """Deliver a held event, after earlier due events of its order, and then the events that waited for it."""
         queue = self._queue.of_order(mine.order_id)
         place = next((queued.id for queued in queue if queued.event_id == mine.event_id), None)
         if place is None:
-            # Somebody else has delivered it.
+            # Another process has delivered it.
             return Delivery()
         total = Delivery()
         holding, passed = True, set(failed)
@@ -196,24 +195,25 @@ class Outbox:
                 holding = False
             else:
                 event = self._queue.claim(turn.event_id, self._clock(), only_if_due=False)
-            told = None if event is None else self._tell(event, queue)
-            if told is None:
-                # In the hands of somebody else by now.
+            delivery = None if event is None else self._tell(event, queue)
+            if delivery is None:
+                # Another process holds it by now.
                 passed.add(turn.event_id)
             else:
-                total += told
-                if told.failed:
+                total += delivery
+                if delivery.failed:
                     passed.add(turn.event_id)
                     failed.add(turn.event_id)
-            # What waited for this one may go on; whose deliverer saw it as waiting has let go by now, or will see.
+            # Events that waited for this one may be delivered now. A process that still saw it as undelivered has
+            # released its own event by now, or will find this one done.
             queue = self._queue.of_order(mine.order_id)
 
     def _next(self, queue: Sequence[QueuedEvent], place: int, holding: bool, passed: set[str]) -> QueuedEvent | None:
         """The first event of the queue that can be delivered now.
 
-        :param place: where in the queue the event is for which this is done.
-        :param holding: it is held, and its turn is still to come.
-        :param passed: events that had their turn.
+        :param place: the row id of the event that this process was asked to deliver.
+        :param holding: whether that event is held and not delivered yet.
+        :param passed: the ids of events that were already tried.
         """
         now = self._clock()
         for queued in queue:
@@ -237,7 +237,7 @@ class Outbox:
     def _turns(
         self, event: HeldEvent | QueuedEvent, queue: Sequence[QueuedEvent]
     ) -> tuple[list[Receiver], datetime | None]:
-        """The receivers that may be told of an event now, and until when the others wait, if there are others."""
+        """The receivers that may get an event now, and the time until which others must wait, if there are others."""
         missing = self._missing(event)
         blocked: set[str] = set()
         until: datetime | None = None
@@ -252,7 +252,7 @@ class Outbox:
         return [receiver for receiver in missing if receiver.name not in blocked], until
 
     def _missing(self, event: HeldEvent | QueuedEvent) -> list[Receiver]:
-        """The receivers that have not run yet."""
+        """The receivers of an event that have not run yet."""
         done = names_of(event.receivers_done)
         return [receiver for receiver in receivers_of(event.name, self._sender) if receiver.name not in done]
 
@@ -265,7 +265,7 @@ class Outbox:
     # One event
 
     def _tell(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
-        """Tell the receivers of a held event and let it go; None when somebody else had it by then."""
+        """Run the receivers of a held event and release it; None when another process has taken its lease."""
         if self._is_superseded(event):
             return self._supersede(event)
         if is_unheard(event.name, self._sender, self._unheard):
@@ -277,7 +277,7 @@ class Outbox:
         for number, receiver in enumerate(runnable, start=1):
             last = failure is None and blocked_until is None and number == len(runnable)
             try:
-                # Each receiver gets one of its own: the first may have changed what it was given.
+                # Each receiver gets its own copy, since an earlier one may have changed the object.
                 checkout = event.checkout if number == 1 else self._checkout(event)
                 self._run(event, checkout, receiver.function, [*done, receiver.name], last)
                 done.append(receiver.name)
@@ -290,17 +290,17 @@ class Outbox:
                 self._let_go(event)
                 raise
             except BaseException as error:
-                # Nothing that a receiver raises may stop the others, or the process that delivers.
-                what = receiver.name, event.name, event.order_id, event.checkout_id
-                again = about(event.order_id, event.checkout_id, heals=self._fails_again(receiver, event))
-                _log.exception("receiver %s of %s failed for order %s, checkout %s", *what, extra=again)
+                # No error of a receiver may stop the other receivers, or this process.
+                names = receiver.name, event.name, event.order_id, event.checkout_id
+                fields = about(event.order_id, event.checkout_id, heals=self._fails_again(receiver, event))
+                _log.exception("receiver %s of %s failed for order %s, checkout %s", *names, extra=fields)
                 failure, failed = error, receiver.name
                 # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
                 done = self._queue.receivers_done(event)
         if failure is not None:
             pause = timedelta(0) if event.attempts == 1 else _pause(event.attempts)
-            words = f"{type(failure).__name__}: {failure}"[:_MAX_ERROR]
-            return self._postpone(event, self._clock() + pause, f"{words} (receiver {failed})")
+            text = f"{type(failure).__name__}: {failure}"[:_MAX_ERROR]
+            return self._postpone(event, self._clock() + pause, f"{text} (receiver {failed})")
         if blocked_until is not None:
             self._queue.release(event, max(blocked_until, self._clock()))
             return Delivery()
@@ -309,20 +309,20 @@ class Outbox:
         return Delivery(delivered=1)
 
     def _fails_again(self, receiver: Receiver, event: HeldEvent) -> bool:
-        """Whether its failure was told before: of this event, or since it last ran in this process."""
+        """Whether a failure of this receiver was logged before: for this event, or since its last success here."""
         known = event.attempts > 1 or receiver.name in self._failing
         self._failing.add(receiver.name)
         return known
 
     def _kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
-        """Renews the leases of these events meanwhile."""
-        # A second thread on a connection that all share would work inside the receiver's transaction.
+        """Renew the leases of these events while the `with` block runs."""
+        # Not on a connection that all threads share: a second thread would work inside the receiver's transaction.
         if not events or isinstance(self._engine().pool, (StaticPool, SingletonThreadPool)):
             return nullcontext()
         return self._renewal.during(lambda: self._queue.renew(events, self._clock()))
 
     def _checkout(self, event: HeldEvent) -> CheckoutMixin:
-        """The event's checkout as it is now; belongs to no session."""
+        """Load the event's checkout as it is now, detached from any session."""
         with self._engine().connect() as connection:
             return self._checkouts.find_in(connection, event.checkout_id)
 
@@ -336,10 +336,10 @@ class Outbox:
     ) -> None:
         with self._scope() as session:
             try:
-                # Loaded elsewhere: a receiver that only calls another service opens no transaction meanwhile.
+                # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
                 session.add(checkout)
-                told = {"order_id": event.order_id, "checkout": checkout, "event_id": event.event_id}
-                receiver(self._sender, **told, **event.keywords)
+                keywords = {"order_id": event.order_id, "checkout": checkout, "event_id": event.event_id}
+                receiver(self._sender, **keywords, **event.keywords)
                 session.flush()
                 if self._separate:
                     self._commit_then_mark(session, event, done, last)
@@ -350,8 +350,8 @@ class Outbox:
                 raise
 
     def _mark_and_commit(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
-        """Commit what a receiver did together with the mark that it ran, if the event is still true then."""
-        # The connection that the session writes this table with, and so the receiver's own transaction.
+        """Commit a receiver's writes together with the mark that it has run, if the event is still true."""
+        # The session's connection for this table, and so the receiver's own transaction.
         connection = session.connection(bind_arguments={"clause": self._events})
         if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
             raise _LeaseLost
@@ -360,7 +360,7 @@ class Outbox:
         session.commit()
 
     def _commit_then_mark(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
-        """The two commits of two databases. Whoever dies between them leaves the receiver to run once more."""
+        """Commit in two databases, one after the other; after a crash between the commits the receiver runs again."""
         with self._engine().connect() as connection:
             if not self._queue.is_held(connection, event, done[:-1]):
                 raise _LeaseLost
@@ -376,23 +376,23 @@ class Outbox:
         with self._engine().begin() as connection:
             self._queue.mark(connection, event, done, done, self._clock())
 
-    # Letting go of an event
+    # Releasing an event
 
     def _supersede(self, event: HeldEvent) -> Delivery:
         self._queue.supersede(event, self._clock())
         return Delivery()
 
     def _postpone(self, event: HeldEvent, until: datetime, error: str) -> Delivery:
-        """Try again later: at the next reconcile first, then ever more rarely."""
+        """Release an event for a later try: at the next reconcile at first, then with growing pauses."""
         self._queue.postpone(event, until, error)
         return Delivery(failed=1)
 
     def _let_go(self, event: HeldEvent) -> None:
-        """Leave the event to others at once, as far as that is still possible."""
+        """Release the event at once, if the database still answers."""
         try:
             self._queue.release(event, self._clock())
         except Exception:
-            _log.warning("event %s is left until its lease ends", event.event_id)
+            _log.warning("event %s could not be released; it waits until its lease ends", event.event_id)
 
 
 def _pause(attempts: int) -> timedelta:

@@ -1,4 +1,4 @@
-"""Fills in what arrived for checkouts that older versions settled, by reading their deposits again."""
+"""Backfill of the received money for checkouts of older versions, by reading their deposits again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from flask_paycheckout.store.payments import payment_columns
 __all__ = ["BackfillReport", "PaymentBackfill"]
 
 _SETTLED = [status.value for status in (Status.PAID, Status.HELD, Status.REJECTED)]
-# So many failed reads in a row, and at least as many as are under way at once, are an outage.
+# The failed reads in a row that count as an outage; at least as many as run at once.
 _OUTAGE = 5
 
 _log = logging.getLogger("flask_paycheckout")
@@ -31,24 +31,26 @@ Progress = Callable[["BackfillReport"], None]
 
 @dataclass(frozen=True)
 class BackfillReport:
-    """What a run did.
-
-    :ivar filled: checkouts of which is stored now what arrived.
-    :ivar unreadable: checkouts of which the service gave no usable answer.
-    :ivar differing: checkouts whose deposit no longer reads as completed; nothing was stored.
-    :ivar stopped: the service failed so often in a row that the rest was not asked for.
-    :ivar after: where the next run goes on, past all that this one read.
-    """
+    """The counts of one run."""
 
     filled: int = 0
+    """The number of checkouts whose payment is stored now."""
+
     unreadable: int = 0
+    """The number of checkouts without a usable answer of the service."""
+
     differing: int = 0
+    """The number of checkouts whose deposit is not completed any more; nothing was stored for them."""
+
     stopped: bool = False
+    """Whether the run ended early, after too many failures in a row."""
+
     after: int = 0
+    """The row id after which the next run continues."""
 
     @property
     def clean(self) -> bool:
-        """Whether every deposit that was read could be stored."""
+        """Whether every payment could be read and stored."""
         return not (self.unreadable or self.differing or self.stopped)
 
 
@@ -60,13 +62,12 @@ class _Row(NamedTuple):
 
 
 class PaymentBackfill:
-    """Reads the deposits of settled checkouts of which no payment is stored.
+    """Reads the deposits of settled checkouts without a stored payment.
 
-    Only the columns of the payment are changed, and only where they are empty: a second run, or one beside another,
-    does no harm.
+    Only empty columns of the payment are written, so that runs can be repeated, or overlap.
 
-    :param read: gives the deposit of a checkout id, as `Settlement.read`; called in threads.
-    :param readers: how many deposits are read at once.
+    :param read: returns the deposit of a checkout id, like `Settlement.read`; called in threads.
+    :param readers: the number of deposits that are read at once.
     """
 
     def __init__(
@@ -78,16 +79,16 @@ class PaymentBackfill:
         self._readers = readers
 
     def count(self, after: int = 0) -> int:
-        """How many checkouts wait to be filled in."""
+        """Count the checkouts without a stored payment."""
         counted = select(func.count()).select_from(self._models.checkouts).where(*self._waiting(after))
         with self._engine().connect() as connection:
             return connection.execute(counted).scalar_one()
 
     def run(self, limit: int | None = None, after: int = 0, progress: Progress | None = None) -> BackfillReport:
-        """Fill in, oldest first; each read keeps to the client's time budget.
+        """Read and store the payments, oldest checkout first, each read within the client's time limit.
 
-        :param limit: at most this many deposits are read; None for all.
-        :param after: go on where an earlier run ended, by its report.
+        :param limit: the most deposits to read; None for all.
+        :param after: the `after` of an earlier run's report, to continue there.
         :param progress: called with the report so far, after each deposit.
         """
         report = BackfillReport(after=after)
@@ -115,7 +116,7 @@ class PaymentBackfill:
             _log.warning("checkout %s could not be read: %s", row.checkout_id, answer)
             return replace(report, unreadable=report.unreadable + 1)
         if answer is None or answer.status != "completed" or answer.deposit_id != row.checkout_id:
-            _log.warning("the deposit of checkout %s does not read as completed any more", row.checkout_id)
+            _log.warning("the deposit of checkout %s is not completed any more", row.checkout_id)
             return replace(report, differing=report.differing + 1)
         c = self._models.checkouts.c
         empty = (c.id == row.id, c.status.in_(_SETTLED), c.payment_completed_at.is_(None))
@@ -138,7 +139,7 @@ class PaymentBackfill:
 
 
 def _arrived_at(row: _Row) -> datetime:
-    """When the read that settled the checkout saw the money: its history says so, else the last move."""
+    """The time of the read that saw the money, from the history, else the time of the last move."""
     for entry in lines(row.history):
         if entry["what"] == "moved" and entry.get("to") in ("paid", "held"):
             return as_utc(datetime.fromisoformat(entry["at"]))

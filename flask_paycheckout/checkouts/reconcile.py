@@ -1,4 +1,4 @@
-"""Reconcile: the only thing that must run. Reads every checkout that is due and delivers what was not delivered."""
+"""Reconcile: reads every checkout that is due, and delivers undelivered events. It finds payments without webhooks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from flask_paycheckout.checkouts.settlement import Settled, Settlement
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.states import FoundBy
-from flask_paycheckout.service.concurrency import ReadWindow
+from flask_paycheckout.service.concurrency import AdaptiveLimit
 from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.models import CheckoutMixin
 
 __all__ = ["ReconcileReport", "Reconciler"]
 
-# A second thread works while the first waits for the database; more than two only wait for each other.
+# A second thread works while the first waits for the database; more than two would mostly wait for each other.
 _SETTLERS = 2
 
 _log = logging.getLogger("flask_paycheckout")
@@ -34,18 +34,19 @@ Progress = Callable[["ReconcileReport"], None]
 
 @dataclass(frozen=True)
 class ReconcileReport:
-    """What one round did.
-
-    :ivar checked: checkouts whose deposit was read.
-    :ivar changed: checkouts whose state changed.
-    :ivar delivered: events that reached all their receivers.
-    :ivar failed: reads without a usable answer, and events of which a receiver failed.
-    """
+    """The counts of one round."""
 
     checked: int = 0
+    """The number of checkouts whose deposit was read."""
+
     changed: int = 0
+    """The number of checkouts whose state changed."""
+
     delivered: int = 0
+    """The number of events that reached all of their receivers."""
+
     failed: int = 0
+    """The number of reads without a usable answer, and of events with a failed receiver."""
 
     @property
     def clean(self) -> bool:
@@ -64,11 +65,10 @@ class ReconcileReport:
 class Reconciler:
     """Runs reconcile rounds for one app.
 
-    The service is read by a bounded number of threads that touch no database and none of the shop's code. What they
-    find is settled, receivers included, by a few threads on a database server, and in the thread that called on
-    SQLite, which has one writer.
+    A limited number of threads read deposits; they use neither the database nor the shop's code. On a database server
+    a few threads apply the results and deliver events; on SQLite, which has one writer, the caller's thread does.
 
-    :param readers: reads under way at once when the service answers; 1 starts no thread at all.
+    :param readers: the most reads at once; 1 starts no thread at all.
     """
 
     def __init__(
@@ -84,18 +84,18 @@ class Reconciler:
         self._outbox = outbox
         self._clock = clock
         self._readers = readers
-        self._window = ReadWindow(readers)
+        self._limit = AdaptiveLimit(readers)
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
-        """One round over everything that is due as it begins.
+        """Run one round over everything that is due at its beginning.
 
-        It ends early when the service fails: what is left stays due, and the next round begins with one probe.
+        When the service fails the round ends early: the rest stays due, and the next round begins with one probe.
 
-        :param limit: at most this many checkouts are read; None for all.
+        :param limit: the most checkouts to read; None for all.
         :param progress: called with the report so far, after each read.
         """
         report = _delivered(self._outbox.deliver_due())
-        self._window.open_round()
+        self._limit.begin_round()
         settlers = 1 if self._due_reads.single_writer else min(self._readers, _SETTLERS)
         with _threads(self._readers, "paycheckout-read") as reads, _threads(settlers, "paycheckout-settle") as settles:
             for settled in self._settle_due(reads, settles, _Due(self._due_reads, self._clock, limit)):
@@ -116,23 +116,24 @@ class Reconciler:
                 begun.add_done_callback(finished.put)
 
         def settle(attempt: CheckoutMixin, done: Future[Deposit | None]) -> None:
-            (self._window.failed if done.exception() else self._window.answered)()
+            (self._limit.failed if done.exception() else self._limit.answered)()
             begun = settles.submit(self._settle, attempt, done)
             settling[begun] = attempt
             begun.add_done_callback(finished.put)
 
         broken: SQLAlchemyError | None = None
         while True:
-            room = self._window.size - len(reading) - len(settling)
-            # By halves of the window, so that one claim is for many reads. Never more than are read at once: what a
-            # process that dies has claimed waits for nobody.
-            if room >= max(1, self._window.size // 2) and not self._window.closed and broken is None:
+            room = self._limit.size - len(reading) - len(settling)
+            # Claim when half of the limit is free, so that one statement claims many reads, but never more than can be
+            # read at once: claims of a process that dies would have to expire first.
+            if room >= max(1, self._limit.size // 2) and not self._limit.closed and broken is None:
                 try:
-                    # After a failure from the other end, so that many that fail together are no outage yet.
+                    # After a failure, claim from the other end, so that neighbouring checkouts that fail together do
+                    # not count as an outage.
                     nothing_locked = self._due_reads.single_writer or not settling
-                    read(due.take(room, newest_first=self._window.troubled, complete=nothing_locked))
+                    read(due.take(room, newest_first=self._limit.troubled, complete=nothing_locked))
                 except SQLAlchemyError as error:
-                    # What is being read already is settled first, or it would wait until its claim has run out.
+                    # Settle the reads under way first, or they would wait until their claims expire.
                     broken = error
             if not reading and not settling:
                 if broken is not None:
@@ -155,7 +156,7 @@ class Reconciler:
             _log.warning("checkout %s of order %s could not be read: %s", *_ids(attempt), error, extra=_fields(attempt))
             return ReconcileReport(checked=1, failed=1), Settled(attempt)
         except Exception:
-            # Told with its traceback the first time; what stands in the way is noted in the checkout since.
+            # Log the traceback the first time only; the checkout's `problem` has the error.
             again = attempt.failed_reads > 0
             _log.exception(
                 "checkout %s of order %s could not be settled", *_ids(attempt), extra=_fields(attempt, heals=again)
@@ -167,9 +168,9 @@ class Reconciler:
 
 
 class _Due:
-    """What was due as a round began, taken over bit by bit: first what did not fail last time, then what did.
+    """The reads that were due when a round began, claimed in portions: first those that did not fail last time.
 
-    So a checkout that the service cannot tell us about never stands before one that it can.
+    So checkouts that always fail do not delay the others.
     """
 
     def __init__(self, due_reads: DueReads, clock: Clock, limit: int | None) -> None:
@@ -181,9 +182,9 @@ class _Due:
         self._taken_again: set[str] = set()
 
     def take(self, room: int, *, newest_first: bool, complete: bool) -> Sequence[CheckoutMixin]:
-        """At most so many attempts, claimed for this process; none when nothing is left.
+        """Claim up to `room` checkouts; empty when none is left.
 
-        :param complete: nothing can have been passed over because this round itself is writing to its order.
+        :param complete: whether no row can have been skipped because this round itself has it locked.
         """
         room = min(room, self._left)
         if room <= 0:
@@ -198,7 +199,7 @@ class _Due:
         return self.take(room, newest_first=newest_first, complete=complete)
 
     def take_again(self, attempt: CheckoutMixin) -> Sequence[CheckoutMixin]:
-        """The same attempt for a second read in this round, never a third: the first "not found" came late."""
+        """Claim a checkout for a second read in this round, never a third, after a first "not found" that came late."""
         if attempt.checkout_id in self._taken_again:
             return ()
         self._taken_again.add(attempt.checkout_id)
@@ -218,7 +219,7 @@ def _threads(most: int, name: str) -> Executor:
 
 
 class _Inline(Executor):
-    """Works in the thread that called, one task after the other."""
+    """Runs each task at once in the caller's thread."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         done: Future[Any] = Future()

@@ -1,6 +1,6 @@
-"""Settle: read the deposit, weigh it, and move the checkout in one transaction with its event.
+"""Settlement: reads a deposit, compares it, and moves the checkout together with its event in one transaction.
 
-The only evidence is a fresh read of the service. Who asked for the read, and what a webhook said, decides nothing.
+Only a fresh read of the service counts as evidence, whoever asked for it, and whatever a webhook contained.
 """
 
 from __future__ import annotations
@@ -37,52 +37,56 @@ from flask_paycheckout.totals import Total
 __all__ = ["Settled", "Settlement", "says_absent"]
 
 _COMPLETED = "completed"
-# The service's own words; a gateway's 404 about a missing route says something else.
+# The service's own message; a gateway's 404 for an unknown route has another one.
 _NOT_FOUND = "deposit not found"
-# Characters of an error's text that are kept.
+# The most characters of an error's text that are stored.
 _MAX_PROBLEM = 500
-# Two moves are the most that one read can cause; the rest is for losing races against other processes.
+# One read causes two moves at most; the other rounds are for races lost against other processes.
 _MAX_ROUNDS = 8
-# A database error inside `order_total` may be the database's or the shop's. When it comes again, it is the shop's.
+# A database error inside `order_total` may be a fault of the database or of the shop; if it repeats, of the shop.
 _DATABASE_TRIES = 2
 
 _log = logging.getLogger("flask_paycheckout")
 
 
 def says_absent(error: NotFound) -> bool:
-    """Whether the service itself says that there is no such deposit."""
+    """Whether this 404 is the service's own, so that the deposit does not exist."""
     return (error.message or "").strip().rstrip(".").lower() == _NOT_FOUND
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What came of one read."""
+    """The result of applying one read."""
 
-    #: As it is stored now, before any receiver ran.
     checkout: CheckoutMixin
-    #: The checkout changed its state.
+    """The checkout as stored now, before its receivers ran."""
+
     moved: bool = False
-    #: The events that the moves stored, held by whoever called.
+    """Whether the checkout's state changed."""
+
     events: tuple[HeldEvent, ...] = ()
-    #: The next read is due at once.
+    """The events that were stored, leased to the caller."""
+
     read_again: bool = False
-    #: What the deposit says could not be applied; it is tried again.
+    """Whether the next read is due at once."""
+
     failed: bool = False
+    """Whether the result could not be applied, and is tried again later."""
 
 
 @dataclass(frozen=True)
 class _Ruling:
-    """The evidence that a read amounts to, with what was compared."""
+    """The evidence that a read provides, with the comparisons behind it."""
 
     evidence: Evidence | None
     reason: Reason | None = None
     compared: tuple[Comparison, ...] = ()
-    #: The shop's own words, where its `order_total` raised.
     error: str | None = None
+    """The error of the shop's `order_total`, if it raised."""
 
 
 class _OrderTotalFailed(Exception):
-    """The shop's `order_total` raised. Ends the transaction that it was asked in, which may be of no use any more."""
+    """The shop's `order_total` raised, so its transaction, which may be unusable now, is rolled back."""
 
     def __init__(self, error: BaseException) -> None:
         self.text = f"{type(error).__name__}: {error}"[:_MAX_PROBLEM]
@@ -90,9 +94,9 @@ class _OrderTotalFailed(Exception):
 
 
 class Settlement:
-    """Applies what the service says to the checkouts of one app.
+    """Applies reads of deposits to the checkouts of one app.
 
-    :param ask_total: the shop's `order_total`, asked in the application context that is open.
+    :param ask_total: the shop's `order_total`, called in the open application context.
     :param closed_statuses: deposit statuses that end a deposit without a payment, in lower case.
     """
 
@@ -119,12 +123,12 @@ class Settlement:
         self._closed_statuses = closed_statuses
 
     def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE) -> CheckoutMixin:
-        """Read the deposit now, apply what it says, and tell the receivers.
+        """Read the deposit now, apply the result, and deliver the events.
 
-        Idempotent, and safe to call from anywhere at the same time. A paid, rejected or held checkout is not read.
+        Idempotent, and safe to call concurrently. The deposit of a paid, rejected or held checkout is not read.
 
         :raises UnknownCheckout: no such checkout is stored.
-        :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing moved.
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
         attempt = self._require(checkout_id)
         if attempt.status not in OPEN:
@@ -133,25 +137,25 @@ class Settlement:
             return self.settle_attempt(attempt, via, turn)
 
     def settle_attempt(self, attempt: CheckoutMixin, via: FoundBy, turn: Turn) -> CheckoutMixin:
-        """Settle an open checkout that was just loaded; otherwise as `settle`.
+        """Settle an open checkout that was just loaded; otherwise like `settle`.
 
         :param turn: the permission to read.
-        :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing moved.
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
         settled = self.apply(attempt, lambda: self.read(attempt.checkout_id, turn.read), via)
         if not settled.events:
             return settled.checkout
         self._outbox.deliver(settled.events)
-        # Receivers may have written to the row.
+        # A receiver may have changed the row.
         return self._require(attempt.checkout_id)
 
     def read(self, checkout_id: str, ask: Callable[[str], Deposit] | None = None) -> Deposit | None:
-        """The deposit as the service tells it now; None when the service itself says that there is none.
+        """Read a deposit from the service; None when the service itself answers that it does not exist.
 
-        Touches no database, so that reads may run in threads of their own.
+        Does not use the database, so that reads may run in threads of their own.
 
-        :param ask: makes the call; by default as patiently as the client does.
-        :raises flask_paycheckout.client.PaymentsError: there was no answer to rely on.
+        :param ask: makes the call; by default with the client's own time limit.
+        :raises flask_paycheckout.client.PaymentsError: there was no reliable answer.
         """
         try:
             return (ask or self._service.read)(checkout_id)
@@ -161,9 +165,9 @@ class Settlement:
             return None
 
     def apply(self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy) -> Settled:
-        """Apply what a read says to an open attempt; telling the receivers is left to the caller.
+        """Apply a read to an open checkout; the caller delivers the events.
 
-        :param read: gives what `read` gave, or raises what it raised.
+        :param read: returns the result of the method `read`, or raises its error.
         """
         try:
             deposit = read()
@@ -174,7 +178,7 @@ class Settlement:
         return self._weigh(attempt, deposit, via)
 
     def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
-        """A person's decision on a held payment, recorded with who and why.
+        """Record a person's decision on a held payment, with name and reason.
 
         :raises UnknownCheckout: no such checkout is stored.
         :raises TransitionRefused: the checkout is not held.
@@ -200,8 +204,8 @@ class Settlement:
 
     def _store_decision(self, attempt: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
         def decide(transaction: ShopTransaction) -> Move:
-            # Its answer does not matter any more, its lock does: the shop's order is locked before our checkouts, as
-            # when a payment is settled. The other way round, the two would wait for each other.
+            # Called only for the lock that it takes: the shop's order is locked before our checkouts, as in settlement.
+            # In the other order the two could deadlock.
             self._total_in(transaction, attempt)
             return move
 
@@ -223,22 +227,22 @@ class Settlement:
     @staticmethod
     def _require_own(attempt: CheckoutMixin, deposit: Deposit | None) -> None:
         if deposit is not None and deposit.deposit_id != attempt.checkout_id:
-            # The path of the read takes references too: this deposit is somebody else's and says nothing here.
+            # The service also looks deposits up by reference, so this one may belong to another checkout.
             raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
 
     def _note_failure(
         self, attempt: CheckoutMixin, what: Entry, error: Exception, seen: dict[str, Any]
     ) -> CheckoutMixin:
-        """Write down that the deposit could not be read, or what it says not be applied, and when to try again.
+        """Store a failure to read the deposit, or to apply the result, and the time of the next try.
 
-        Returns the checkout as it is stored now, or as it was loaded where it moved meanwhile.
+        Returns the checkout as stored now, or as it was loaded when it has moved meanwhile.
 
-        :param seen: what a read wrote down before that.
+        :param seen: the columns that a read has set before the failure.
         """
         now = self._clock()
         failures = attempt.failed_reads + 1
         problem = _problem(error)
-        # One line for a run of failures: an outage of a day must not fill the story.
+        # Only the first of several failures in a row, so that a long outage does not fill the history.
         entry = line(now, what, error=problem[:200]) if failures == 1 else None
         failed = {"failed_reads": failures, "problem": problem, "problem_since": attempt.problem_since or now}
         return self._due_reads.note(attempt, entry, after_failures(failures, now), **seen | failed) or attempt
@@ -275,21 +279,21 @@ class Settlement:
                 if stored is not None:
                     events += stored.events
                     moved = True
-            # Moved by us, or by another process: the read may say something new about the state it is in now.
+            # After a move, by us or by another process, the same read may cause another move from the new state.
             attempt = self._require(attempt.checkout_id) if stored is None else stored.checkout
             if attempt.status not in OPEN:
                 break
         return Settled(attempt, moved, tuple(events))
 
     def _note_if_possible(self, attempt: CheckoutMixin, error: Exception, seen: dict[str, Any]) -> None:
-        """Note a failure that may be the database's own, which then takes no note either."""
+        """Store a failure that may be one of the database, which then cannot store it."""
         try:
             self._note_failure(attempt, Entry.NOT_APPLIED, error, seen)
         except SQLAlchemyError as fault:
-            _log.warning("checkout %s: its failure could not be noted: %s", attempt.checkout_id, first_line(fault))
+            _log.warning("checkout %s: its failure could not be stored: %s", attempt.checkout_id, first_line(fault))
 
     def _rule(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> _Ruling:
-        """What this read of this attempt amounts to, before the shop is asked about a payment that agrees."""
+        """The evidence in this read, before the shop is asked about a payment that agrees."""
         if deposit is None:
             return _Ruling(self._absent(attempt, now))
         if deposit.status == _COMPLETED:
@@ -304,7 +308,7 @@ class Settlement:
         ):
             return _Ruling(Evidence.DEPOSIT_STALLED)
         if attempt.status == Status.ABANDONED and deposit.status == attempt.deposit_status:
-            # Abandoned in just this condition; only something new brings it back.
+            # Abandoned with just this status; only another one reopens the checkout.
             return _Ruling(None)
         return _Ruling(Evidence.DEPOSIT_OPEN)
 
@@ -322,21 +326,21 @@ class Settlement:
 
     @staticmethod
     def _method(attempt: CheckoutMixin, deposit: Deposit | None) -> str | None:
-        """How the customer pays, as this read says it, or an earlier one did."""
+        """The payment method in this read, or else in an earlier one."""
         return (payment_method(deposit) if deposit is not None else None) or attempt.payment_method
 
     def _ask_shop(
         self, attempt: CheckoutMixin, agrees: _Ruling, refused: bool, transaction: ShopTransaction
     ) -> _Ruling:
-        """Whether the shop still wants a payment that agrees, asked in the transaction that moves the attempt.
+        """Ask the shop whether it still wants a payment that agrees, in the transaction that moves the checkout.
 
-        :param refused: the database refused to take this payment for the order's.
+        :param refused: whether the database has refused this payment, since another one may have paid the order.
         """
         total = self._total_in(transaction, attempt)
         reason = order_disagreement(attempt.total, total)
         found = "not payable" if total is None else str(total)
         compared = (*agrees.compared, Comparison("order_total now", str(attempt.total), found, not reason))
-        # The move itself refuses a second payment of an order; here it is asked for as the reason to hold this one.
+        # The move itself refuses a second payment of the order; this query gives the reason to hold it.
         if (reason or refused) and self._checkouts.has_paid(attempt.order_id, transaction.connection):
             reason = Reason.DUPLICATE
         return _Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
@@ -352,7 +356,7 @@ class Settlement:
             raise _OrderTotalFailed(error) from error
 
     def _without_shop(self, attempt: CheckoutMixin, agrees: _Ruling, failure: _OrderTotalFailed) -> _Ruling:
-        """A payment that agrees with what was asked, of a shop that cannot say what its order costs by now."""
+        """The decision to hold a payment that agrees, while the shop cannot say what the order costs now."""
         reason = Reason.DUPLICATE if self._checkouts.has_paid(attempt.order_id) else Reason.ORDER_TOTAL_FAILED
         asked = Comparison("order_total now", str(attempt.total), f"raised {failure.text}", False)
         return _Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)
@@ -360,7 +364,7 @@ class Settlement:
     # The statements
 
     def _seen(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> dict[str, Any]:
-        """What every read writes down, whether it moves the attempt or not."""
+        """The columns that every read sets, whether it moves the checkout or not."""
         seen: dict[str, Any] = {"reads": attempt.reads + 1, "last_read_at": now, "failed_reads": 0}
         seen |= {"problem": None, "problem_since": None}
         if deposit is None:
@@ -368,13 +372,13 @@ class Settlement:
         else:
             seen["deposit_status"] = deposit.status[:64]
             if deposit.status == _COMPLETED:
-                # With the move, and where the move fails too: that money is here must be seen either way.
+                # Also when the move fails, as it must always be visible that the money has arrived.
                 seen |= payment_columns(deposit, attempt.payment_completed_at or now)
             seen["payment_method"] = self._method(attempt, deposit)
         return seen
 
     def _due_after(self, attempt: CheckoutMixin, seen: dict[str, Any], now: datetime) -> datetime | None:
-        """When to read an attempt next that stays what it is; news of its deposit begin its schedule anew."""
+        """The time of the next read of a checkout that does not move; a new deposit status restarts its schedule."""
         news = seen.get("deposit_status", attempt.deposit_status) != attempt.deposit_status
         moved_at = now if news else attempt.moved_at
         method = seen.get("payment_method", attempt.payment_method)
@@ -456,7 +460,7 @@ class Settlement:
 
 
 def _problem(error: Exception) -> str:
-    """Why something failed, for people; never with a row or a statement of the database."""
+    """The text of an error for people, without rows or statements of the database."""
     if isinstance(error, ReceiverFailed):
         return error.problem[:_MAX_PROBLEM]
     if isinstance(error, SQLAlchemyError):

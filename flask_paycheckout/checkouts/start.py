@@ -1,7 +1,7 @@
-"""Start: make a checkout upstream, store it, and only then hand out its URL.
+"""Start of a checkout: it is created at the service, stored, and only then given to the customer.
 
-The service has no idempotency key, no list and no cancel for checkouts. So a create whose answer was lost may be
-repeated, because nobody holds its URL; and an attempt that was replaced stays known, because its page stays payable.
+The service has no idempotency key, no list and no cancellation of checkouts. A create whose answer was lost can be
+repeated, because nobody has its URL. A checkout that was replaced is still watched, because its page can still be paid.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from flask_paycheckout.rules.states import Status, best_of
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.service.calls import CREATE, NotAsked, Service, is_answer
 from flask_paycheckout.service.record import START, ServiceRecord
-from flask_paycheckout.service.single_flight import Flight, Flights
+from flask_paycheckout.service.single_flight import OngoingCall, SingleFlight
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import is_lock_timeout
 from flask_paycheckout.store.models import MAX_ID, CheckoutMixin
@@ -39,30 +39,30 @@ from flask_paycheckout.totals import NothingToPay, Total
 
 __all__ = ["Starter", "is_crowded"]
 
-# A page with less time left than this is not worth sending a customer to.
+# The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
 _MAX_ROUNDS = 4
-# Attempts of an order that may still be paid: each change of its total makes one, and each has to be watched.
+# The most checkouts of an order that may still be paid: each change of its total makes one, and each is watched.
 _MOST_OPEN = 20
-# Seconds after which an order with so many may be tried again; a page that nobody picked a method on lapses by itself.
+# Seconds after which an order at that limit may be tried again; pages on which nobody picked a method expire.
 _CROWDED = 300.0
-# Seconds for which an order that the service refused is not asked for again; more if it says so, but not much more.
+# Seconds for which a refused order is not sent again; longer if the service says so, up to the second value.
 _REFUSED, _REFUSED_LONGEST = 5.0, 60.0
-# Refused orders that are remembered; the oldest are forgotten first.
+# The most refused orders that are remembered; the oldest are forgotten first.
 _MOST_REFUSED = 1000
 
 
 def is_crowded(counts: Mapping[str, int]) -> bool:
-    """Whether an order with so many attempts of each status gets no other one."""
+    """Whether an order with these numbers of checkouts per status has reached its limit of open ones."""
     return sum(counts.get(status, 0) for status in (Status.CREATED, Status.PENDING)) >= _MOST_OPEN
 
 
 class Starter:
     """Starts the checkouts of one app.
 
-    :param ask_total: the shop's `order_total`, asked in an application context of its own.
-    :param record: notes whether checkouts can be made.
-    :param now: seconds that only move forward.
+    :param ask_total: the shop's `order_total`, called in an application context of its own.
+    :param record: records whether checkouts can be created.
+    :param now: a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -85,18 +85,18 @@ class Starter:
         self._ask_total = ask_total
         self._allowed_origins = allowed_origins
         self._record = record
-        self._starting = Flights()
+        self._starting = SingleFlight()
         self._refused = _Refused(now)
 
     def start(self, order_id: str) -> CheckoutMixin:
-        """The order's usable checkout for its total now, made when there is none.
+        """Return the order's usable checkout for its present total, or make one.
 
-        :raises OrderNotPayable: `order_total` returned None, or a total of nothing.
+        :raises OrderNotPayable: `order_total` returned None, or a total of zero.
         :raises ReceiverFailed: an atomic receiver of `checkout_created` raised.
         :raises OrderSettled: the order is paid, or a payment of it is held.
         :raises UnsafeCheckoutUrl: the service's URL is outside the allowed origins.
-        :raises StartContended: other starts of this order kept winning.
-        :raises TooManyAttempts: the order has as many open payment pages as it may have.
+        :raises StartContended: other starts of this order were always faster.
+        :raises TooManyAttempts: the order has reached its limit of open payment pages.
         :raises flask_paycheckout.client.PaymentsError: the service refused or could not be reached.
         """
         require_order_id(order_id)
@@ -119,9 +119,9 @@ class Starter:
             if is_crowded(counts):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
             self._refused.raise_again(order_id, total)
-            with self._starting.join(order_id) as (flight, mine):
-                if not (mine or flight.of_this_thread):
-                    self._wait_for(flight)
+            with self._starting.join(order_id) as (ongoing, mine):
+                if not (mine or ongoing.of_this_thread):
+                    self._wait_for(ongoing)
                     continue
                 made = self._make(order_id, total)
             if made is not None:
@@ -133,17 +133,17 @@ class Starter:
         if not fresh or current.status not in (Status.CREATED, Status.PENDING) or current.total != total:
             return False
         try:
-            # The settings may be stricter by now, and other programs write to the shop's database.
+            # The settings may be stricter now, and other programs may write to the shop's database.
             require_allowed(current.url, self._allowed_origins)
         except UnsafeCheckoutUrl:
             return False
         return True
 
     def _make(self, order_id: str, total: Total) -> CheckoutMixin | None:
-        """Make the order's checkout, while nobody else in this process does."""
+        """Make the order's checkout; called by one thread of the process at a time."""
         current = self._checkouts.current(order_id)
         if current is not None and self._usable(current, total):
-            # Made since it was last looked for.
+            # Another request has made it meanwhile.
             return current
         link = self._create(order_id, total)
         stored = self._moves.store(order_id, link.id, link.url, total, self._clock(), current)
@@ -152,12 +152,12 @@ class Starter:
         self._outbox.deliver(stored.events)
         if all(event.delivered for event in stored.events):
             return stored.checkout
-        # A receiver may have written to the row.
+        # A receiver may have changed the row.
         return self._checkouts.find(link.id)
 
     def _create(self, order_id: str, total: Total) -> CheckoutLink:
-        """Make a checkout at the service, which nobody knows of yet."""
-        # Outside of the record: a call that was not made did not fail.
+        """Create a checkout at the service; it is not stored yet."""
+        # The turn comes first: a call that was not allowed must not be recorded as a failure.
         with self._service.turn(CREATE) as turn, self._record.call(START):
             try:
                 link = turn.create(total)
@@ -166,25 +166,25 @@ class Starter:
                     self._refused.remember(order_id, total, error)
                 raise
             if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
-                raise TransportFailed(CREATE, "the answer's id is none that can be stored")
+                raise TransportFailed(CREATE, "the answer's id cannot be stored")
             require_allowed(link.url, self._allowed_origins)
             return link
 
-    def _wait_for(self, flight: Flight) -> None:
-        """Wait until another request has made this order's checkout, which can then be loaded.
+    def _wait_for(self, ongoing: OngoingCall) -> None:
+        """Wait until another request has made this order's checkout.
 
-        :raises flask_paycheckout.client.PaymentsError: the other request's error, or it takes too long.
+        :raises flask_paycheckout.client.PaymentsError: the other request failed, or takes too long.
         """
         with self._service.waiting(CREATE) as seconds:
-            over = flight.wait(seconds)
+            over = ongoing.wait(seconds)
         if not over:
             raise NotAsked(CREATE, "another request is making this order's checkout", _REFUSED)
-        if isinstance(flight.error, PaymentsError):
-            raise copy.copy(flight.error)
+        if isinstance(ongoing.error, PaymentsError):
+            raise copy.copy(ongoing.error)
 
 
 class _Refused:
-    """What the service refused lately: the same total of the same order would only be refused again."""
+    """Recent refusals of the service, which would refuse the same total of the same order again."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
@@ -197,7 +197,7 @@ class _Refused:
         self._of_order[order_id] = total, error, self._now() + wait
 
     def raise_again(self, order_id: str, total: Total) -> None:
-        """Raise what the service said, while it would say the same."""
+        """Raise the service's last refusal of this order and total again, until its waiting time is over."""
         refused, error, until = self._of_order.get(order_id, (None, None, 0.0))
         left = until - self._now()
         if error is None or refused != total or left <= 0:

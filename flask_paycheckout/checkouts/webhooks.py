@@ -1,4 +1,4 @@
-"""Webhooks: a hint that a deposit is worth a read, and nothing more."""
+"""Webhooks: each is only a hint that a deposit should be read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.states import OPEN, FoundBy
 from flask_paycheckout.service.calls import READ, NotAsked, Service, Turn
-from flask_paycheckout.service.single_flight import Flights
+from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkouts import Checkouts, CheckoutSummary
 from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.models import MAX_ID, CheckoutMixin
@@ -24,8 +24,8 @@ _log = logging.getLogger("flask_paycheckout")
 class Webhooks:
     """Receives the webhooks of one app.
 
-    :param cooldown: how long after a webhook's read another webhook causes none.
-    :param defer: called with the checkout id instead of reading at once; None to read at once.
+    :param cooldown: the least time between two reads of one deposit that webhooks cause.
+    :param defer: called with the checkout id to read it elsewhere; None to read at once.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class Webhooks:
         self._clock = clock
         self._cooldown = cooldown
         self._defer = defer
-        self._reading = Flights()
+        self._reading = SingleFlight()
 
     def receive(self, checkout_id: str) -> None:
-        """Store the hint and, when its turn has come, read the deposit.
+        """Store the hint, and read the deposit if that is allowed now.
 
-        Returns normally once the hint is stored, or is provably useless: an unknown id, or one more webhook of a
-        checkout that no read can change any more. Either costs one look into our own table. While an earlier webhook's
-        read is under way, or the service may not be asked, this one's is left to reconcile.
+        Returns normally once the hint is stored, or is provably useless: an unknown id, or another webhook for a
+        checkout that no read can change any more. Either costs one query of our own table. While an earlier webhook's
+        read is under way, or the service may not be called, the read is left to reconcile.
 
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
         """
@@ -73,7 +73,7 @@ class Webhooks:
                         self._read(attempt, turn)
                     return
             except NotAsked:
-                # Counted there, and no fault of this webhook.
+                # The service's limits log this themselves; the hint is stored below.
                 pass
         self._note(attempt)
 
@@ -84,13 +84,13 @@ class Webhooks:
         try:
             self._settlement.settle_attempt(reading, FoundBy.WEBHOOK, turn)
         except Exception:
-            # The read is stored as due: reconcile does it, whatever went wrong here.
+            # The read is stored as due, so reconcile makes it after any error here.
             fields = about(reading.order_id, reading.checkout_id)
             ids = reading.checkout_id
             _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
 
     def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> None:
-        """A broker that is away loses nothing, whatever error its transport has for that."""
+        """Queue the read; when the broker is unavailable, with whatever error, reconcile makes it."""
         try:
             defer(reading.checkout_id)
         except Exception:
@@ -102,5 +102,5 @@ class Webhooks:
 
 
 def _plausible(checkout_id: str) -> bool:
-    """Whether this can be an id that we stored; a database need not be asked for text that it cannot even hold."""
+    """Whether this text could be a stored id; the database is not queried for text that it cannot store."""
     return 0 < len(checkout_id) <= MAX_ID and checkout_id.isprintable()

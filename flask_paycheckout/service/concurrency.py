@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["ReadWindow"]
+__all__ = ["AdaptiveLimit"]
 
 # One failure may concern a single checkout; failures of three different ones in a row are an outage.
 _PROBES = 3
 
 
-class ReadWindow:
+class AdaptiveLimit:
     """The number of reads that a process may make at once; it grows by one, and is halved, like TCP's window.
 
     It lives as long as the process, and begins with one read.
@@ -23,7 +23,7 @@ class ReadWindow:
         self.size = 1
         """The number of reads that may be under way now."""
 
-    def open_round(self) -> None:
+    def begin_round(self) -> None:
         """Begin a round; after one that ended in failures, with a single probe."""
         self._successes = 0
         if self.closed:

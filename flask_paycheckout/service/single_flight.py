@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, get_ident
 
-__all__ = ["Flight", "Flights"]
+__all__ = ["OngoingCall", "SingleFlight"]
 
 
-class Flight:
+class OngoingCall:
     """A call under way, on which other threads can wait."""
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class Flight:
         self._over.set()
 
 
-class Flights:
+class SingleFlight:
     """The calls of one kind that are under way in this process."""
 
     def __init__(self) -> None:
-        self._under_way: dict[tuple[int, str], Flight] = {}
+        self._under_way: dict[tuple[int, str], OngoingCall] = {}
 
     @contextmanager
     def of(self, what: str) -> Iterator[bool]:
@@ -50,17 +50,17 @@ class Flights:
             yield mine
 
     @contextmanager
-    def join(self, what: str) -> Iterator[tuple[Flight, bool]]:
+    def join(self, what: str) -> Iterator[tuple[OngoingCall, bool]]:
         """Yield the call under way about `what`, and whether it is the caller's to make.
 
         The caller's own call ends with the `with` block; an error that leaves the block is kept for those who wait.
         """
         # By process: a fork would inherit calls of its parent, which never end in the child.
-        key, own = (os.getpid(), what), Flight()
+        key, own = (os.getpid(), what), OngoingCall()
         # Atomic `setdefault` instead of a lock: another thread could hold the lock at the moment of a fork.
-        flight = self._under_way.setdefault(key, own)
-        if flight is not own:
-            yield flight, False
+        ongoing = self._under_way.setdefault(key, own)
+        if ongoing is not own:
+            yield ongoing, False
             return
         try:
             yield own, True

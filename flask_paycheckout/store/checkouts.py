@@ -1,6 +1,6 @@
-"""Stored checkouts, each one attempt at paying an order: reads of the checkout table.
+"""Queries of the checkout table; a checkout is one attempt at paying an order.
 
-Connections are the extension's own: nothing here ever commits what the shop has in `db.session`.
+They use the extension's own connections, so they never commit the shop's changes in `db.session`.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from flask_paycheckout.store.parameters import is_of
 __all__ = ["NEWEST", "CheckoutSummary", "Checkouts"]
 
 NEWEST = 3
-"""Attempts of an order that a page's visit may read; those before them are left to reconcile."""
+"""The number of an order's newest checkouts whose deposits a visit of its page may read; reconcile reads the others."""
 
-# Orders in one query; every database accepts so many parameters.
+# The most orders in one query; every database accepts so many parameters.
 _MOST_AT_ONCE = 500
 
 
 class CheckoutSummary(NamedTuple):
-    """The columns of a checkout that tell whether a read of its deposit is worthwhile; cheaper to load than all."""
+    """The columns of a checkout that decide whether to read its deposit; cheaper to load than the whole row."""
 
     id: int
     checkout_id: str
@@ -65,21 +65,21 @@ class Checkouts:
         return self._loaded(self._select_of_order, of_order_id=order_id)
 
     def summary(self, checkout_id: str) -> CheckoutSummary | None:
-        """The checkout of this id, in short."""
+        """The summary of the checkout with this id."""
         return next(map(_summary, self._rows(self._select_summary, of_checkout_id=checkout_id)), None)
 
     def newest(self, order_id: str) -> Sequence[CheckoutSummary]:
-        """The order's last checkouts, newest first: `NEWEST` and one more, which tells that there are more."""
+        """The order's newest checkouts, newest first: `NEWEST`, and one more when there are older ones."""
         return [_summary(row) for row in self._rows(self._select_newest, of_order_id=order_id)]
 
     def counts(self, order_id: str) -> dict[str, int]:
-        """How many checkouts of an order have each status."""
+        """The number of an order's checkouts in each status."""
         return dict(self._rows(self._count_by_status, of_order_id=order_id))
 
     def order_statuses(self, order_ids: Sequence[str], connection: Connection | None = None) -> dict[str, str]:
         """The status of each of these orders, `unpaid` where nothing of it is stored.
 
-        :param connection: of the transaction that asks; None for one of its own.
+        :param connection: the connection of the caller's transaction; None for one of its own.
         """
         found: dict[str, set[str]] = {order_id: set() for order_id in order_ids}
         wanted = list(found)
@@ -92,7 +92,7 @@ class Checkouts:
     def has_paid(self, order_id: str, connection: Connection | None = None) -> bool:
         """Whether a checkout of this order paid it.
 
-        :param connection: of the transaction that asks; None for one of its own.
+        :param connection: the connection of the caller's transaction; None for one of its own.
         """
         return bool(self._rows(self._exists_paid, connection, of_paid_order_id=order_id)[0][0])
 
@@ -111,7 +111,7 @@ class Checkouts:
         return any(connection.execute(self._lock_of_order, {"of_order_id": order_id}).scalars())
 
     def has_hope(self, connection: Connection, order_id: str) -> bool:
-        """Whether a checkout of this order may still bring its money, or has brought it."""
+        """Whether a checkout of this order is created, pending, held or paid, so that the order is not abandoned."""
         return bool(connection.execute(self._exists_hope, {"of_order_id": order_id}).scalar_one())
 
     def _rows(self, statement: Any, connection: Connection | None = None, **parameters: Any) -> Sequence[Any]:

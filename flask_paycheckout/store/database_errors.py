@@ -1,4 +1,4 @@
-"""Which errors of the database mean that another transaction was first, and how an error is shown without a row."""
+"""Classification of database errors, and their text without the affected row."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 __all__ = ["first_line", "is_lock_timeout", "is_lost_race", "is_passing", "without_row"]
 
-# SQLSTATE of PostgreSQL: the server took the transaction back because of another one; it may simply be tried again.
+# SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one, and it may be repeated.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 _LOCK_NOT_AVAILABLE = "55P03"
-# The primary codes of SQLITE_BUSY and SQLITE_LOCKED; extended codes hold more in their higher bits.
+# The primary codes of SQLITE_BUSY and SQLITE_LOCKED; extended codes have further bits above the lowest eight.
 _SQLITE_LOCKED = (5, 6)
 
 
 def is_lost_race(error: BaseException) -> bool:
-    """Whether the transaction was ended in favour of another one: under a stricter isolation level, or a deadlock."""
+    """Whether the transaction was rolled back because of another one: a serialization failure or a deadlock."""
     return isinstance(error, OperationalError) and _state(error) in (_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED)
 
 
@@ -29,26 +29,26 @@ def is_lock_timeout(error: BaseException) -> bool:
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether the same call may well succeed a little later, without anybody's doing."""
+    """Whether the same call will probably succeed a little later."""
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
     return lost or is_lost_race(error) or is_lock_timeout(error)
 
 
 def first_line(error: BaseException) -> str:
-    """The database's own words on one line; SQLAlchemy adds the statement, and PostgreSQL the row that it refused."""
-    said = str(getattr(error, "orig", None) or error).partition("\n")[0]
-    return f"{type(error).__name__}: {said}"
+    """The first line of the driver's message, without SQLAlchemy's statement and PostgreSQL's refused row."""
+    message = str(getattr(error, "orig", None) or error).partition("\n")[0]
+    return f"{type(error).__name__}: {message}"
 
 
 def without_row(error: IntegrityError) -> IntegrityError:
-    """A copy of the error that says only the first line of the database's words: the row would show the payment URL.
+    """Copy an error with only the first line of its message, as the refused row contains the payment URL.
 
-    Raise it outside of the handler, so that the original does not come along as its context.
+    Raise the copy outside of the handler, or the original would be its context.
     """
     orig: Any = error.orig
     return IntegrityError(error.statement, None, type(orig)(str(orig).partition("\n")[0]), hide_parameters=True)
 
 
 def _state(error: OperationalError) -> str | None:
-    # As psycopg and as psycopg2 call it.
+    # The names in psycopg and in psycopg2.
     return getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)

@@ -1,6 +1,6 @@
-"""Reads of deposits, planned and claimed: which checkout is read when, and what a read without a move writes down.
+"""Planned reads of deposits: their times, claims, and the results of reads that change no state.
 
-Each change is one conditional statement, so that of any number of processes each read falls to one.
+Each change is one conditional statement, so that among any number of processes exactly one makes each read.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ class DueReads:
     """The planned reads of one app's checkouts.
 
     :param engine: returns the engine of the checkout table, when first needed.
-    :ivar claim: how long a claimed read is left to its claimant before another process may read; longer than a read
-        can take.
     """
 
     def __init__(self, engine: Callable[[], Engine], models: Models, claim: timedelta) -> None:
@@ -52,6 +50,7 @@ class DueReads:
         self._notes: dict[tuple[frozenset[str], bool], Any] = {}
         self._claims: dict[tuple[bool, bool], Any] = {}
         self.claim = claim
+        """The time after which another process may make a claimed read; longer than a read can take."""
 
     @property
     def single_writer(self) -> bool:
@@ -61,14 +60,14 @@ class DueReads:
     def note(
         self, checkout: CheckoutMixin, entry: str | None, next_read_at: datetime | None, **values: Any
     ) -> CheckoutMixin | None:
-        """Write down what was seen without moving the checkout.
+        """Store the result of a read that does not change the state.
 
-        :param entry: a line for its history.
+        :param entry: a line for the history, or None.
         :param values: further columns.
-        :returns: the checkout as stored now; None when it moved meanwhile, and nothing was written.
+        :returns: the checkout as stored now; None when its state has changed meanwhile, and nothing was written.
         """
         values["next_read_at"] = next_read_at
-        statement = self._note(values, told=entry is not None)
+        statement = self._note(values, with_entry=entry is not None)
         try:
             with self._single.begin() as connection:
                 return self._changed(connection, statement, as_loaded(checkout) | entry_and_values(entry, values))
@@ -78,7 +77,7 @@ class DueReads:
             raise
 
     def count_due(self, now: datetime) -> int:
-        """How many reads are due."""
+        """Count the reads that are due."""
         counted = select(func.count()).select_from(self._table).where(self._table.c.next_read_at <= now)
         with self._single.connect() as connection:
             return int(connection.execute(counted).scalar_one())
@@ -86,28 +85,29 @@ class DueReads:
     def claim_due(
         self, due_by: datetime, now: datetime, limit: int, *, failing: bool = False, newest_first: bool = False
     ) -> Sequence[CheckoutMixin]:
-        """Claim reads that were due by then, and return their checkouts in order of age.
+        """Claim due reads, and return their checkouts, oldest first.
 
         If the claimant dies, its claim expires after `claim`.
 
-        :param failing: those whose last read failed, instead of all others.
-        :param newest_first: those that became due last, instead of the longest overdue.
+        :param due_by: claim reads that were due at this time.
+        :param failing: claim only those whose last read failed; otherwise only the others.
+        :param newest_first: claim those that became due last, instead of the longest overdue.
         """
         statement = self._claim_due(failing=failing, newest_first=newest_first)
         claimed = self._claimed(statement, now, {"of_next_read_at": due_by, "limit": limit})
         return sorted(claimed, key=lambda checkout: checkout.id)
 
     def claim_again(self, checkout: CheckoutMixin, now: datetime) -> Sequence[CheckoutMixin]:
-        """Claim the read of this checkout if it is due; none when it is not, or another process claimed it."""
+        """Claim the read of this checkout; empty when it is not due, or another process has claimed it."""
         return self._claimed(self._claim_again, now, {"of_id": checkout.id, "of_next_read_at": now})
 
     def claim_page_read(self, seen: CheckoutSummary, now: datetime) -> CheckoutMixin | None:
         """Claim the read of a checkout for a status page.
 
-        :returns: the checkout as it is now; None when it was read, or its read was claimed, since it was seen so.
+        :returns: the checkout as it is now; None when it was read or claimed since `seen` was loaded.
         """
         unchanged = {f"of_{name}": getattr(seen, name) for name in ("id", "status", "next_read_at", "last_read_at")}
-        # Marked before the answer is there: while the service is slow, visits must not pile up reads.
+        # Set before the answer arrives, so that visits do not pile up reads while the service is slow.
         mark = {"new_next_read_at": now + self.claim, "new_last_read_at": now}
         with self._single.begin() as connection:
             return self._changed(connection, self._claim_page_read, unchanged | mark)
@@ -115,26 +115,25 @@ class DueReads:
     def note_webhook(
         self, checkout: CheckoutSummary, now: datetime, cooldown: timedelta, *, wait: timedelta = timedelta(0)
     ) -> CheckoutMixin | None:
-        """Store that a webhook came, and that the read is due.
+        """Store a webhook, and make the read due.
 
-        Within the cool-down the read is due when that has passed again, so no hint is lost and none costs more than its
-        share, whoever reads then. Of a decided checkout only the first webhook ever is stored; it tells that webhooks
-        arrive.
+        Within the cool-down the read becomes due at its end, so that no webhook is lost and reads stay limited. Of a
+        decided checkout only the very first webhook is stored, as proof that webhooks arrive.
 
-        :param wait: how long reconcile leaves the read to the caller, who makes it at once.
-        :returns: the checkout as it is now when this webhook may cause a read at once, else None.
+        :param wait: the time for which reconcile leaves the read to the caller, who makes it at once.
+        :returns: the checkout as it is now if this webhook may cause a read at once, else None.
         """
-        told = {"of_id": checkout.id, "entry": line(now, Entry.WEBHOOK)}
-        # Each statement by itself, and at most one of them changes the row.
+        webhook = {"of_id": checkout.id, "entry": line(now, Entry.WEBHOOK)}
+        # Separate statements, of which at most one changes the row.
         with self._single.begin() as connection:
-            # As the row stands now, not as it was loaded: a hint must not be lost to a move made meanwhile.
-            reading = {**told, "now": now, "free": now - cooldown, "due": now + wait}
+            # Conditions on the row as it is now: a move since it was loaded must not lose the webhook.
+            reading = {**webhook, "now": now, "free": now - cooldown, "due": now + wait}
             found = self._changed(connection, self._note_webhook_and_read, reading)
             if found is not None:
                 return found
             waiting = {"of_id": checkout.id, "due": now + cooldown}
             if connection.execute(self._note_webhook, waiting).rowcount == 0:
-                connection.execute(self._note_first_webhook, told)
+                connection.execute(self._note_first_webhook, webhook)
         return None
 
     @property
@@ -158,15 +157,15 @@ class DueReads:
 
     # Statements
 
-    def _note(self, columns: Collection[str], *, told: bool) -> Any:
-        """Update these columns, `next_read_at` among them, unless the row's status changed.
+    def _note(self, columns: Collection[str], *, with_entry: bool) -> Any:
+        """Update these columns, including `next_read_at`, unless the row's status has changed.
 
-        :param told: `entry` goes into its history.
+        :param with_entry: whether `entry` is appended to the history.
         """
-        key = frozenset(columns), told
+        key = frozenset(columns), with_entry
         if key not in self._notes:
             values = planned_values(self._table, key[0])
-            if told:
+            if with_entry:
                 values |= self._with_entry()
             unmoved = update(self._table).where(is_of(self._table, "id"), is_of(self._table, "status"))
             self._notes[key] = unmoved.values(values).returning(*self._table.c)
@@ -185,8 +184,8 @@ class DueReads:
                 # one writer.
                 .with_for_update(skip_locked=True)
             )
-            # PostgreSQL runs a plain subquery with LIMIT anew where its plan says so, and skips what it just locked;
-            # a common table expression that locks is run once.
+            # As a common table expression, which PostgreSQL runs once: it may repeat a plain subquery with LIMIT, and
+            # then skip the rows that it has just locked.
             self._claims[key] = self._claiming(c.id.in_(select(due.cte("due").c.id)))
         return self._claims[key]
 
@@ -196,7 +195,7 @@ class DueReads:
 
     @cached_property
     def _claim_page_read(self) -> Any:
-        """Plan the next read of the row `of_id`, if nobody read or claimed it since it was loaded."""
+        """Claim the read of the row `of_id`, unless it was read or claimed since it was loaded."""
         table = self._table
         unread = [is_still(table, column) for column in ("next_read_at", "last_read_at")]
         values = new_values(table, ("next_read_at", "last_read_at")) | self._hint_taken("new_last_read_at")
@@ -205,9 +204,9 @@ class DueReads:
 
     @cached_property
     def _note_webhook_and_read(self) -> Any:
-        """A webhook came for the open row `of_id` and may cause a read `now`: the last such read was before `free`.
+        """Count a webhook of the open row `of_id` that may cause a read: the last such read was before `free`.
 
-        Should nobody else read it, reconcile does at `due`.
+        Reconcile makes the read at `due`, unless it is made before.
         """
         table = self._table
         free = table.c.webhook_read_at <= parameter(table, "free", "webhook_read_at")
@@ -225,7 +224,7 @@ class DueReads:
 
     @cached_property
     def _note_webhook(self) -> Any:
-        """A webhook came for the open row `of_id`: it is read at `due` at the latest."""
+        """Count a webhook of the open row `of_id`, and make its read due at `due` at the latest."""
         c, due = self._table.c, parameter(self._table, "due", "next_read_at")
         sooner = case((c.next_read_at <= due, c.next_read_at), else_=due)
         hint = func.coalesce(c.webhook_due_at, due)
@@ -233,7 +232,7 @@ class DueReads:
 
     @cached_property
     def _note_first_webhook(self) -> Any:
-        """The first webhook ever came for the row `of_id`, which is decided."""
+        """Count the first webhook of the decided row `of_id`."""
         c = self._table.c
         return self._counting().where(c.status.not_in(OPEN), c.webhooks == 0).values(self._with_entry())
 
@@ -252,9 +251,9 @@ class DueReads:
         return update(self._table).where(*conditions).values(values).returning(*self._table.c)
 
     def _hint_taken(self, now: str) -> dict[str, Any]:
-        """A read that a webhook asked for counts as the webhook's, whoever makes it: the cool-down begins with it.
+        """The columns by which the cool-down begins with a read that a webhook caused, whoever makes it.
 
-        :param now: the parameter with the time of the read.
+        :param now: the name of the parameter with the time of the read.
         """
         c = self._table.c
         hinted = (c.webhook_due_at.is_not(None), parameter(self._table, now, "webhook_read_at"))
@@ -262,9 +261,9 @@ class DueReads:
 
 
 def planned_values(table: Table, columns: Collection[str]) -> dict[str, Any]:
-    """The new values of these columns; a `next_read_at` among them yields to an earlier one that a webhook asked for.
+    """The new values of these columns; an earlier `next_read_at` that a newer webhook has set is kept.
 
-    What was read since `of_webhooks` of them were counted may be older than the news that the webhook hinted at.
+    The deposit may have been read before the change that a webhook beyond `of_webhooks` announced.
     """
     values = new_values(table, columns)
     if "next_read_at" in values:
@@ -276,7 +275,7 @@ def planned_values(table: Table, columns: Collection[str]) -> dict[str, Any]:
 
 
 def as_loaded(checkout: CheckoutMixin) -> dict[str, Any]:
-    """The `of_...` parameters of a statement that wants its row to be as it was when loaded."""
+    """The `of_...` parameters of a statement that requires the row to be unchanged since it was loaded."""
     return {f"of_{name}": getattr(checkout, name) for name in ("id", "status", "revision", "webhooks")}
 
 

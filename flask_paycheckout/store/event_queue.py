@@ -1,7 +1,7 @@
-"""Delivery of stored events: who holds which event, which receivers ran, and what is due.
+"""The queue of undelivered events: leases, receivers that have run, and events that are due.
 
-The undelivered events of an order are its queue. A lease keeps other processes from an event while one delivers it; a
-statement that changes a held event names the lease's token, so that a process which lost its lease changes nothing.
+Each order has a queue of its own. A lease keeps other processes from an event while one delivers it. A statement that
+changes a leased event requires the lease's token, so that a process that lost its lease changes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RELEASED = {"lease_token": None, "lease_until": None}
 
 
 class QueuedEvent(NamedTuple):
-    """An event that was neither delivered nor superseded yet, with what decides on its turn."""
+    """An event that is neither delivered nor superseded, with the columns that decide when it may be delivered."""
 
     id: int
     event_id: str
@@ -41,7 +41,7 @@ class QueuedEvent(NamedTuple):
 
 
 class DueEvent(NamedTuple):
-    """An event whose delivery is due, with its place in the index of undelivered events."""
+    """An event whose delivery is due, with its position in the index of undelivered events."""
 
     event_id: str
     next_attempt_at: datetime
@@ -76,16 +76,16 @@ class EventQueue:
         unheard: Collection[str] = (),
         order_id: str | None = None,
     ) -> Sequence[DueEvent]:
-        """The events that were due by then: a page of them, by (next_attempt_at, id).
+        """One page of the events that were due at a time, sorted by (next_attempt_at, id).
 
-        :param after: the last one of the page before; None for the first page.
-        :param unheard: signals whose events are left to processes with a receiver.
+        :param after: the last event of the page before; None for the first page.
+        :param unheard: signals without a receiver here, whose events are left to other processes.
         :param order_id: only events of this order; None for all.
         """
         c = self._table.c
         conditions = [c.next_attempt_at <= by, *self._of(order_id)]
         if after is not None:
-            # A failed event comes later in the index again, and later than this call began, or at its own place.
+            # An event that fails meanwhile gets a later place, beyond `by`, or keeps its own, so none comes twice.
             conditions.append(tuple_(c.next_attempt_at, c.id) > (after.next_attempt_at, after.id))
         if unheard:
             conditions.append(c.name.not_in(unheard))
@@ -95,33 +95,33 @@ class EventQueue:
             return [DueEvent(*row) for row in rows]
 
     def count_waiting(self, order_id: str | None) -> int:
-        """How many events are neither delivered nor superseded, of one order or of all."""
+        """Count the events that are neither delivered nor superseded, of one order or of all."""
         counted = select(func.count()).where(self._table.c.next_attempt_at.is_not(None), *self._of(order_id))
         with self._engine().connect() as connection:
             return int(connection.execute(counted).scalar_one())
 
     def hurry(self, order_id: str | None, now: datetime) -> None:
-        """Make events that wait for another attempt due now, except those that a process holds."""
+        """Make all waiting events due now, except those that a process is delivering."""
         c = self._table.c
         waiting = update(self._table).where(c.next_attempt_at > now, self._is_free(now), *self._of(order_id))
         with self._engine().begin() as connection:
             connection.execute(waiting.values(next_attempt_at=now))
 
-    def explain_unheard(self, words_of: dict[str, str], by: datetime) -> None:
-        """Write down why due events of these signals wait.
+    def explain_unheard(self, texts: dict[str, str], by: datetime) -> None:
+        """Store the reason why due events of these signals wait.
 
-        :param words_of: each signal's name with the words.
+        :param texts: the reason by the signal's name.
         """
         c = self._table.c
         with self._engine().begin() as connection:
-            for name, words in words_of.items():
+            for name, text in texts.items():
                 unexplained = (c.next_attempt_at <= by, c.name == name, c.last_error.is_(None))
-                connection.execute(update(self._table).where(*unexplained).values(last_error=words))
+                connection.execute(update(self._table).where(*unexplained).values(last_error=text))
 
     # Leases
 
     def claim(self, event_id: str, now: datetime, *, only_if_due: bool) -> HeldEvent | None:
-        """Hold an event that nobody holds; None when another process holds it, or it needs no delivery any more."""
+        """Lease an event; None when another process holds its lease, or it needs no delivery any more."""
         statement = self._claim_due if only_if_due else self._claim
         claim = {"of_event_id": event_id, "now": now}
         claim |= {"new_lease_token": str(uuid.uuid4()), "new_lease_until": now + LEASE}
@@ -132,32 +132,32 @@ class EventQueue:
             return HeldEvent.of_row(row, self._checkouts.find_in(connection, row["checkout_id"]))
 
     def renew(self, events: Sequence[HeldEvent], now: datetime) -> None:
-        """Hold these events for a full lease from now, as far as they are still held."""
+        """Extend the leases of these events to a full lease from now, as far as they are still held."""
         for event in events:
             self._change(self._renew, event, new_lease_until=now + LEASE)
 
     def supersede(self, event: HeldEvent, at: datetime) -> None:
-        """Take a held event out of the queue, because it is no longer true."""
+        """Mark a held event as superseded, since it is no longer true."""
         self._change(self._supersede, event, new_superseded_at=at)
 
     def postpone(self, event: HeldEvent, until: datetime, error: str) -> None:
-        """Let a held event go until another time, because a receiver failed."""
+        """Release a held event after a receiver failed, and set the time of the next try."""
         self._change(self._postpone, event, new_next_attempt_at=until, new_last_error=error)
 
     def release(self, event: HeldEvent, until: datetime) -> None:
-        """Let a held event go until another time."""
+        """Release a held event, and set the time of the next try."""
         self._change(self._release, event, new_next_attempt_at=until)
 
     # Marks
 
     def receivers_done(self, event: HeldEvent) -> list[str]:
-        """The receivers that are marked as having run, as stored now."""
+        """Read the names of the receivers that are marked as having run."""
         marks = select(self._table.c.receivers_done).where(self._table.c.event_id == event.event_id)
         with self._engine().connect() as connection:
             return names_of(connection.execute(marks).scalar_one())
 
     def is_held(self, connection: Connection, event: HeldEvent, done: list[str]) -> bool:
-        """Whether an event is still held under this lease, and exactly these receivers are marked."""
+        """Whether an event's lease is still held, and exactly these receivers are marked as having run."""
         held = _held(event) | {"of_receivers_done": json.dumps(done)}
         return bool(connection.execute(self._exists_held, held).scalar_one())
 
@@ -169,9 +169,9 @@ class EventQueue:
         done: list[str],
         delivered_at: datetime | None,
     ) -> bool:
-        """Mark the receivers that ran; False where the marks are others than `before`, or the lease is lost.
+        """Mark the receivers that have run; False when the stored marks differ from `before`, or the lease is lost.
 
-        :param delivered_at: no receiver is left, since then; None while there is one.
+        :param delivered_at: the time of complete delivery; None while receivers are left.
         """
         mark = _held(event) | {"of_receivers_done": json.dumps(before), "new_receivers_done": json.dumps(done)}
         if delivered_at is not None:

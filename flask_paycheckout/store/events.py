@@ -1,4 +1,4 @@
-"""Events as they are stored: in the transaction of the change that they tell of, and already held by who made it."""
+"""Rows of the event table: stored in the transaction of the change, and leased to the process that made it."""
 
 from __future__ import annotations
 
@@ -16,57 +16,62 @@ from flask_paycheckout.store.models import CheckoutMixin
 __all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "further_keywords", "new_event", "signal_of"]
 
 LEASE = timedelta(seconds=60)
-"""How long an event is left to who holds it before somebody else may deliver it; renewed while a receiver works."""
+"""The time after which another process may deliver a leased event; renewed while a receiver works."""
 
 
 class HeldEvent(NamedTuple):
-    """What a deliverer knows of the event that it holds."""
+    """An event that this process has leased for delivery."""
 
     event_id: str
     name: str
     checkout_id: str
     order_id: str
     reason: str | None
-    #: JSON object of further keywords for the receivers.
     extra: str | None
-    #: How often delivery was begun, this time included.
+    """A JSON object of further keywords for the receivers."""
+
     attempts: int
-    #: JSON list of the receivers that ran.
+    """The number of deliveries begun, including this one."""
+
     receivers_done: str
-    #: Whose it is: a mark without it is refused. None: it waits for a process with a receiver.
+    """A JSON list of the receivers that have run."""
+
     lease_token: str | None
-    #: As it was when the event came into this deliverer's hands; belongs to no session.
+    """The token that marks must name; None when the event waits for a process with a receiver."""
+
     checkout: CheckoutMixin
-    #: Nobody listens: it was stored as delivered.
+    """The checkout as it was when the event was leased, detached from any session."""
+
     delivered: bool = False
+    """Whether the event was stored as delivered, since no receiver is left."""
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """What receivers get beside `order_id`, `checkout` and `event_id`."""
+        """The keywords for receivers besides `order_id`, `checkout` and `event_id`."""
         return further_keywords(self.reason, self.extra)
 
     @classmethod
     def of_row(cls, row: Any, checkout: CheckoutMixin) -> HeldEvent:
-        """From the columns of the event table, as a mapping."""
+        """Make it from the columns of the event table."""
         known = {name: row[name] for name in HELD_COLUMNS}
         return cls(**known, checkout=checkout, delivered=row.get("delivered_at") is not None)
 
 
 HELD_COLUMNS = tuple(name for name in HeldEvent._fields if name not in ("checkout", "delivered"))
-"""Those of the event table that a deliverer knows."""
+"""The columns of the event table that a `HeldEvent` has."""
 
 
 def further_keywords(reason: str | None, extra: str | None) -> dict[str, Any]:
-    """What receivers of an event get beside `order_id`, `checkout` and `event_id`.
+    """The keywords for receivers of an event besides `order_id`, `checkout` and `event_id`.
 
-    :param extra: JSON object, as the event's column holds it.
+    :param extra: the JSON object in the event's column.
     """
-    told = {} if reason is None else {"reason": reason}
-    return told if extra is None else told | json.loads(extra)
+    keywords = {} if reason is None else {"reason": reason}
+    return keywords if extra is None else keywords | json.loads(extra)
 
 
 def signal_of(status: Status, decision: Decision | None) -> str:
-    """The name of the signal that tells of this state, or of the decision that led to it."""
+    """The name of the signal for this state, or for the decision that led to it."""
     return "payment_resolved" if decision else SIGNAL_OF[status]
 
 
@@ -81,17 +86,17 @@ def new_event(
     told: bool,
     unheard: bool = False,
 ) -> dict[str, Any]:
-    """The row of an event: this checkout came into this state.
+    """The row of an event about this checkout's new state.
 
-    It is held by who stores it, who delivers it next: nobody else has to be asked whether it is free. Should that
-    process die, the event is due when the lease ends.
+    The event is leased to the process that stores it, which delivers it next without another statement. If that process
+    dies, the event is due when the lease ends.
 
-    :param checkout: as this move left it.
-    :param done: names of the receivers that run in the transaction which stores the event.
-    :param decision: what a person decided, when the event tells of that and not of the state that it led to.
-    :param told: nobody else listens to it, and so it needs no deliverer.
-    :param unheard: nobody in this process listens although somebody must: nobody holds it, and it is due for every
-        process that has a receiver.
+    :param checkout: the checkout after the move.
+    :param done: the names of the receivers that run in the transaction that stores the event.
+    :param decision: a person's decision, when the event is about that and not about the state that it led to.
+    :param told: whether no other receiver is left, so that the event is stored as delivered.
+    :param unheard: whether the signal needs a receiver and has none in this process; the event is then not leased, and
+        due for every process with a receiver.
     """
     name = signal_of(status, decision)
     told = told and not unheard

@@ -1,4 +1,4 @@
-"""The story of one checkout as lines of JSON, appended in the same statement as the change that they tell of."""
+"""The history of a checkout: lines of JSON, each appended in the statement that makes the change."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sqlalchemy import Column, ColumnElement, case, func
 
 __all__ = ["Entry", "appended", "line", "lines"]
 
-# Reads and webhooks stop being written down here; moves never do. A year of reads fits.
+# The length after which reads and webhooks are no longer recorded; moves always are. A year of reads fits.
 _MAX_CHARACTERS = 40_000
-# Characters of a line that another program wrote.
+# The most characters that are shown of a line that another program wrote.
 _SHOWN = 200
 
 
@@ -32,20 +32,20 @@ class Entry(StrEnum):
 
 
 def line(at: datetime, what: Entry, **facts: object) -> str:
-    """One entry: when, what, and the facts, each a short text or number."""
+    """Encode one entry: its time, its kind, and the facts, each a short text, number or list."""
     entry: dict[str, object] = {"at": at.isoformat(timespec="milliseconds"), "what": what.value}
     entry |= {name: fact if isinstance(fact, (int, list)) else str(fact) for name, fact in facts.items() if fact}
     return json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
 def appended(column: Column[str], entry: str | ColumnElement[str], *, always: bool) -> ColumnElement[str]:
-    """The SQL for the column with this entry at its end; concurrent writers each keep theirs."""
+    """The SQL expression that appends an entry, so that concurrent writers lose none."""
     longer = column + entry
     return longer if always else case((func.length(column) < _MAX_CHARACTERS, longer), else_=column)
 
 
 def lines(history: str) -> list[dict[str, Any]]:
-    """The entries, oldest first; what is none, and so was written by another program, is an entry `unreadable`."""
+    """Decode the entries, oldest first; an invalid line, written by another program, becomes an entry `unreadable`."""
     return [_read(entry) for entry in history.splitlines()]
 
 

@@ -1,7 +1,7 @@
-"""The tables on the shop's database: attempts at paying, and the events that tell of them.
+"""The tables in the shop's database: checkouts, and the events about them.
 
-Money is exact text. Times are aware UTC. Columns whose names say so are kept NULL on purpose: a unique column that is
-NULL for all but one attempt lets the database itself refuse a second current, or a second paid, attempt of an order.
+Money is stored as exact text, and times are aware UTC. `current_order_id` and `paid_order_id` are unique, and NULL for
+all but one checkout of an order, so that the database itself refuses a second current or a second paid one.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ __all__ = [
 ]
 
 MONEY_TO_PAY_BACK = "status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL"
-"""The SQL condition of money that paid no order, a rejected payment or an accepted second one, of which nobody has said
-yet whether it was paid back. Written out, because a database uses its partial index only for the same words."""
+"""The SQL condition for payments that paid no order and were not yet recorded as paid back or kept.
 
-# SQLite numbers rows by itself only in a column that is exactly INTEGER.
+Written as text, because a database uses a partial index only for exactly the same condition.
+"""
+
+# SQLite assigns row ids only in a column of exactly the type INTEGER.
 _RowId = BigInteger().with_variant(Integer, "sqlite")
-# A plain type of SQLAlchemy's, so that a migration written by Alembic needs no import of ours.
+# A plain type of SQLAlchemy, so that migrations written by Alembic import nothing of ours.
 _Moment = DateTime(timezone=True)
 _MOMENTS = (
     "created_at",
@@ -63,23 +65,7 @@ _MOMENTS = (
 
 
 class CheckoutMixin:
-    """One attempt at paying an order. Subclass it together with `db.Model` to add columns of your own.
-
-    :ivar checkout_id: from the service; equals the depositId and the webhook's orderId.
-    :ivar order_id: the shop's own id.
-    :ivar status: `created`, `pending`, `paid`, `held`, `rejected` or `abandoned`.
-    :ivar reason: why it is held or abandoned; else None.
-    :ivar url: where the customer pays, as the service returned it.
-    :ivar created_at: an aware UTC datetime, like every other time here.
-    :ivar deposit_status: as the service last said it; None while no deposit was ever seen.
-    :ivar moved_at: when the state, or what the deposit says, last changed.
-    :ivar next_read_at: when reconcile reads the deposit next; None when never again by itself.
-    :ivar webhooks: how many webhooks told of it.
-    :ivar problem: why the deposit could not be read, or what it says not be applied, the last time; None when it could.
-    :ivar problem_since: since when that has been so.
-    :ivar found_by: what caused the read that found the payment: webhook, status page, reconcile or settle.
-    :ivar payback: what became of money that did not pay the order: `paid_back`, `kept`, or None while nobody said.
-    """
+    """One attempt at paying an order. Subclass it together with `db.Model` to add columns of your own."""
 
     __tablename__ = "paycheckout_checkout"
 
@@ -89,13 +75,13 @@ class CheckoutMixin:
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        # Counts by state, what is held, and the newest payments, without a look at every row.
-        # The last one holds only the few payments of which somebody must say whether they are paid back or kept.
+        # The first serves counts by state, held payments and the newest payments. The last is partial: it contains only
+        # the few payments that wait to be recorded as paid back or kept.
         waiting = text(MONEY_TO_PAY_BACK)
         problem = text("problem_since IS NOT NULL")
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at"),
-            # An order's newest attempts, however many it has.
+            # For an order's newest checkouts, however many it has.
             Index("ix_paycheckout_checkout_order", "order_id", "id"),
             Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
             Index("ix_paycheckout_checkout_payback", "moved_at", sqlite_where=waiting, postgresql_where=waiting),
@@ -106,67 +92,101 @@ class CheckoutMixin:
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID), unique=True)
+    """The service's id; equals the depositId and the webhook's orderId."""
+
     order_id: Mapped[str] = mapped_column(String(MAX_ID))
-    #: The order id while this is the order's newest attempt, else NULL.
+    """The shop's own id."""
+
     current_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
-    #: The order id when this attempt paid the order, else NULL.
+    """The order id while this is the order's newest checkout, else NULL."""
+
     paid_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
+    """The order id when this checkout paid the order, else NULL."""
+
     status: Mapped[str] = mapped_column(String(16))
+    """The state: `created`, `pending`, `paid`, `held`, `rejected` or `abandoned`."""
+
     reason: Mapped[str | None] = mapped_column(String(32))
+    """The reason why it is held or abandoned; else None."""
+
     url: Mapped[str] = mapped_column(Text)
-    #: "pay" or "receive".
+    """The URL of the payment page, as the service returned it."""
+
     total_kind: Mapped[str] = mapped_column(String(8))
+    """The kind of total: `pay` or `receive`."""
+
     total_amount: Mapped[str] = mapped_column(String(64))
     total_currency: Mapped[str] = mapped_column(String(72))
-    #: `receive_in` of a Pay, `pay_in` of a Receive.
     total_other_currency: Mapped[str | None] = mapped_column(String(72))
+    """The other side's currency: `receive_in` of a Pay, `pay_in` of a Receive."""
+
     created_at: Mapped[datetime] = mapped_column(_Moment)
-    #: When the state, or what the deposit says, last changed.
+    """The time of creation; an aware UTC datetime, like every other time here."""
+
     moved_at: Mapped[datetime] = mapped_column(_Moment)
-    #: When reconcile reads the deposit next; NULL when never again by itself.
+    """The time when the state, or the deposit's status, last changed."""
+
     next_read_at: Mapped[datetime | None] = mapped_column(_Moment, index=True)
+    """The time of reconcile's next read of the deposit; None when only a webhook causes another one."""
+
     last_read_at: Mapped[datetime | None] = mapped_column(_Moment)
-    #: When a webhook last caused a read.
     webhook_read_at: Mapped[datetime | None] = mapped_column(_Moment)
-    #: When the read is due that a webhook within the cool-down asked for; NULL once somebody reads, whoever it is.
+    """The time of the last read that a webhook caused."""
+
     webhook_due_at: Mapped[datetime | None] = mapped_column(_Moment)
+    """The time of the read that a webhook within the cool-down asked for; NULL once the deposit was read."""
+
     deposit_status: Mapped[str | None] = mapped_column(String(64))
-    #: Counts the moves; a move names the revision it starts from.
+    """The deposit's status in its last read; None while no deposit was seen."""
+
     revision: Mapped[int] = mapped_column(Integer)
-    #: Reads that the service answered, with a deposit or with "Deposit not found".
+    """The number of moves; a move's statement requires the revision that it starts from."""
+
     reads: Mapped[int] = mapped_column(Integer)
+    """The number of reads that the service answered, with a deposit or with `Deposit not found`."""
+
     not_found_reads: Mapped[int] = mapped_column(Integer)
-    #: Attempts in a row to read the deposit, or to apply what it says, that failed.
     failed_reads: Mapped[int] = mapped_column(Integer)
-    #: Why the last of them failed, in words for people; NULL after one that succeeded.
+    """The number of failures in a row to read the deposit, or to apply the result."""
+
     problem: Mapped[str | None] = mapped_column(Text)
-    #: When the first of them failed.
+    """The error of the last read, or of applying its result; None when both succeeded."""
+
     problem_since: Mapped[datetime | None] = mapped_column(_Moment)
+    """The time of the first such error since the last success."""
+
     webhooks: Mapped[int] = mapped_column(Integer)
-    #: What caused the read that found the payment: webhook, status page, reconcile or settle.
+    """The number of webhooks about it."""
+
     found_by: Mapped[str | None] = mapped_column(String(16))
-    #: What the completed deposit said of its money, numbers as exact text; NULL where it said nothing.
+    """The cause of the read that found the payment: webhook, status page, reconcile or settle."""
+
     payment_paid_amount: Mapped[str | None] = mapped_column(String(255))
+    """The first of the columns with the completed deposit's money: exact text, NULL where the deposit has no value."""
+
     payment_paid_currency: Mapped[str | None] = mapped_column(String(255))
     payment_received_amount: Mapped[str | None] = mapped_column(String(255))
     payment_received_currency: Mapped[str | None] = mapped_column(String(255))
     payment_fee_amount: Mapped[str | None] = mapped_column(String(255))
     payment_fee_percentage: Mapped[str | None] = mapped_column(String(255))
     payment_fee_currency: Mapped[str | None] = mapped_column(String(255))
-    #: The bank's code, else its name, else "crypto"; known as soon as the customer picked it.
     payment_method: Mapped[str | None] = mapped_column(String(255))
+    """The bank's code, else its name, else `crypto`; known as soon as the customer has picked it."""
+
     payment_bank_name: Mapped[str | None] = mapped_column(String(255))
     payment_rate: Mapped[str | None] = mapped_column(String(255))
-    #: When the deposit was first read as completed; NULL while no money arrived.
     payment_completed_at: Mapped[datetime | None] = mapped_column(_Moment)
-    #: "paid_back" or "kept", of money that did not pay the order; NULL while nobody said which.
+    """The time when the deposit was first read as completed; NULL until then."""
+
     payback: Mapped[str | None] = mapped_column(String(16))
-    #: What happened, a JSON object a line; read by `explain`.
+    """For money that did not pay the order: `paid_back`, `kept`, or None until one of them is recorded."""
+
     history: Mapped[str] = mapped_column(Text)
+    """The history, one JSON object per line; `explain` reads it."""
 
     @property
     def total(self) -> Total:
-        """What was asked for, as it was before the customer was sent to pay."""
+        """The total that was asked for, as it was before the redirect to the payment page."""
         amount = Decimal(self.total_amount)
         if self.total_kind == "pay":
             return Pay(amount, self.total_currency, receive_in=self.total_other_currency)
@@ -174,26 +194,16 @@ class CheckoutMixin:
 
     @property
     def payment(self) -> Payment | None:
-        """What the deposit said of the money that arrived; None before, and for rows that older versions wrote."""
+        """The money that arrived, as the deposit reported it; None before, and for rows of older versions."""
         return payment_of({name: getattr(self, name) for name in PAYMENT_COLUMNS})
 
     def __repr__(self) -> str:
-        # No URL here: whoever has it can pay, and reprs end in logs.
+        # Without the URL, with which anybody could pay: reprs end up in logs.
         return f"<{type(self).__name__} {self.checkout_id!r} of order {self.order_id!r}: {self.status}>"
 
 
 class EventMixin:
-    """One thing that happened, to be told to the receivers of its signal.
-
-    :ivar event_id: the same each time that a receiver is told; the idempotency key of what receivers do elsewhere.
-    :ivar name: the signal's.
-    :ivar checkout_id: of the attempt that it happened to.
-    :ivar order_id: the shop's own id.
-    :ivar occurred_at: an aware UTC datetime, like every other time here.
-    :ivar delivered_at: when the last receiver had been told; None before.
-    :ivar superseded_at: when it was found to be no longer true, so that no receiver hears of it any more; else None.
-    :ivar attempts: how often delivery was begun.
-    """
+    """An event, to be delivered to the receivers of its signal."""
 
     __tablename__ = "paycheckout_event"
 
@@ -210,38 +220,58 @@ class EventMixin:
 
     id: Mapped[int] = mapped_column(_RowId, primary_key=True)
     event_id: Mapped[str] = mapped_column(String(36), unique=True)
-    #: What can happen only once: "order_paid" of an order, or a move of a checkout.
+    """The event's id, equal in every delivery; receivers use it as an idempotency key."""
+
     once: Mapped[str] = mapped_column(String(600), unique=True)
+    """A unique key of the event, such as `order_paid` of an order, so that it is stored only once."""
+
     name: Mapped[str] = mapped_column(String(32))
+    """The signal's name."""
+
     checkout_id: Mapped[str] = mapped_column(String(MAX_ID))
+    """The id of the checkout that the event is about."""
+
     order_id: Mapped[str] = mapped_column(String(MAX_ID), index=True)
+    """The shop's own id."""
+
     reason: Mapped[str | None] = mapped_column(String(32))
-    #: JSON object of further keywords for the receivers: who decided a held payment, and why; NULL without any.
     extra: Mapped[str | None] = mapped_column(Text)
+    """A JSON object of further keywords for the receivers, such as a decision's name and reason; NULL without any."""
+
     occurred_at: Mapped[datetime] = mapped_column(_Moment)
+    """The time of the change; an aware UTC datetime, like every other time here."""
+
     delivered_at: Mapped[datetime | None] = mapped_column(_Moment)
+    """The time when the last receiver had run; None before."""
+
     attempts: Mapped[int] = mapped_column(Integer)
-    #: When the event was found to be no longer true; receivers that had not run by then never hear of it.
+    """The number of deliveries begun."""
+
     superseded_at: Mapped[datetime | None] = mapped_column(_Moment)
-    #: When delivery is tried next; NULL once delivered or superseded.
+    """The time when the event was found to be no longer true, so that no more receivers run; else None."""
+
     next_attempt_at: Mapped[datetime | None] = mapped_column(_Moment)
-    #: Who delivers now; a mark without this token is refused.
+    """The time of the next attempt to deliver; NULL once delivered or superseded."""
+
     lease_token: Mapped[str | None] = mapped_column(String(36))
+    """The token of the process that delivers now; a mark must name it."""
+
     lease_until: Mapped[datetime | None] = mapped_column(_Moment)
-    #: JSON list of the receivers that ran.
     receivers_done: Mapped[str] = mapped_column(Text)
+    """A JSON list of the receivers that have run."""
+
     last_error: Mapped[str | None] = mapped_column(Text)
 
     @property
     def done(self) -> list[str]:
-        """Names of the receivers that ran."""
+        """The names of the receivers that have run."""
         names: list[str] = json.loads(self.receivers_done)
         return names
 
     def __repr__(self) -> str:
-        told = f"not delivered, tried {self.attempts} times"
-        told = "delivered" if self.delivered_at else "superseded" if self.superseded_at else told
-        return f"<{type(self).__name__} {self.name} {self.event_id} of order {self.order_id!r}: {told}>"
+        waiting = f"not delivered, tried {self.attempts} times"
+        state = "delivered" if self.delivered_at else "superseded" if self.superseded_at else waiting
+        return f"<{type(self).__name__} {self.name} {self.event_id} of order {self.order_id!r}: {state}>"
 
 
 @dataclass(frozen=True)
@@ -262,9 +292,7 @@ class Models:
         return cast("Table", self.Checkout.__table__)
 
     def checkout_of_row(self, row: Mapping[Any, Any]) -> CheckoutMixin:
-        """The checkout that a plain statement found; belongs to no session, as if loaded and let go.
-
-        Much cheaper than loading it through a session.
+        """Make a detached checkout from a row, which is much cheaper than loading it through a session.
 
         :param row: every column of the table by its name.
         """
@@ -277,18 +305,18 @@ class Models:
         return checkout
 
     def row_of_checkout(self, checkout: CheckoutMixin) -> dict[str, Any]:
-        """Every column of the table by its name, as this checkout has it."""
+        """The values of a checkout, by the names of the table's columns."""
         return {column: vars(checkout)[attribute] for column, attribute in self._attributes}
 
     @cached_property
     def _attributes(self) -> list[tuple[str, str]]:
-        """Each column of the checkout table with its attribute's name."""
+        """The columns of the checkout table, each with the name of its attribute."""
         mapper = class_mapper(self.Checkout)
         return [(column.name, mapper.get_property_by_column(column).key) for column in self.checkouts.c]
 
     @property
     def services(self) -> Table:
-        """How the service answers the shop; no class is mapped to it."""
+        """The table of failing calls, to which no class is mapped."""
         return service_table(self.checkouts)
 
     @property
@@ -297,7 +325,7 @@ class Models:
 
 
 def make_models(db: SQLAlchemy) -> Models:
-    """The mapped classes on this `db`: the shop's own subclasses of the mixins where it has them, else plain ones."""
+    """Make the mapped classes on this `db`, or take the shop's own subclasses of the mixins."""
     models = Models(
         _mapped(db, CheckoutMixin, "PayCheckoutCheckout"),
         _mapped(db, EventMixin, "PayCheckoutEvent"),
@@ -307,10 +335,10 @@ def make_models(db: SQLAlchemy) -> Models:
 
 
 def require_one_database(models: Models, config: Mapping[str, Any], *, separate: bool) -> None:
-    """Refuse tables in another database than the shop's, where no transaction would reach both.
+    """Refuse payment tables in another database than the shop's, as no transaction can include both.
 
     :param config: the app's configuration.
-    :param separate: the shop knows what that means.
+    :param separate: whether the shop accepts that (PAYCHECKOUT_SEPARATE_DATABASE).
     :raises ConfigurationError: the tables are in another database than the shop's, or in two.
     """
     key, other = models.bind_key, getattr(models.Event, "__bind_key__", None)
@@ -325,7 +353,7 @@ def require_one_database(models: Models, config: Mapping[str, Any], *, separate:
         return
     raise ConfigurationError(
         f"the payment tables have the __bind_key__ {key!r}, so they are in another database than the shop's orders:"
-        " what a receiver writes and the mark that it ran would be two commits, and its effects could happen twice."
+        " a receiver's writes and the mark that it has run would be two commits, and its effects could happen twice."
         " Take the __bind_key__ away, or set PAYCHECKOUT_SEPARATE_DATABASE = True if your receivers can be run again"
         " with the same event_id."
     )
@@ -343,7 +371,7 @@ def total_columns(total: Total) -> dict[str, str | None]:
 
 
 def _hold(model: Any) -> None:
-    """SQLAlchemy forgets classes that nobody else holds; these live as long as the `db` whose tables they are."""
+    """Keep a mapped class as long as its `db`, since SQLAlchemy holds only weak references."""
     metadata = getattr(model, "metadata", None)
     if metadata is not None:
         metadata.info.setdefault(__name__, []).append(model)
@@ -367,7 +395,7 @@ def _on_refresh(instance: object, context: object, attributes: object) -> None:
 
 
 def _make_aware(instance: object) -> None:
-    """SQLite forgets that a stored moment was UTC, PostgreSQL tells it in the connection's zone: say UTC again.
+    """Make loaded times aware UTC: SQLite returns them without a zone, PostgreSQL in the connection's zone.
 
     The instance is not marked as changed.
     """

@@ -32,35 +32,34 @@ Row = Mapping[Any, Any]
 
 
 class _OrderPaid(Exception):
-    """Ends the transaction that would have stored a checkout of an order that is paid."""
+    """The order was paid meanwhile, so the transaction that would store another checkout is rolled back."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """A change of a checkout's state, to be stored.
-
-    :ivar entry: the line of its history.
-    :ivar decision: a person's, which may accept this payment although another one paid the order.
-    :ivar values: further columns of the checkout.
-    """
+    """A change of a checkout's state, to be stored."""
 
     to: Status
     entry: str
+    """The line for the history."""
+
     reason: str | None = None
     decision: Decision | None = None
+    """A person's decision, which may accept this payment although another one paid the order."""
+
     values: Mapping[str, Any] = field(default_factory=dict)
+    """Further columns of the checkout with their values."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A move that was stored.
-
-    :ivar checkout: as the move left it, detached from any session.
-    :ivar events: that tell of it, held by the caller, who delivers them; none where no signal tells of this move.
-    """
+    """A move that was stored."""
 
     checkout: CheckoutMixin
+    """The checkout after the move, detached from any session."""
+
     events: tuple[HeldEvent, ...] = ()
+    """The move's events, leased to the caller, who delivers them; empty when no signal is sent for this move."""
 
 
 class Moves:
@@ -68,8 +67,8 @@ class Moves:
 
     :param engine: returns the engine of the checkout table, when first needed.
     :param receivers: returns the receivers of a signal, by its name.
-    :param is_unheard: whether somebody must be told of a signal's events, and nobody in this process listens.
-    :param shop: opens transactions in which the shop takes part.
+    :param is_unheard: returns whether a signal needs a receiver and has none in this process.
+    :param shop: opens transactions of the shop's session.
     """
 
     def __init__(
@@ -120,8 +119,8 @@ class Moves:
                 if replaces is not None:
                     connection.execute(self._replace, {"of_id": replaces.id})
                     if self._checkouts.has_paid(order_id, connection):
-                        # Paid on an older checkout while this one was being made: nobody gets a second page. A first
-                        # checkout has no older one, or the unique column refuses it.
+                        # An older checkout paid the order while this one was being made, so give out no second page.
+                        # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _OrderPaid
                 stored = connection.execute(self._insert, row).mappings().one()
                 event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
@@ -131,7 +130,7 @@ class Moves:
         except IntegrityError as error:
             if self._exists((self._table.c.checkout_id == checkout_id) | self._other_current(order_id, replaces)):
                 return None
-            # Nobody was first: the table refuses the row for a reason of its own, which must be seen.
+            # No other start was first, so the table refuses the row for another reason, which must be reported.
             refused = without_row(error)
         except OperationalError as error:
             if is_lost_race(error):
@@ -142,9 +141,9 @@ class Moves:
     def move(self, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
         """Move a checkout and store its events, in one transaction.
 
-        An event of a person's decision comes before the one that tells of the state.
+        The event of a person's decision comes before the event of the state.
 
-        :returns: None when the checkout, or its order, moved meanwhile.
+        :returns: None when the checkout, or another one of its order, moved meanwhile.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
         in_session = self._has_atomic(SIGNAL_OF[move.to]) or self._has_atomic(signal_of(move.to, move.decision))
@@ -153,10 +152,10 @@ class Moves:
     def move_as_shop_says(
         self, checkout: CheckoutMixin, now: datetime, decide: Callable[[ShopTransaction], Move]
     ) -> Moved | None:
-        """Move a checkout as decided inside the transaction that moves it; otherwise as `move`.
+        """Move a checkout by a decision made inside the transaction that moves it; otherwise like `move`.
 
-        :param decide: called with the transaction, in which it may ask the shop. An error that it raises ends the
-            transaction.
+        :param decide: called with the transaction, in which it may call the shop's `order_total`. An error that it
+            raises rolls the transaction back.
         """
         deciding = cast("Callable[[ShopTransaction | None], Move]", decide)
         return self._moved(checkout, now, deciding, in_session=True, asks_shop=True)
@@ -172,7 +171,7 @@ class Moves:
     ) -> Moved | None:
         try:
             with self._transaction(in_session=in_session) as (connection, shop):
-                # What the shop reads must still hold at the commit. SQLite has no locks of rows, only of everything.
+                # The order that the shop reads must not change before the commit; SQLite only locks everything.
                 if asks_shop and connection.dialect.name == "sqlite" and not self._lock(connection, checkout):
                     return None
                 return self._store_move(connection, shop, checkout, decide(shop), now)
@@ -190,7 +189,7 @@ class Moves:
 
     @contextmanager
     def _transaction(self, *, in_session: bool) -> Iterator[tuple[Connection, ShopTransaction | None]]:
-        """A transaction on the checkout table, of the shop's session where the shop takes part in it."""
+        """Open a transaction on the checkout table: on the shop's session when the shop takes part, else on our own."""
         if in_session:
             with self._shop.begin() as transaction:
                 yield transaction.connection, transaction
@@ -210,17 +209,18 @@ class Moves:
         values |= {"moved_at": now, "revision": checkout.revision + 1}
         pays = to is Status.PAID
         if move.decision or to in (Status.ABANDONED, Status.REJECTED):
-            # One at a time decides that an order has no hope left. A payment needs no lock: the unique column decides.
+            # Lock the order's checkouts, so that only one transaction at a time decides that the order is abandoned. A
+            # payment needs no lock, since the unique column decides.
             pays = not self._checkouts.lock_order(connection, order_id) and pays
         if pays:
-            # Unique: the database itself refuses to take a second payment for the order's.
+            # The unique column lets the database refuse a second payment of the order.
             values["paid_order_id"] = order_id
         statement = self._update(values, decided=to not in OPEN)
         parameters = as_loaded(checkout) | entry_and_values(move.entry, values)
         row: Row | None = connection.execute(statement, parameters).mappings().one_or_none()
         if row is None:
             return None
-        # Receivers of other signals find the reason on the checkout; it is a keyword of `payment_held` only.
+        # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
         reason = move.reason if to is Status.HELD else None
         moved = Moved(self._models.checkout_of_row(row))
         if move.decision is not None:
@@ -242,7 +242,7 @@ class Moves:
         return current if than is None else current & (self._table.c.id != than.id)
 
     def _is_news(self, connection: Connection, checkout: CheckoutMixin, to: Status, pays: bool) -> bool:
-        """Whether a signal tells of this move; none does of an accepted duplicate."""
+        """Whether a signal is sent for this move; none is for an accepted second payment."""
         if to is Status.PAID:
             return pays
         if to in (Status.ABANDONED, Status.REJECTED):
@@ -262,8 +262,8 @@ class Moves:
     ) -> HeldEvent:
         """Store the event of a row that was just changed, and run its atomic receivers.
 
-        :param shop: the transaction of the shop's session; None where no atomic receiver listens.
-        :param decision: the event tells of this, and not of the state.
+        :param shop: the transaction of the shop's session; None when the signal has no atomic receiver.
+        :param decision: the decision that the event is about; None when it is about the state.
         """
         name = signal_of(status, decision)
         receivers = self._receivers(name)
@@ -275,7 +275,7 @@ class Moves:
         connection.execute(self._insert_event, event)
         if shop is not None and atomic:
             shop.run(event, self._models.checkout_of_row(row), atomic)
-            # They may have written to the row.
+            # An atomic receiver may have changed the row.
             checkout = self._checkouts.find_in(connection, checkout.checkout_id)
         return HeldEvent.of_row(event, checkout)
 
@@ -290,7 +290,7 @@ class Moves:
 
     @cached_property
     def _replace(self) -> Any:
-        """The row `of_id` is not its order's current one any more."""
+        """Mark the row `of_id` as no longer the current one of its order."""
         return update(self._table).where(is_of(self._table, "id")).values(current_order_id=None)
 
     @cached_property
@@ -299,9 +299,9 @@ class Moves:
         return update(self._table).where(*unmoved).values(revision=self._table.c.revision)
 
     def _update(self, columns: Collection[str], *, decided: bool) -> Any:
-        """Update these columns in the row if it is as it was when loaded, and return it; `entry` is its history's.
+        """Update these columns and append `entry` to the history, if the row is unchanged since it was loaded.
 
-        :param decided: it is never read again, whatever webhooks say.
+        :param decided: whether the new state is decided, so that the deposit is never read again.
         """
         key = frozenset(columns), decided
         if key not in self._updates:

@@ -1,7 +1,7 @@
-"""Money that paid no order: rejected payments, and second payments of an order that a person accepted.
+"""Money that paid no order: rejected payments, and accepted second payments of an order.
 
-The service has no call that pays a deposit back, so a person does, or decides to keep it. Until somebody has said
-which, it stays listed.
+The service has no call to pay a deposit back, so a person does that, or decides to keep the money. The payment stays
+listed until one of them is recorded.
 """
 
 from __future__ import annotations
@@ -33,32 +33,34 @@ __all__ = [
 PAID_BACK = "paid_back"
 KEPT = "kept"
 
-# The caller's own decimal context may be too narrow for what is exact here.
+# More digits than any sum has; the caller's own decimal context could round.
 _EXACT = Context(prec=600)
 
 
 @dataclass(frozen=True)
 class MoneyToPayBack:
-    """Money that paid no order, of which nobody has said yet whether it was paid back or is kept.
-
-    :ivar reason: why the payment was held.
-    :ivar accepted: a person accepted it as a second payment of its order; False: a person rejected it.
-    :ivar asked: the total that the customer was asked for.
-    :ivar paid: what the customer paid; None where that was not said, or is not stored.
-    :ivar since: when it was decided.
-    """
+    """A payment that paid no order, and was not yet recorded as paid back or kept."""
 
     checkout_id: str
     order_id: str
     reason: str | None
+    """The reason why the payment was held."""
+
     accepted: bool
+    """Whether it was accepted as a second payment of its order; otherwise it was rejected."""
+
     asked: str
+    """The total that the customer was asked for."""
+
     paid: Amount | None
+    """The amount that the customer paid; None when the service did not report it, or it is not stored."""
+
     since: datetime
+    """The time of the decision."""
 
 
 class Paybacks:
-    """Records what became of money that paid no order."""
+    """Records that money which paid no order was paid back or is kept."""
 
     def __init__(self, engine: Callable[[], Engine], models: Models, clock: Clock) -> None:
         self._engine = engine
@@ -66,12 +68,12 @@ class Paybacks:
         self._clock = clock
 
     def mark(self, checkout_id: str, by: str, why: str, kept: bool) -> None:
-        """Record that this money was paid back, or is kept, with who says so and why.
+        """Record that this money was paid back, or is kept, with name and reason.
 
-        Money that was kept may be paid back later; what was paid back stays so.
+        Kept money may be recorded as paid back later, but not the other way round.
 
         :raises UnknownCheckout: no such checkout is stored.
-        :raises PaybackRefused: this money paid an order, is not decided yet, or is marked so already.
+        :raises PaybackRefused: this payment paid an order, is not decided yet, or is recorded already.
         :raises ValueError: `by` or `why` is empty or too long.
         """
         by, why = who_and_why(by, why)
@@ -99,13 +101,13 @@ class Paybacks:
 
 
 def count_to_pay_back(connection: Connection, models: Models) -> int:
-    """How many payments wait until somebody says whether they were paid back."""
+    """Count the payments that wait to be recorded as paid back or kept."""
     counted = select(func.count()).select_from(models.checkouts).where(text(MONEY_TO_PAY_BACK))
     return connection.execute(counted).scalar_one()
 
 
 def list_to_pay_back(connection: Connection, models: Models, limit: int) -> tuple[MoneyToPayBack, ...]:
-    """Those that wait longest first, up to `limit` of them."""
+    """List up to `limit` payments that wait to be recorded as paid back or kept, the longest waiting first."""
     c = models.checkouts.c
     columns = [c.checkout_id, c.order_id, c.reason, c.status, c.moved_at, c.total_amount, c.total_currency]
     waiting = select(*columns, *(c[name] for name in PAYMENT_COLUMNS)).where(text(MONEY_TO_PAY_BACK))
@@ -124,7 +126,7 @@ def list_to_pay_back(connection: Connection, models: Models, limit: int) -> tupl
 
 
 def sums_of(listed: tuple[MoneyToPayBack, ...]) -> tuple[Amount, ...]:
-    """How much these payments are in each currency, as far as it is known."""
+    """The sums of these payments in each currency, without unknown amounts."""
     sums: dict[str, Decimal] = {}
     for money in listed:
         if money.paid is not None:

@@ -1,7 +1,7 @@
-"""What a deposit said of the money that arrived: kept as exact text beside the checkout, given back as a record.
+"""The money that arrived for a checkout, as its deposit reported it: stored as exact text, returned as a record.
 
-Pure. Every part may be missing: the service need not say it, and may say it in a way that cannot be read. That never
-hides that money arrived.
+Pure. Each part may be missing, since the service may leave it out or send it malformed; that never hides that money
+arrived.
 """
 
 from __future__ import annotations
@@ -19,21 +19,20 @@ if TYPE_CHECKING:
 
 __all__ = ["PAYMENT_COLUMNS", "Amount", "Payment", "PaymentFee", "payment_columns", "payment_method", "payment_of"]
 
-# Longer is no currency, no name of a bank, and no number that the client's own bounds let through.
+# Longer than any currency or bank name, and than any number that the client accepts.
 _MAX_NAME = 255
 _MAX_NUMBER = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A sum of money as the service said it.
-
-    :ivar amount: exact, with as many decimals as the service gave.
-    :ivar currency: an ISO 4217 code, or a token id of the service.
-    """
+    """A sum of money, as the service reported it."""
 
     amount: Decimal
+    """The exact amount, with as many decimals as the service sent."""
+
     currency: str
+    """An ISO 4217 code, or a token id of the service."""
 
     def __str__(self) -> str:
         return f"{self.amount:f} {self.currency}"
@@ -41,14 +40,14 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class PaymentFee:
-    """What the payment method cost; each part is None where the service did not say it.
-
-    :ivar amount: in `currency`.
-    :ivar percentage: percent of the amount.
-    """
+    """The fee of the payment method; each part is None when the service did not report it."""
 
     amount: Decimal | None
+    """The amount in `currency`."""
+
     percentage: Decimal | None
+    """The fee in percent of the payment."""
+
     currency: str | None
 
     def __str__(self) -> str:
@@ -60,36 +59,40 @@ class PaymentFee:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """The money that arrived for a checkout, as the completed deposit said it; what it did not say is None.
-
-    :ivar paid: what the customer paid.
-    :ivar received: what the shop receives.
-    :ivar fee: what the payment method cost.
-    :ivar method: how the customer paid: the bank's code, else its name, else `crypto`.
-    :ivar bank_name: the bank's name.
-    :ivar rate: of the exchange between the two currencies.
-    :ivar completed_at: when the deposit was first read as completed; aware UTC.
-    """
+    """The money that arrived for a checkout, as the completed deposit reported it; missing parts are None."""
 
     paid: Amount | None
+    """The amount that the customer paid."""
+
     received: Amount | None
+    """The amount that the shop receives."""
+
     fee: PaymentFee | None
+    """The fee of the payment method."""
+
     method: str | None
+    """The payment method: the bank's code, else its name, else `crypto`."""
+
     bank_name: str | None
+    """The bank's name."""
+
     rate: Decimal | None
+    """The exchange rate between the two currencies."""
+
     completed_at: datetime
+    """The time when the deposit was first read as completed, as aware UTC."""
 
     def __str__(self) -> str:
-        """The amounts, the fee, the method and the rate in a line, without those that were not said."""
+        """One line with the amounts, fee, method and rate, as far as they are known."""
         bank = self.bank_name if self.bank_name != self.method else None
-        said = (
+        parts = (
             f"{self.paid or 'an unknown amount'} paid",
             self.received and f"{self.received} received",
             self.fee and f"fee {self.fee}",
             self.method and f"method {self.method}{f' ({bank})' if bank else ''}",
             self.rate and f"rate {self.rate:f}",
         )
-        return ", ".join(part for part in said if part)
+        return ", ".join(part for part in parts if part)
 
 
 PAYMENT_COLUMNS = (
@@ -109,16 +112,16 @@ PAYMENT_COLUMNS = (
 
 
 def payment_method(deposit: Deposit) -> str | None:
-    """How the customer pays, as the deposit says it: the bank's code, else its name, else `crypto`."""
+    """The payment method in a deposit: the bank's code, else its name, else `crypto`; None while unknown."""
     fiat = deposit.payment_fiat
-    said = (_text(fiat.bank_code) or _text(fiat.bank_name)) if fiat else None
-    return said or ("crypto" if deposit.payment_crypto else None)
+    bank = (_text(fiat.bank_code) or _text(fiat.bank_name)) if fiat else None
+    return bank or ("crypto" if deposit.payment_crypto else None)
 
 
 def payment_columns(deposit: Deposit, now: datetime) -> dict[str, str | datetime | None]:
-    """The columns that hold what this completed deposit says of its money.
+    """The columns for the money of a completed deposit.
 
-    :param now: when it was read as completed, or the earlier time at which that was seen first.
+    :param now: the time when the deposit was first read as completed.
     """
     fee, fiat, exchange = deposit.fee, deposit.payment_fiat, deposit.exchange_info
     return {
@@ -137,10 +140,9 @@ def payment_columns(deposit: Deposit, now: datetime) -> dict[str, str | datetime
 
 
 def payment_of(columns: Mapping[Any, Any]) -> Payment | None:
-    """The payment that these columns hold; None when no money arrived, or none was written down.
+    """The payment in these columns; None when no money arrived, or none is stored.
 
-    :param columns: each of `PAYMENT_COLUMNS` by its name; `payment_completed_at` may be the UTC that SQLite gives back
-        without saying so.
+    :param columns: each of `PAYMENT_COLUMNS` by its name; a naive `payment_completed_at`, as SQLite returns it, is UTC.
     """
     completed_at = columns["payment_completed_at"]
     if completed_at is None:
@@ -167,7 +169,7 @@ def _fee(amount: str | None, percentage: str | None, currency: str | None) -> Pa
 
 
 def _number(text: str | None) -> Decimal | None:
-    """The stored number; None for what another program wrote there."""
+    """Parse a stored number; None for invalid text, which another program wrote."""
     try:
         number = None if text is None else Decimal(text)
     except InvalidOperation:

@@ -1,4 +1,4 @@
-"""The table of how the service answers the shop: one row for each account and kind of call that ever failed."""
+"""The table of failing calls of the service: one row for each account and operation that ever failed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _NAME = "paycheckout_service"
 
 
 def service_table(beside: Table) -> Table:
-    """The table in the same database as this one of ours, so that migrations and `create_all` see it.
+    """Define the table in the metadata of another one of ours, so that migrations and `create_all` include it.
 
-    A row tells since when such calls fail, and of the last failure; `failing_since` is NULL once one was answered.
+    `failing_since` is NULL once a call of the operation was answered.
     """
     metadata, schema = beside.metadata, beside.schema
     found = metadata.tables.get(f"{schema}.{_NAME}" if schema else _NAME)
@@ -24,14 +24,14 @@ def service_table(beside: Table) -> Table:
         metadata,
         # The merchant account's name; "" is the one of the settings.
         Column("account", String(255), primary_key=True),
-        # Which calls: "start" makes checkouts, "read" reads deposits.
+        # The operation: "start" creates checkouts, "read" reads deposits.
         Column("operation", String(32), primary_key=True),
         Column("failing_since", moment),
         Column("last_failure_at", moment),
         Column("last_answer_at", moment),
-        # Why the last one failed, in words for people.
+        # The last failure's error message, for people.
         Column("words", Text),
-        # Failures since then.
+        # The number of failures since `failing_since`.
         Column("count", Integer, nullable=False, server_default="0"),
         schema=schema,
     )

@@ -1,4 +1,4 @@
-"""Keeps the shop's own session apart: its work that is not committed is noticed, and nothing of ours commits it."""
+"""Protection of the shop's session: its uncommitted changes are detected, and never committed by the extension."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from flask_paycheckout.errors import ConfigurationError, UncommittedChanges
 
 __all__ = ["allow_reading", "open_connection", "own_session", "refuse_uncommitted", "watch_writes"]
 
-# Each `db.session` that was found to give sessions of its own making.
+# Each `db.session` that was found to make new sessions.
 _giving_new_sessions: WeakSet[Any] = WeakSet()
 
 _WROTE = "flask_paycheckout_wrote"
@@ -26,9 +26,9 @@ _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
 
 
 def watch_writes(db: SQLAlchemy) -> None:
-    """Remember of each session of this `db` what it wrote in its open transaction."""
-    # Listening twice is listening once; asking event.contains first is not safe, since a new object may have the
-    # address of one that is gone and be taken for it.
+    """Record for each session of this `db` whether it has written in its open transaction."""
+    # SQLAlchemy ignores a listener that is added twice. `event.contains` is no safe check before: a new object may have
+    # the address of a deleted one.
     event.listen(db.session, "after_flush", _after_flush)
     event.listen(db.session, "do_orm_execute", _on_execute)
     event.listen(db.session, "after_begin", _on_begin)
@@ -38,10 +38,10 @@ def watch_writes(db: SQLAlchemy) -> None:
 def refuse_uncommitted(db: SQLAlchemy, call: str, *, only_if_blocking: bool = False) -> None:
     """Raise when the current `db.session` holds changes that are not committed.
 
-    :param only_if_blocking: raise only where our own write could not proceed beside them, or would commit them:
-        SQLite has one writer, and an in-memory one has a single connection for everybody.
-    :raises UncommittedChanges: names the changed classes, never their values.
-    :raises ConfigurationError: `db.session` was replaced by something that gives no session of its own.
+    :param only_if_blocking: raise only when they would block our own write, or be committed by it: SQLite has one
+        writer, and an in-memory database has a single connection.
+    :raises UncommittedChanges: gives the changed classes, never their values.
+    :raises ConfigurationError: `db.session` was replaced by an object that makes no new sessions.
     """
     if not _registry(db).has():
         return
@@ -55,19 +55,19 @@ def refuse_uncommitted(db: SQLAlchemy, call: str, *, only_if_blocking: bool = Fa
     if changed:
         raise UncommittedChanges(call, changed)
     if locked and not session.in_nested_transaction():
-        # Where every transaction takes SQLite's one write lock, a session that only read would lock us out for ever.
+        # If every transaction takes SQLite's one write lock, even a session that has only read would block us forever.
         session.rollback()
 
 
 @contextmanager
 def own_session(db: SQLAlchemy, context: Callable[[], AbstractContextManager[object]]) -> Iterator[scoped_session[Any]]:
-    """An application context in which `db.session` is a new session, with nothing of the caller's in it.
+    """Open an application context in which `db.session` is a new session.
 
-    Where sessions do not belong to application contexts, as with a `scopefunc` of the shop's, the caller's is set
-    aside meanwhile: neither committed, rolled back nor closed.
+    If sessions do not belong to application contexts, as with a `scopefunc` of the shop, the caller's session is set
+    aside meanwhile, without commit, rollback or close.
 
     :param context: opens an application context of the shop.
-    :raises ConfigurationError: `db.session` was replaced by something that gives no session of its own.
+    :raises ConfigurationError: `db.session` was replaced by an object that makes no new sessions.
     """
     registry = _registry(db)
     before = _current(registry)
@@ -76,13 +76,13 @@ def own_session(db: SQLAlchemy, context: Callable[[], AbstractContextManager[obj
         with context():
             found = _current(registry)
             if found is not None:
-                # One that is not the caller's either is left over from a context that is gone.
+                # A session other than the caller's is left over from an earlier context.
                 registry.clear()
                 host = found if found is before else None
             yield db.session
     finally:
         if host is not None:
-            # Flask-SQLAlchemy removes ours as the context ends; not so where the shop replaced that too.
+            # Flask-SQLAlchemy removes our session at the end of the context, unless the shop replaced that as well.
             db.session.remove()
             registry.set(host)
 
@@ -103,30 +103,30 @@ def _require_new_sessions(sessions: Any) -> None:
             other.close()
             return
     raise ConfigurationError(
-        "db.session was replaced by something that gives one and the same session to everybody, so receivers would"
-        " commit what the shop has in it. Put scoped_session(sessionmaker(...)) there, which makes new ones."
+        "db.session was replaced by an object that always returns the same session, so receivers would commit the"
+        " shop's own changes in it. Put scoped_session(sessionmaker(...)) there, which makes new sessions."
     )
 
 
 def _current(registry: ScopedRegistry[Any]) -> Session | None:
-    """The session that the registry has for where we are, if it has one."""
+    """The registry's session for the current scope, if there is one."""
     try:
         return registry() if registry.has() else None
     except RuntimeError:
-        # Sessions belong to application contexts, and there is none.
+        # Sessions belong to application contexts, and none is open.
         return None
 
 
 def allow_reading(db: SQLAlchemy, call: str, engine: Engine) -> None:
-    """Let a read of ours through that the current `db.session` would keep waiting for its own transaction.
+    """Make sure that the current `db.session` does not block a read on another connection.
 
-    A session that only read is rolled back. SQLite lets others read beside a writer, unless every transaction begins
-    by taking the one write lock; an in-memory database has one connection, whose transaction a read of ours would end.
+    A session that has only read is rolled back. SQLite allows reads beside a writer, unless every transaction begins by
+    taking the one write lock; an in-memory database has one connection, whose transaction our read would end.
 
-    :param engine: what is read from.
-    :raises UncommittedChanges: the session wrote what is not committed; names the changed classes.
+    :param engine: the engine to read from.
+    :raises UncommittedChanges: the session has uncommitted writes; gives the changed classes.
     """
-    # A session whose flush failed holds nothing any more, and refuses to be asked.
+    # A session whose flush failed holds no lock, and raises when it is used.
     if not _registry(db).has() or not db.session().is_active:
         return
     if isinstance(engine.pool, StaticPool) or (_holds_lock(db.session()) and not _can_begin(engine)):
@@ -134,21 +134,21 @@ def allow_reading(db: SQLAlchemy, call: str, engine: Engine) -> None:
 
 
 def open_connection(db: SQLAlchemy, model: type[Any]) -> Connection | None:
-    """The connection of the current `db.session`'s open transaction; None where it has none.
+    """The connection of the open transaction of `db.session`; None without one.
 
-    A read on it sees what the transaction has written, and waits for none of its locks. Nothing is flushed.
+    A read on it sees the transaction's own writes, and does not wait for its locks. Nothing is flushed.
 
-    :param model: a mapped class on the database that is read from.
+    :param model: a mapped class on the database to read from.
     """
     session = _current(_registry(db))
-    # A session whose flush failed refuses to be asked.
+    # A session whose flush failed raises when it is used.
     if session is None or not session.is_active or not session.in_transaction():
         return None
     return session.connection(bind_arguments={"mapper": class_mapper(model)})
 
 
 def _can_begin(engine: Engine) -> bool:
-    """Whether a transaction can begin on SQLite at this moment, without waiting for another one's lock."""
+    """Whether a transaction can begin on SQLite now, without waiting for another one's lock."""
     with engine.connect() as connection:
         driver: Any = connection.connection.dbapi_connection
         (patience,) = driver.execute("PRAGMA busy_timeout").fetchone()
@@ -163,16 +163,16 @@ def _can_begin(engine: Engine) -> bool:
 
 
 def _connections_of(session: Session) -> list[tuple[Any, int | None]]:
-    """The driver's connections of the session's open transaction, each with the rows changed on it before."""
+    """The driver connections of the session's open transaction, each with its earlier count of changed rows."""
     if not session.in_transaction():
         return []
     begun: list[tuple[Any, int | None]] | None = session.info.get(_BEGUN)
-    # A session that began before it was watched.
+    # The transaction began before the session was watched, so the earlier count is unknown.
     return [(session.connection().connection.dbapi_connection, None)] if begun is None else begun
 
 
 def _wrote_unseen(session: Session) -> str:
-    """Rows that a plain connection changed, past every event of the session; SQLite counts them."""
+    """Describe writes through the session's plain connection: no session event tells of them, but SQLite counts."""
     changed = any(
         before is not None and getattr(connection, "total_changes", before) != before
         for connection, before in _connections_of(session)
@@ -181,12 +181,12 @@ def _wrote_unseen(session: Session) -> str:
 
 
 def _holds_lock(session: Session) -> bool:
-    """Whether a SQLite connection of the session is inside a real transaction, not only in SQLAlchemy's view."""
+    """Whether a SQLite connection of the session is in a real transaction, and not only in one of SQLAlchemy's."""
     return any(getattr(connection, "in_transaction", False) for connection, _ in _connections_of(session))
 
 
 def _pending(session: Session) -> str:
-    """The classes with changes that are not flushed yet."""
+    """The names of the classes with unflushed changes."""
     changed = [*session.new, *session.deleted, *(one for one in session.dirty if session.is_modified(one))]
     return ", ".join(sorted({type(one).__name__ for one in changed}))
 
@@ -201,7 +201,7 @@ def _on_execute(state: ORMExecuteState) -> None:
 
 
 def _is_written_out(statement: Any) -> bool:
-    """Whether a `text()` statement begins as a write does."""
+    """Whether a `text()` statement begins with the keyword of a write."""
     return getattr(statement, "text", "").lstrip()[:6].upper() in _WRITES
 
 

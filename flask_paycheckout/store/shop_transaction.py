@@ -1,7 +1,7 @@
-"""A transaction of the shop's `db.session`, opened by us: the shop's callbacks take part in our change of state.
+"""Transactions of the shop's `db.session` that the extension opens, so that the shop takes part in a change of state.
 
-`order_total` is asked in it, so that a lock which it takes on the shop's order is held until our commit, and receivers
-marked with `@paycheckout.atomic` run in it, so that what they write is committed with the move or not at all.
+`order_total` is called in such a transaction, so that a lock that it takes on the shop's order lasts until the commit.
+Receivers marked with `@paycheckout.atomic` run in it, so that their writes are committed together with the move.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from flask_paycheckout.store.models import CheckoutMixin
 
 __all__ = ["Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
 
-# How long we wait on PostgreSQL for a row that another transaction of the shop has locked, where the shop sets no limit
-# of its own. Without one, a request that locks its order and then calls us would wait for itself for ever.
+# The limit for waiting on PostgreSQL for a row that another transaction has locked, if the shop has none of its own.
+# Without a limit, a request that locks its order and then calls the extension would wait for itself forever.
 _LOCK_TIMEOUT = "SELECT set_config('lock_timeout', '10s', true) WHERE current_setting('lock_timeout') = '0'"
 _IN_CALLBACK = "flask_paycheckout_in_callback"
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
@@ -38,21 +38,20 @@ Result = TypeVar("Result")
 
 
 class ShopTransaction:
-    """One open transaction.
-
-    :ivar connection: the session's connection to the payment tables.
-    """
+    """An open transaction of the shop's session."""
 
     def __init__(self, session: Session, table: Table, sender: object, strict: bool) -> None:
         self._session = session
         self._sender = sender
         self._strict = strict
         self.connection: Connection = session.connection(bind_arguments={"clause": table})
+        """The session's connection to the payment tables."""
+
         if self.connection.dialect.name == "postgresql":
             self.connection.exec_driver_sql(_LOCK_TIMEOUT).close()
 
     def call(self, callback: Callable[..., Result], *arguments: Any, **keywords: Any) -> Result:
-        """Call a function of the shop, which must leave the transaction open.
+        """Call a function of the shop, which must not end the transaction.
 
         :raises RuntimeError: it committed the transaction, or rolled it back.
         """
@@ -63,20 +62,20 @@ class ShopTransaction:
         finally:
             self._session.info.pop(_IN_CALLBACK, None)
         if self._session.get_transaction() is not before:
-            raise RuntimeError("it ended the transaction that it was called in; leave commit and rollback to us")
+            raise RuntimeError("it ended the transaction that it was called in; it must not commit or roll back")
         return result
 
     def run(self, stored: Mapping[str, Any], checkout: CheckoutMixin, receivers: Iterable[Receiver]) -> None:
         """Run the atomic receivers of an event that was just stored.
 
         :param stored: the columns of the event.
-        :param checkout: as the change left it; belongs to no session.
-        :raises ReceiverFailed: one of them raised. The caller rolls back.
+        :param checkout: the checkout after the change, detached from any session.
+        :raises ReceiverFailed: one of them raised; the caller must roll back.
         """
         keywords = further_keywords(stored["reason"], stored["extra"])
         for receiver in receivers:
             try:
-                # The shop may have loaded this row already; either way the receiver sees it as it is now.
+                # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
                 attached = self._session.merge(checkout, load=False)
                 with _refuse_sockets(self._strict):
                     self.call(
@@ -99,10 +98,10 @@ class ShopTransaction:
 class ShopTransactions:
     """Opens transactions of one shop's session.
 
-    :param scope: opens an application context of its own and gives the shop's `db.session` in it.
+    :param scope: opens an application context of its own, and yields the shop's `db.session` in it.
     :param table: one of the payment tables.
     :param sender: the Flask app, as the signals' sender.
-    :param strict: sockets that an atomic receiver opens are errors.
+    :param strict: returns whether a socket that an atomic receiver opens is an error.
     """
 
     def __init__(self, scope: Scope, table: Table, sender: object, strict: Callable[[], bool]) -> None:
@@ -113,7 +112,7 @@ class ShopTransactions:
 
     @contextmanager
     def begin(self) -> Iterator[ShopTransaction]:
-        """A transaction that is committed at the end of the `with`, and rolled back when that raises."""
+        """Open a transaction that is committed at the end of the `with` block, or rolled back when it raises."""
         with self._scope() as scoped:
             session: Session = scoped()
             try:
@@ -125,7 +124,7 @@ class ShopTransactions:
 
     @contextmanager
     def ask(self) -> Iterator[ShopTransaction]:
-        """A transaction that is rolled back at the end of the `with`."""
+        """Open a transaction that is rolled back at the end of the `with` block."""
         with self._scope() as scoped:
             session: Session = scoped()
             try:
@@ -135,7 +134,7 @@ class ShopTransactions:
 
 
 def refuse_commits(db: SQLAlchemy) -> None:
-    """Refuse commits of this `db`'s sessions while a callback of the shop runs inside a transaction of ours."""
+    """Refuse commits of this `db`'s sessions while a function of the shop runs inside our transaction."""
     event.listen(db.session, "before_commit", _refuse_commit)
 
 
@@ -143,13 +142,13 @@ def _refuse_commit(session: Session) -> None:
     if session.info.get(_IN_CALLBACK) and not session.in_nested_transaction():
         raise RuntimeError(
             "db.session.commit() was called inside a transaction of flask_paycheckout."
-            " An order_total and an atomic receiver must not commit: what they write is committed with the payment."
+            " order_total and atomic receivers must not commit: their changes are committed together with the payment."
         )
 
 
 @contextmanager
 def _refuse_sockets(strict: bool) -> Iterator[None]:
-    """Make each socket that this thread opens an error: our locks would be held while another service answers."""
+    """Make opening a socket in this thread an error, since locks would be held while another service answers."""
     if not strict:
         yield
         return
@@ -163,7 +162,7 @@ def _refuse_sockets(strict: bool) -> Iterator[None]:
 
 @cache
 def _watch_sockets() -> None:
-    # An audit hook cannot be taken back, so there is one, installed when it is first needed.
+    # Once per process and only when needed, since an audit hook cannot be removed.
     sys.addaudithook(_audit)
 
 

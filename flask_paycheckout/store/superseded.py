@@ -1,4 +1,4 @@
-"""Whether an event is still true: what was said of an order may have been overtaken by what came after it."""
+"""Detection of superseded events, which later changes of their order have made untrue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ABANDONED, _PENDING = "order_abandoned", "order_pending"
 
 
 class _Event(Protocol):
-    """As much of an event as says what it is about."""
+    """The fields of an event that decide whether it is superseded."""
 
     @property
     def name(self) -> str: ...
@@ -29,10 +29,10 @@ class _Event(Protocol):
 
 
 class Superseding:
-    """Compares events with how their orders stand now.
+    """Compares events with the present state of their orders.
 
-    `order_abandoned` is superseded while the order is live, pending, held or paid again; `order_pending` once the
-    order is paid or held, or its own checkout was decided. Every other event stays true.
+    `order_abandoned` is superseded while the order is created, pending, held or paid again; `order_pending` once the
+    order is paid or held, or its own checkout is decided. All other events stay true.
     """
 
     def __init__(self, table: Table, checkouts: Checkouts) -> None:
@@ -44,19 +44,19 @@ class Superseding:
         self._exists_overtaken = select(exists().where(overtaken))
 
     def may_happen_to(self, event: _Event) -> bool:
-        """Whether an event of this name is ever superseded."""
+        """Whether events of this name can be superseded at all."""
         return event.name in (_ABANDONED, _PENDING)
 
     def has_happened_to(self, event: _Event, connection: Connection, *, lock: bool = False) -> bool:
         """Whether this event is no longer true.
 
-        :param lock: keep what is found true until the connection's transaction ends. SQLite has no locks of rows: there
-            the transaction must have written before.
+        :param lock: lock the order's checkouts, so that the answer stays right until the transaction ends. SQLite has
+            no row locks; there the transaction must have written before.
         """
         if not self.may_happen_to(event):
             return False
         if lock:
-            # A statement of its own, since only the next one sees checkouts that were stored while this one waited.
+            # A separate statement, since only the next one sees checkouts that were stored while this one waited.
             self._checkouts.lock_order(connection, event.order_id)
         if event.name == _ABANDONED:
             return self._checkouts.has_hope(connection, event.order_id)

@@ -28,8 +28,8 @@ def order_page(token: str) -> Response:
     link = link_of(STATUS, token)
     if link is None:
         return bad_link_page()
-    standing = operations().standing(link.order_id)
-    settled = standing.status in (Status.PAID, Status.HELD)
+    current = operations().read_order_status(link.order_id)
+    settled = current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(link.order_id)
     shown = total if runtime().settings.show_total else None
     # While order_total fails, the page must not claim that there is nothing to pay.
@@ -38,14 +38,14 @@ def order_page(token: str) -> Response:
         "order.html",
         link.order_id,
         order_text(
-            standing.status,
+            current.status,
             wanted,
             shown,
             language.of_page(),
-            reason=standing.reason,
-            crowded=standing.crowded,
+            reason=current.reason,
+            crowded=current.crowded,
         ),
-        standing=standing,
+        standing=current,
         action=None if total is None else pay_path(link),
         status_path=url_for("paycheckout.order_status", token=token),
     )
@@ -54,13 +54,13 @@ def order_page(token: str) -> Response:
 def unpayable_page(link: Link) -> Response:
     """Show the status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
-    standing = replace(operations().standing(link.order_id), final=True, poll_after=0)
+    current = replace(operations().read_order_status(link.order_id), final=True, poll_after=0)
     return page(
         "order.html",
         link.order_id,
-        order_text(standing.status, False, None, language.of_page(), reason=standing.reason),
+        order_text(current.status, False, None, language.of_page(), reason=current.reason),
         404,
-        standing=standing,
+        standing=current,
         action=None,
         status_path=status_path(link, "order_status"),
     )
@@ -72,8 +72,8 @@ def order_status(token: str) -> Response:
     if link is None:
         # A forged link, an expired one and an unknown order must look alike.
         abort(404)
-    standing = operations().standing(link.order_id)
-    return jsonify(status=standing.status, final=standing.final, pollAfter=standing.poll_after)
+    current = operations().read_order_status(link.order_id)
+    return jsonify(status=current.status, final=current.final, pollAfter=current.poll_after)
 
 
 def _ask_total(order_id: str) -> tuple[Total | None, bool]:

@@ -12,17 +12,17 @@ def test_a_rejected_payment_leaves_the_order_unpaid(shop: Shop) -> None:
     checkout_id = shop.has_held()
     shop.resolves(checkout_id, accept=False)
     with shop.app.app_context():
-        standing = AppOperations(shop.runtime).standing("o-1")
-    assert (standing.status, standing.final) == ("unpaid", False)
+        status = AppOperations(shop.runtime).read_order_status("o-1")
+    assert (status.status, status.final) == ("unpaid", False)
 
 
 @pytest.mark.parametrize(("seconds", "reads"), [(4, 1), (5, 2)])
 def test_a_waiting_customer_causes_a_read_every_five_seconds(shop: Shop, seconds: int, reads: int) -> None:
     shop.starts()
     with shop.app.app_context():
-        AppOperations(shop.runtime).standing("o-1")
+        AppOperations(shop.runtime).read_order_status("o-1")
         shop.clock.advance(seconds=seconds)
-        AppOperations(shop.runtime).standing("o-1")
+        AppOperations(shop.runtime).read_order_status("o-1")
     assert len(shop.service.reads) == reads
 
 
@@ -34,5 +34,5 @@ def test_a_replaced_attempt_is_read_by_the_schedule_only(shop: Shop) -> None:
     second = shop.starts()
     shop.service.reads.clear()
     with shop.app.app_context():
-        AppOperations(shop.runtime).standing("o-1")
+        AppOperations(shop.runtime).read_order_status("o-1")
     assert shop.service.reads == [second]

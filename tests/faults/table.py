@@ -398,8 +398,8 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             "views/test_order.py::test_the_json_has_three_fields_and_no_more",
             Swap(
                 "views.order:order_status",
-                "jsonify(status=standing.status, final=standing.final, pollAfter=standing.poll_after)",
-                "jsonify(token=token, status=standing.status, final=standing.final, pollAfter=standing.poll_after)",
+                "jsonify(status=current.status, final=current.final, pollAfter=current.poll_after)",
+                "jsonify(token=token, status=current.status, final=current.final, pollAfter=current.poll_after)",
             ),
         ),
         fault(

@@ -8,35 +8,35 @@ from threading import Barrier, Thread
 import pytest
 
 from flask_paycheckout.security.signed_links import STATUS
-from flask_paycheckout.service.single_flight import Flights
+from flask_paycheckout.service.single_flight import SingleFlight
 from tests.scripted import Shop
 
 
 def test_nobody_else_takes_what_is_under_way() -> None:
-    flights = Flights()
-    with flights.of("a") as first, flights.of("a") as second, flights.of("b") as other:
+    calls = SingleFlight()
+    with calls.of("a") as first, calls.of("a") as second, calls.of("b") as other:
         assert (first, second, other) == (True, False, True)
-        with flights.of("a") as third:
+        with calls.of("a") as third:
             assert not third
-    with flights.of("a") as again:
+    with calls.of("a") as again:
         assert again
 
 
 def test_a_read_that_fails_is_over() -> None:
-    flights = Flights()
-    with pytest.raises(ZeroDivisionError), flights.of("a"):
+    calls = SingleFlight()
+    with pytest.raises(ZeroDivisionError), calls.of("a"):
         raise ZeroDivisionError
-    with flights.of("a") as again:
+    with calls.of("a") as again:
         assert again
 
 
 def test_of_many_at_once_one_may() -> None:
-    flights, together, taken = Flights(), Barrier(8), list[bool]()
+    calls, together, taken = SingleFlight(), Barrier(8), list[bool]()
 
     def tries() -> None:
         for number in range(200):
             together.wait(10)
-            with flights.of(str(number)) as mine:
+            with calls.of(str(number)) as mine:
                 taken.append(mine)
                 together.wait(10)
 
@@ -49,11 +49,11 @@ def test_of_many_at_once_one_may() -> None:
 
 
 def test_a_child_process_is_not_kept_from_what_its_parent_reads() -> None:
-    flights = Flights()
-    with flights.of("a"):
+    calls = SingleFlight()
+    with calls.of("a"):
         child = os.fork()
         if child == 0:
-            with flights.of("a") as free:
+            with calls.of("a") as free:
                 os._exit(0 if free else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 

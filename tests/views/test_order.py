@@ -172,7 +172,7 @@ def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: py
     checkout_id = shop.starts()
     shop.service.fails(checkout_id)
     assert asks(shop)["status"] == "created"
-    assert "could not be read for its page" in caplog.text
+    assert "could not be read for its status page" in caplog.text
     asks(shop)
     assert len(shop.service.reads) == 1, "the pages keep to the back-off"
 
