@@ -1,4 +1,4 @@
-"""Flask-Admin beside us: checkouts and events for reading, for whom the shop names."""
+"""The views for Flask-Admin: checkouts and events, read-only, for persons whom the shop names."""
 
 from __future__ import annotations
 

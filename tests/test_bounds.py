@@ -1,4 +1,4 @@
-"""What a stranger's request costs does not depend on the order's history, and one order's starts go one at a time."""
+"""The cost of a stranger's request is independent of the order's history; starts of one order go one at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting: what it takes, and a refusal that names the key, the fault and the remedy, never a secret."""
+"""Every setting: its accepted values, and an error that names the key, the fault and the remedy, never a secret."""
 
 from __future__ import annotations
 

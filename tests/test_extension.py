@@ -1,4 +1,4 @@
-"""Setting the extension up: on one app, on several, by a factory, and what it says when something is missing."""
+"""Setting the extension up: on one app, on several, in a factory; and the errors when something is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How README's command runs the tests: on all cores, the attacks left out, and with a short summary of that."""
+"""README's test command: it uses all cores, leaves out the attacks, and ends with a short summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an order may cost: exact, positive, no finer than its currency, never a float."""
+"""The total of an order: exact, positive, with no more decimals than its currency, never a float."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class EventStory:
     occurred_at: datetime
     delivered_at: datetime | None
     superseded_at: datetime | None
-    """When the event was found to be no longer true; receivers that had not run by then are never called."""
+    """The time when the event was found to be no longer true; receivers that had not run by then are never called."""
 
     attempts: int
     last_error: str | None
@@ -162,7 +162,7 @@ class Explanation:
 
 
 def explain(engine: Engine, models: Models, checkouts: Checkouts, order_id: str) -> Explanation:
-    """The story of an order, from what is stored; nothing is read from the service."""
+    """Explain an order from the stored rows alone; the service is not called."""
     stored = checkouts.of_order(order_id)
     with Session(engine) as session:
         model = models.Event

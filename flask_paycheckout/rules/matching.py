@@ -53,7 +53,7 @@ def compare(checkout_id: str, total: Total, deposit: Deposit) -> tuple[Compariso
 
 
 def order_disagreement(asked: Total, now: Total | None) -> Reason | None:
-    """Why the order no longer wants this payment: `order_not_payable`, `order_changed`, or None when it does."""
+    """The reason not to accept this payment: `order_not_payable`, `order_changed`, or None when the totals agree."""
     if now is None:
         return Reason.ORDER_NOT_PAYABLE
     return None if now == asked else Reason.ORDER_CHANGED

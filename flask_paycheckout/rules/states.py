@@ -7,7 +7,7 @@ from enum import StrEnum
 __all__ = [
     "BEST_FIRST",
     "FINAL",
-    "HOPEFUL",
+    "LIVE",
     "OPEN",
     "REASON_OF",
     "SIGNAL_OF",
@@ -66,7 +66,7 @@ TRANSITIONS: dict[tuple[Status, Evidence], Status] = {
 
 
 class Reason(StrEnum):
-    """Why a payment is held, or a checkout was abandoned; stored, and given to receivers of `payment_held`."""
+    """The reason of a held payment or an abandoned checkout; stored, and passed to receivers of `payment_held`."""
 
     AMOUNT_MISMATCH = "amount_mismatch"
     DUPLICATE = "duplicate"
@@ -97,7 +97,7 @@ REASON_OF: dict[Evidence, Reason] = {
 OPEN = frozenset({Status.CREATED, Status.PENDING, Status.ABANDONED})
 """States that a read of the deposit can still change."""
 
-HOPEFUL = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
+LIVE = (Status.CREATED, Status.PENDING, Status.HELD, Status.PAID)
 """While a checkout of an order is in one of these states, the order is not abandoned."""
 
 FINAL = frozenset({Status.PAID, Status.REJECTED})
@@ -111,12 +111,12 @@ SIGNAL_OF = {
     Status.ABANDONED: "order_abandoned",
     Status.REJECTED: "order_abandoned",
 }
-"""The signal that tells of a state; `order_abandoned` only when no other attempt of the order gives hope."""
+"""The signal of each state; `order_abandoned` is sent only when no other checkout of the order is live."""
 
 BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED, Status.ABANDONED)
 """An order has the first of these states that one of its checkouts is in."""
 
 
 def best_of(statuses: set[str]) -> str:
-    """An order's status: the best of its attempts', or `unpaid` without any (a rejected one counts as none)."""
+    """An order's status: the best of its checkouts', or `unpaid` without any; a rejected one counts as none."""
     return next((status.value for status in BEST_FIRST if status in statuses), "unpaid")

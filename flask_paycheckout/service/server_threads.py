@@ -31,7 +31,7 @@ def threads_told(argv: Sequence[str], environ: Mapping[str, str]) -> int | None:
     program = PurePath(argv[0]).name if argv else ""
     if program not in ("gunicorn", "waitress-serve"):
         return None
-    told = environ.get("GUNICORN_CMD_ARGS", "") if program == "gunicorn" else ""
+    variable = environ.get("GUNICORN_CMD_ARGS", "") if program == "gunicorn" else ""
     # The command line overrides the variable, and the last of several options counts.
-    found = _THREADS.findall(f"{told} {' '.join(argv[1:])}")
+    found = _THREADS.findall(f"{variable} {' '.join(argv[1:])}")
     return int(found[-1]) if found else None

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Engine, bindparam, exists, func, literal_column, select
 
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.rules.states import HOPEFUL, best_of
+from flask_paycheckout.rules.states import LIVE, best_of
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.models import CheckoutMixin, Models
 from flask_paycheckout.store.parameters import is_of
@@ -110,9 +110,9 @@ class Checkouts:
         """
         return any(connection.execute(self._lock_of_order, {"of_order_id": order_id}).scalars())
 
-    def has_hope(self, connection: Connection, order_id: str) -> bool:
+    def has_live(self, connection: Connection, order_id: str) -> bool:
         """Whether a checkout of this order is created, pending, held or paid, so that the order is not abandoned."""
-        return bool(connection.execute(self._exists_hope, {"of_order_id": order_id}).scalar_one())
+        return bool(connection.execute(self._exists_live, {"of_order_id": order_id}).scalar_one())
 
     def _rows(self, statement: Any, connection: Connection | None = None, **parameters: Any) -> Sequence[Any]:
         if connection is not None:
@@ -163,8 +163,8 @@ class Checkouts:
         return select(exists().where(is_of(self._table, "paid_order_id")))
 
     @cached_property
-    def _exists_hope(self) -> Any:
-        return select(exists().where(is_of(self._table, "order_id"), self._table.c.status.in_(HOPEFUL)))
+    def _exists_live(self) -> Any:
+        return select(exists().where(is_of(self._table, "order_id"), self._table.c.status.in_(LIVE)))
 
     @cached_property
     def _lock_of_order(self) -> Any:

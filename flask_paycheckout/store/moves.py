@@ -247,7 +247,7 @@ class Moves:
             return pays
         if to in (Status.ABANDONED, Status.REJECTED):
             # Announce abandonment only when no other checkout of the order can still be paid.
-            return not self._checkouts.has_hope(connection, checkout.order_id)
+            return not self._checkouts.has_live(connection, checkout.order_id)
         return True
 
     def _store_event(

@@ -59,6 +59,6 @@ class Superseding:
             # A separate statement, since only the next one sees checkouts that were stored while this one waited.
             self._checkouts.lock_order(connection, event.order_id)
         if event.name == _ABANDONED:
-            return self._checkouts.has_hope(connection, event.order_id)
+            return self._checkouts.has_live(connection, event.order_id)
         about = {"of_order_id": event.order_id, "of_checkout_id": event.checkout_id}
         return bool(connection.execute(self._exists_overtaken, about).scalar_one())

@@ -1,4 +1,4 @@
-"""Atomic receivers: what they write and the move of the checkout are committed together, or not at all."""
+"""Atomic receivers: their writes and the move of the checkout are committed together, or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of one order reach each receiver in the order in which they happened, and none that is no longer true."""
+"""Events of an order reach each receiver in the order in which they happened; superseded events reach none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases are renewed while their holders work, by one thread that is there only then, and again after a fork."""
+"""Renewal of leases while their holders work, by one thread that exists only then, also after a fork."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log: one line for what heals, a traceback for what was not expected, and no line is forged."""
+"""The log: one line for a failure that passes, a traceback for an unexpected error, and no forged lines."""
 
 from __future__ import annotations
 

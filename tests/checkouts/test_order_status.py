@@ -1,4 +1,4 @@
-"""How an order stands for its customer; the pages' own tests are in views/test_order.py."""
+"""The order's status for its customer; tests of the pages are in views/test_order.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payments that older versions settled without a word on the money: filled in by reading again, and nothing else."""
+"""The backfill of payments that older versions stored without the received money; nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A reconcile round: everything that is due, each thing once, and whatever fails is counted and left for the next."""
+"""A reconcile round: everything that is due, once each; failures are counted and left for the next round."""
 
 from __future__ import annotations
 

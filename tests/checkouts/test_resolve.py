@@ -1,4 +1,4 @@
-"""A person's decision on a held payment: what each does for each reason, and who is told of it, in which order."""
+"""A person's decision on a held payment: its effect for each reason, and its events in their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a read of the deposit does to a checkout: each row of the state table, and everything that must do nothing."""
+"""The effect of a read on a checkout: each row of the table of states, and all answers that must change nothing."""
 
 from __future__ import annotations
 

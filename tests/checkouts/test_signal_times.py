@@ -1,4 +1,4 @@
-"""When each signal comes, with reconcile alone and with a webhook: docs/concepts.md's table, held to the second."""
+"""The time of each signal, with reconcile alone and with a webhook: docs/concepts.md's table, to the second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start: one usable page per order, stored before anybody sees it, and none where none is wanted."""
+"""Start: one usable page per order, stored before the customer sees it, and none when no payment is wanted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hints: plausible ones about open checkouts are stored; what is made of them never reaches the sender."""
+"""Webhooks: plausible ones about open checkouts are stored, and the sender never learns their effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor: each thing that can be wrong is found by name with its remedy, and what is well is left in peace."""
+"""The doctor: it finds each fault by name, with a remedy, and reports nothing else."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def about(shop: Shop, subject: str) -> list[Check]:
 
 
 def worst(shop: Shop, subject: str) -> Check:
-    """The one thing about this subject that is not well."""
+    """The one check of this subject that is not ok."""
     [found] = [check for check in about(shop, subject) if check.remedy is not None]
     return found
 
@@ -71,7 +71,7 @@ def told_at(**apart: float) -> httpx.Response:
 
 @pytest.fixture
 def well(open_shop: OpenShop, each_database: str) -> Any:
-    """A shop with nothing to find fault with."""
+    """A shop without faults."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, **PUBLIC)
     if each_database.startswith("sqlite"):
         with shop.runtime.engine().connect() as connection:
@@ -164,7 +164,7 @@ POSTGRES_FAULTS = [
 def test_columns_that_are_not_as_the_models_say(
     open_shop: OpenShop, postgres_database: str, change: str, found: str
 ) -> None:
-    """PostgreSQL can change a table so; what looks at the tables is the same on SQLite."""
+    """On PostgreSQL, which can alter columns so; the checks are the same on SQLite."""
     shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
     execute(shop, f"ALTER TABLE paycheckout_checkout {change}")
     assert f"paycheckout_checkout.{found}" in worst(shop, "tables").found
@@ -334,7 +334,7 @@ def test_an_address_that_will_not_do(open_shop: OpenShop, public: str | None, fo
 def test_in_debug_beside_a_sandbox_the_address_is_the_one_where_flask_run_serves(
     open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a request, as for a command, nobody tells the shop's address."""
+    """Without a request, as in a command, the shop's address is unknown."""
     monkeypatch.delenv("FLASK_RUN_PORT", raising=False)
     shop = open_shop(TESTING=False, DEBUG=True, PAYCHECKOUT_BASE_URL="http://127.0.0.1:8790")
     (said,) = about(shop, "address")

@@ -1,4 +1,4 @@
-"""What lies in the basket, and what it costs, exactly."""
+"""The basket: its entries and its exact total."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the shop's own database is opened, and what it keeps."""
+"""The shop's own database: its set-up and its column types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A paid order becomes one parcel, however often the warehouse has to be told."""
+"""A paid order becomes one parcel, however often the request to the warehouse is repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever comes from outside: forms and addresses of strangers, pages of other sites, a warehouse that went mad."""
+"""Hostile input: forms and URLs of strangers, pages of other sites, and a warehouse with malformed answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From basket to order; who may change and cancel one, and until when."""
+"""Orders: placing them, and the time until which they can be changed and cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the shop says an order costs, and what it makes of what it hears."""
+"""The shop's order_total, and its receivers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m example_shop`, and the same in process: everything answers, everything stops."""
+"""The demo of `python -m example_shop`, as a command and in process: everything answers, everything stops."""
 
 from __future__ import annotations
 

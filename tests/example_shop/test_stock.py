@@ -1,4 +1,4 @@
-"""Jars are reserved, taken and released as the payment goes, and never sold twice."""
+"""Jars are reserved, sold and released according to the payment's status, and never sold twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The story of an order: complete, in order, in words, and as plain values."""
+"""The explanation of an order: complete, in order of time, as text and as JSON-ready values."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def fill(connection: sa.Connection) -> None:
 
 
 def plan_of(connection: sa.Connection, statement: sa.Select[Any]) -> list[str]:
-    """What the database says that it does; PostgreSQL with the rows that it really looked at."""
+    """The database's query plan; on PostgreSQL with the rows that were actually read."""
     # Literal values, so that the planner knows what the server would.
     sql = str(statement.compile(connection, compile_kwargs={"literal_binds": True}))
     words = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN (ANALYZE, TIMING OFF)"
@@ -152,12 +152,12 @@ def plan_of(connection: sa.Connection, statement: sa.Select[Any]) -> list[str]:
 
 
 def rows_taken(plan: list[str]) -> int:
-    """The most that a step of PostgreSQL's took from a table or index."""
+    """The most rows that a step of PostgreSQL's plan took from a table or index."""
     return max(int(found) for step in plan for found in re.findall(r"actual rows=(\d+)", step))
 
 
 def instructions(connection: sa.Connection, statement: sa.Select[Any]) -> int:
-    """How many instructions of SQLite's machine the statement takes, in thousands; a row takes some."""
+    """The number of instructions of SQLite's virtual machine that the statement takes, in thousands."""
     counted = []
     driver: Any = connection.connection.driver_connection
     driver.set_progress_handler(lambda: counted.append(1), 1000)

@@ -1,4 +1,4 @@
-"""The report: what it counts and lists, when it calls for a person, and that a large shop can afford it."""
+"""The report: its counts and lists, its alarms, and its cost in a large shop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def told(shop: Shop) -> Report:
 
 
 def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
-    """So many orders are paid, one a minute, each found by reconcile or through its webhook."""
+    """Pay this many orders, one a minute, each found by reconcile or through its webhook."""
     first = len(shop.totals)
     paid = []
     for place in range(first, first + count):
@@ -115,7 +115,7 @@ def test_money_that_paid_no_order_needs_a_person_until_somebody_says_what_became
 
 
 def has_second(order_id: str, shop: Shop) -> str:
-    """An order that is paid twice; gives the second checkout's id, which is held."""
+    """Pay an order twice, and return the id of the second checkout, which is held."""
     first = shop.starts(order_id)
     shop.totals[order_id] = Pay("13.00", "USD")
     second = shop.starts(order_id)
@@ -298,7 +298,7 @@ def explained(shop: Shop) -> list[tuple[str, str]]:
 
 
 def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop) -> None:
-    """Whoever tries again and again is never overdue: what counts is the last read that succeeded."""
+    """Every failed read sets a new due time, so the alarm depends on the last successful read."""
     for order_id in ("o-1", "o-2"):
         shop.service.fails(shop.starts(order_id), refusal(401, "bad signature"))
     shop.reconciles()
@@ -380,7 +380,7 @@ def test_starts_that_fail_are_told_until_one_succeeds(shop: Shop) -> None:
 
 
 def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
-    """Each process only takes back what it said itself; the other's checkouts tell that starts are answered."""
+    """Each process clears only its own failures; checkouts of other processes prove that starts are answered."""
     for _ in range(2):
         fails_to_start(shop)
     shop.clock.advance(minutes=6)

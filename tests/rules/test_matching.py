@@ -1,4 +1,4 @@
-"""The money verdict, comparison by comparison; `money/` holds it against a second one by many thousand answers."""
+"""The matching of money, comparison by comparison; `money/` compares it with a second one on thousands of answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An order id that cannot be one is refused by every call in one way, with the remedy, and is never told raw."""
+"""Every call refuses an invalid order id in the same way, with the remedy, and never quotes it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def calls(shop: Shop) -> dict[str, Callable[[object], object]]:
 
 
 def refusals(shop: Shop, order_id: object, kind: type[Exception]) -> set[str]:
-    """The words of each call that refuses this order id."""
+    """The message of each call that refuses this order id."""
     said = set()
     for call in calls(shop).values():
         with shop.app.test_request_context(), pytest.raises(kind) as refused:

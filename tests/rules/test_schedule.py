@@ -1,4 +1,4 @@
-"""When a checkout is read next."""
+"""The times of a checkout's next reads."""
 
 from __future__ import annotations
 

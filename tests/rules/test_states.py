@@ -1,4 +1,4 @@
-"""The transition table, cell by cell, and what an order's attempts make of its status."""
+"""The table of transitions, cell by cell, and the status of an order with several checkouts."""
 
 from __future__ import annotations
 

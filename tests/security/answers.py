@@ -1,4 +1,4 @@
-"""Whole answers, for comparing what an attacker is told."""
+"""Whole responses, to compare everything that an attacker receives."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ class Answer:
 
 
 def told(response: TestResponse) -> Answer:
-    """All that a response says."""
+    """A response's status, headers and body."""
     headers = tuple((name, _NONCE.sub("NONCE'", value)) for name, value in response.headers)
     return Answer(response.status_code, headers, response.data)

@@ -1,4 +1,4 @@
-"""Beside Flask-WTF's CSRFProtect for the whole shop: our posts work, the shop's own stay as guarded as they were."""
+"""With Flask-WTF's CSRFProtect for the whole shop, our posts work, and the shop's own forms stay protected."""
 
 from __future__ import annotations
 

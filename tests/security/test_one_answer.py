@@ -1,4 +1,4 @@
-"""Who has no good token learns nothing: the same bytes, the same headers, and nothing looked up for any of them."""
+"""All invalid tokens get the same response, byte for byte, and nothing is looked up for any of them."""
 
 from __future__ import annotations
 

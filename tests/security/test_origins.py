@@ -1,4 +1,4 @@
-"""Where a customer may be sent: plain absolute URLs of allowed origins, and nothing with tricks in it."""
+"""The check of payment URLs: only plain absolute URLs of allowed origins are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may send the form that starts a payment: every mix of what browsers, proxies and strangers say of themselves."""
+"""The check that a payment form comes from the shop's own site, for each combination of headers."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ DAY = timedelta(days=1)
 
 
 def tokens(clock: Clock, *keys: bytes) -> SignedLinks:
-    """SignedLinks good for a day, with the keys given, oldest first."""
+    """Signed links that are valid for a day, with the keys given, oldest first."""
     held: Sequence[bytes] = keys or (b"key-1",)
     return SignedLinks(lambda: held, clock, DAY)
 

@@ -1,4 +1,4 @@
-"""What strangers wrote is shown by commands, and steers no terminal: no escapes, no forged lines, no turned text."""
+"""Commands escape untrusted text, so that it cannot send escape sequences, forge lines or change text direction."""
 
 from __future__ import annotations
 

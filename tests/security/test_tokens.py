@@ -1,4 +1,4 @@
-"""SignedLinks under attack: a hundred thousand spoiled ones, other purposes, and keys that everybody could guess."""
+"""Attacks on tokens: a hundred thousand damaged ones, tokens for other purposes, and keys that are easy to guess."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def spoiled(chance: Random, token: str, other: str) -> str:
 
 
 def means_the_same(one: str, other: str) -> bool:
-    """Whether two tokens differ only in what base64 leaves out of a signature: spare bits and odd letters."""
+    """Whether two tokens differ only in characters or bits that base64 decoding ignores."""
     (head, _, mark), (other_head, _, other_mark) = one.rpartition("."), other.rpartition(".")
     try:
         return head == other_head and base64_decode(mark) == base64_decode(other_mark)
@@ -109,7 +109,7 @@ ROUTES = {
 
 
 def uses(shop: Shop, route: str, token: str) -> Answer:
-    """Knocks at a route as a browser would that was given this token."""
+    """Request a route with this token, as a browser would."""
     method, path, _ = ROUTES[route]
     environ = {"PATH_INFO": path.format(token)}
     return told(shop.browser.open("/", method=method, headers=SAME_SITE, environ_overrides=environ))

@@ -1,4 +1,4 @@
-"""Web requests ask the service in bounds: a few seconds, few at once, and not at all while it fails."""
+"""Limits on calls of web requests: a few seconds, few at once, and none while the service fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def presses_pay(shop: Shop, order_id: str = "o-1") -> TestResponse:
 
 
 def looks(shop: Shop, order_id: str = "o-1") -> str:
-    """What the JSON of the status page says."""
+    """The JSON of the status page."""
     answer = shop.browser.get(f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}/status")
     assert answer.status_code == 200
     return str(answer.get_json()["status"])

@@ -1,4 +1,4 @@
-"""How hard the service is asked: up while it answers, down to a probe while it does not."""
+"""The adaptive limit on concurrent reads: it grows with answers, and shrinks to one probe with failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many threads the server has is believed only from where it is plainly said."""
+"""The number of the web server's threads is read only from options that state it plainly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One read at a time: for each thing, in each process, whatever it ends with."""
+"""Single flight: one read of a deposit at a time in each process, however it ends."""
 
 from __future__ import annotations
 

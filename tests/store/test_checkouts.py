@@ -1,4 +1,4 @@
-"""The statements on the checkout table: each claim is one's own, each move is refused when somebody was first."""
+"""The statements on the checkout table: one process gets each claim, and a move is refused when another was first."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_an_own_column_that_nobody_fills_is_reported_and_not_taken_for_a_lost_ra
 
 
 def test_a_move_whose_event_cannot_be_stored_does_not_happen(shop: Shop) -> None:
-    """A state that nobody would ever be told of is worse than none."""
+    """A state change without its event would never be announced."""
     attempt = shop.attempt(shop.starts())
     with shop.app.app_context():
         (told,) = shop.db.session.scalars(shop.db.select(shop.paycheckout.Event))

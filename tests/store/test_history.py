@@ -1,4 +1,4 @@
-"""The story of a checkout: appended by the database itself, bounded, and readable whatever was written."""
+"""The history of a checkout: appended by the database itself, limited in length, and readable whatever it contains."""
 
 from __future__ import annotations
 

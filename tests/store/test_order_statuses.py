@@ -1,4 +1,4 @@
-"""How orders stand, asked for one or for many."""
+"""The status of one order, and of many."""
 
 from __future__ import annotations
 

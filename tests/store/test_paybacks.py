@@ -1,4 +1,4 @@
-"""Money that paid no order stays listed until a person says what became of it."""
+"""Money that paid no order stays listed until a person records that it was paid back or is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a deposit said of its money: exact, kept in columns, and never in the way of the money itself."""
+"""The money of a deposit: exact, stored in columns; a malformed part never hides that the money arrived."""
 
 from __future__ import annotations
 

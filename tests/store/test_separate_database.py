@@ -1,4 +1,4 @@
-"""Payment tables in a second database: refused, unless the shop knows that its receivers then run at least once."""
+"""Payment tables in a second database: refused, unless the shop accepts that its receivers run at least once."""
 
 from __future__ import annotations
 

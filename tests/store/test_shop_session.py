@@ -1,4 +1,4 @@
-"""The shop's half-done work: noticed wherever it stands, refused, and never committed by us."""
+"""The shop's uncommitted changes: always detected, refused, and never committed by the extension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What arrived is stored with the move that it causes: in the same statement, exactly, and never in its way."""
+"""The received money is stored in the statement of the move that it causes, exactly, and never prevents the move."""
 
 from __future__ import annotations
 

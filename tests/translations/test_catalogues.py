@@ -1,4 +1,4 @@
-"""The languages: the one that a customer reads is found in whatever was asked for, and its words are whole."""
+"""The languages: one is chosen from any list of tags, and each catalogue is complete."""
 
 from __future__ import annotations
 

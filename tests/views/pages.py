@@ -41,7 +41,7 @@ def presses_pay(shop: Shop, language: str | None = None) -> TestResponse:
 
 
 def fails_to_pay(shop: Shop, language: str | None = None, **headers: str) -> TestResponse:
-    """The same while the service is down."""
+    """Press the pay button while the service is down, and return the answer."""
     answer = refusal(503)
     answer.headers.update(headers)
     shop.service.instead_of_created = [answer]
@@ -49,7 +49,7 @@ def fails_to_pay(shop: Shop, language: str | None = None, **headers: str) -> Tes
 
 
 def heading(page: str) -> str:
-    """What a page says first."""
+    """The heading of a page."""
     (found,) = re.findall("<h1>(.*?)</h1>", page)
     return unescape(found)
 

@@ -1,4 +1,4 @@
-"""What every answer of ours carries, and which pages may send us a form."""
+"""Security headers of every response, and the check that forms come from the shop's own site."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def is_page(answer: TestResponse) -> bool:
 
 
 def policy_of_referrers(answer: TestResponse) -> str:
-    """What an answer must say: pages, which may have a form, tell the shop's origin; nothing tells an address."""
+    """The expected Referrer-Policy: pages, which may have a form, send the shop's origin, other responses nothing."""
     return "no-referrer, strict-origin" if is_page(answer) else "no-referrer"
 
 
 def policy_of_contents(answer: TestResponse) -> dict[str, str]:
-    """What the answer says of what may be in it, by directive."""
+    """The response's Content-Security-Policy, by directive."""
     said = answer.headers["Content-Security-Policy"]
     return dict(part.strip().split(" ", 1) for part in said.split(";"))
 

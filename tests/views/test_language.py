@@ -1,4 +1,4 @@
-"""What a customer is spoken to in: the shop's choice where it uses Flask-Babel, else the browser's, else English."""
+"""The language of the customer's pages: chosen by Flask-Babel, else by the browser's preference, else English."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amounts on the pages: shown only where the shop says so, exactly, and as the customer writes them."""
+"""Amounts on the pages: shown only if the shop enables it, exactly, and in the customer's notation."""
 
 from __future__ import annotations
 

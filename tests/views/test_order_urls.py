@@ -1,4 +1,4 @@
-"""Absolute URLs: from the shop's own settings, never from a Host header that nobody vouched for."""
+"""Absolute URLs: built from the shop's settings, never from an unchecked Host header."""
 
 from __future__ import annotations
 

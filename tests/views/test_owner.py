@@ -1,4 +1,4 @@
-"""The owner's view: who may look, what it shows, what it never shows, and the decision on held payments."""
+"""The owner's pages: access, contents, secrets that they never show, and decisions on held payments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shop changes of the pages: a block, a whole template, the layout around them, the colours."""
+"""Customising the pages: a block, a whole template, the layout around them, the colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The webhook route: strict about what it reads, silent about what it knows, and a 200 only for what is stored."""
+"""The webhook's route: it parses strictly, reveals nothing, and answers 200 only for webhooks that are stored."""
 
 from __future__ import annotations
 
