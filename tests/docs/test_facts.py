@@ -21,6 +21,7 @@ from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import PAGES, ROOT, read
 from tests.scripted import make_app
+from tests.test_imports import LAYERS
 
 
 def rows(page: str) -> dict[str, list[str]]:
@@ -196,6 +197,8 @@ def test_the_layout_of_the_page_on_contributing_is_that_of_the_package() -> None
     parts = {file.stem for file in package.glob("*") if not file.name.startswith(("__pycache__", "py.typed"))}
     layout = read("docs/contributing.md").partition("flask_paycheckout/ ")[2].partition("example_shop/")[0]
     assert parts - set(re.findall(r"\w+", layout)) == set()
+    rule = read("docs/contributing.md").partition("## The import rule")[2].split("```")[1].splitlines()[1:]
+    assert [set(re.findall(r"\w+", line)) for line in rule] == [set(layer) for layer in LAYERS]
 
 
 def test_the_tests_that_the_promises_name_exist() -> None:
