@@ -1,4 +1,4 @@
-"""Who plays in the sandbox's tests: a merchant calls the service, a tester pulls levers, a receiver takes webhooks."""
+"""Actors of the sandbox's tests: a merchant calls the service, a tester controls it, a receiver gets webhooks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDPOINT = "http://127.0.0.1:9/paycheckout/webhook"
 
 
 def signature(method: str, target: str, timestamp: str, body: bytes, secret: str = CLIENT_SECRET) -> str:
-    """The contract's formula, written a second time."""
+    """The signature formula, written independently of the sandbox."""
     text = f"{method}\n{target}\n{timestamp}\n{sha256(body).hexdigest()}"
     return hmac.new(secret.encode(), text.encode(), sha256).hexdigest()
 
@@ -32,7 +32,7 @@ def machine_seconds() -> str:
 
 @dataclass
 class Answer:
-    """What the service said, numbers exact."""
+    """An answer of the service, with exact numbers."""
 
     http_status: int
     body: dict[str, Any]
@@ -105,7 +105,7 @@ class Merchant:
 
 
 class Tester:
-    """Pulls the levers of the control interface."""
+    """Calls the control interface."""
 
     __test__ = False  # pytest would take it for a class of tests
 

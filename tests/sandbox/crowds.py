@@ -107,6 +107,6 @@ def _moment(seconds: str, *, is_postgresql: bool) -> str:
 
 
 def _tell_the_planner() -> None:
-    """What a server does by itself after a while: count values, and note which pages every transaction can see."""
+    """Run VACUUM ANALYZE, which a server does by itself after a while."""
     with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.exec_driver_sql("VACUUM ANALYZE" if connection.dialect.name == "postgresql" else "ANALYZE")

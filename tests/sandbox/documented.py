@@ -47,7 +47,7 @@ def _document_of(app: Flask) -> dict[str, Any]:
 
 
 def fault_of(operation: dict[str, Any], components: dict[str, Any], response: Response) -> str | None:
-    """What is wrong with an answer; None when the document allows it."""
+    """The difference between an answer and the document; None when there is none."""
     status, responses = str(response.status_code), operation["responses"]
     allowed = responses.get(status) or responses.get(f"{status[0]}XX")
     if allowed is None:

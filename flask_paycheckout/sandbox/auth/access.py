@@ -1,4 +1,4 @@
-"""Who may call an operation: a client with its signature, or a user with an access token, as the operation declares.
+"""Access to operations: by a client's signature, or by a user's access token, as each operation declares.
 
 | declared credentials | operations                                                                                    |
 |----------------------|-----------------------------------------------------------------------------------------------|

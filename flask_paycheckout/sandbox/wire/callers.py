@@ -1,4 +1,4 @@
-"""Who may control a sandbox: callers on this machine that know the control token and use a known host name.
+"""Callers that may control a sandbox: those on this machine that know the control token and use a known host name.
 
 A page of another site in the developer's browser can reach loopback too. It cannot read answers, because there are no
 CORS headers; DNS rebinding fails at the host check; and it knows neither the control token nor a form's token.

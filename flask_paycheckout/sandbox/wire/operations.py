@@ -28,7 +28,7 @@ _MARK = "sandbox_operation"
 
 
 class Credentials(Enum):
-    """Which credentials an operation asks for."""
+    """The credentials that an operation requires."""
 
     NONE = "none"
     SIGNATURE = "signature"

@@ -20,7 +20,7 @@ MailSender = Callable[[str, str, str], None]
 
 @dataclass
 class KnownFaults:
-    """What this process knows about the fault plan without a query."""
+    """Knowledge of this process about the fault plan, which saves queries."""
 
     any_added: bool = False
     """Whether this process has added a fault."""

@@ -1,4 +1,4 @@
-"""What a checkout answers: the currency it asks for, the host of its page, and how long a method can be picked."""
+"""The answer of a new checkout: its currency, the host of its page, and how long a method can be picked."""
 
 from __future__ import annotations
 

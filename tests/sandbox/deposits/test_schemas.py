@@ -1,4 +1,4 @@
-"""What a deposit holds, read or updated, and that its numbers agree with each other."""
+"""The record of a deposit, read or updated, and the consistency of its amounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What records of fiat disbursements hold, wherever they are shown, and how they begin."""
+"""Records of fiat disbursements, and the start of their history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who looks over the sandbox's shoulder: a browser without JavaScript on the inspector's pages."""
+"""A developer who uses the inspector's pages, in a browser without JavaScript."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Text(HTMLParser):
 
 
 def text_of(html: str) -> str:
-    """What a reader sees, with every run of white space as one blank."""
+    """The visible text of a page, with white space collapsed."""
     reader = _Text()
     reader.feed(html)
     return " ".join(" ".join(reader.parts).replace("\N{NO-BREAK SPACE}", " ").split())

@@ -1,4 +1,4 @@
-"""What each page tells, and that it tells it as text."""
+"""The content of each page of the inspector, which is always escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What payments hold wherever they are shown, what a quote needs, and that both lists take the same parameters."""
+"""Records of payments, required parameters of a quote, and the parameters of both lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recipient holds, wherever it is answered, and what an update may send."""
+"""Records of recipients, and the fields of an update."""
 
 from __future__ import annotations
 

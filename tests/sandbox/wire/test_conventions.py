@@ -1,4 +1,4 @@
-"""What every operation keeps to: envelopes, identifiers, histories, and one base address."""
+"""Conventions of all operations: envelopes, identifiers, histories and the base URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What only a real connection shows: broken answers, threads, and the process as it is started."""
+"""Behaviour that needs a real connection: broken answers, threads, and the process itself."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def test_names_are_unique_and_values_differ() -> None:
 
 
 def documented(module: ModuleType) -> list[str]:
-    """What `python -m pydoc` prints of a module, without margins."""
+    """The lines that `python -m pydoc` prints for a module, without indentation."""
     return [line.strip() for line in pydoc.plain(pydoc.render_doc(module)).splitlines()]
 
 

@@ -56,7 +56,7 @@ def wait_until_guarded(address: sa.URL) -> None:
 
 
 def told(capsys: pytest.CaptureFixture[str], address: sa.URL | str) -> str:
-    """What starting a sandbox there says."""
+    """The output of starting a sandbox on that database."""
     database = address if isinstance(address, str) else address.render_as_string(hide_password=False)
     assert main(["--port", "0", "--database", database]) == 2
     printed = capsys.readouterr()
