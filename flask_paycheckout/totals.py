@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from functools import cache
 
-__all__ = ["NothingToPay", "Pay", "Receive", "Total", "decimals_of"]
+__all__ = ["NothingToPay", "Pay", "Receive", "Total", "decimals_of", "exact_decimal"]
 
 # A token id of the service: <symbol>-<network>, for instance "usdc-polygon".
 _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
@@ -54,36 +54,50 @@ def decimals_of(currency: str) -> int | None:
     )
 
 
-def _exact_amount(amount: Decimal | int | str, currency: str) -> Decimal:
-    """The amount as an exact, positive Decimal with the currency's own number of decimals."""
+def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, places: int | None) -> Decimal:
+    """An amount as an exact Decimal of zero or more: the one check of whatever money a caller gives.
+
+    :param name: of the argument, for the errors.
+    :param currency: for the errors.
+    :param places: the most decimals that the currency has; None where nobody here knows.
+    :raises TypeError: the amount is a float or another type.
+    :raises ValueError: not a number, not finite, negative, more than 40 digits, or more decimals than `places`.
+    """
+    of = "" if currency is None else f" in {currency}"
     if isinstance(amount, bool) or not isinstance(amount, (Decimal, int, str)):
         raise TypeError(
-            f"amount must be Decimal, int or str, not {type(amount).__name__}:"
-            f" a float cannot hold cents exactly; write Decimal('12.50') for an amount in {currency}"
+            f"{name} must be Decimal, int or str, not {type(amount).__name__}:"
+            f" a float cannot hold cents exactly; write Decimal('12.50'){of and f' for an amount{of}'}"
         )
-    places = decimals_of(currency)
     try:
         exact = Decimal(amount)
     except InvalidOperation:
-        raise ValueError(f"amount {str(amount)[:40]!r} in {currency} is not a decimal number") from None
+        raise ValueError(f"{name} {str(amount)[:40]!r}{of} is not a decimal number") from None
     if not exact.is_finite():
-        raise ValueError(f"amount {exact} in {currency} is not a finite number")
-    if exact == 0:
-        raise NothingToPay(f"amount {str(exact)[:40]} in {currency} is not positive: there is nothing to pay")
+        raise ValueError(f"{name} {exact}{of} is not a finite number")
     if exact < 0:
-        raise ValueError(f"amount {str(exact)[:40]} in {currency} is not positive")
+        raise ValueError(f"{name} {str(exact)[:40]}{of} is not positive")
     exponent = exact.as_tuple().exponent
     assert isinstance(exponent, int)  # noqa: S101 - finite, shown above
     if exact.adjusted() >= _MAX_DIGITS or exponent < -_MAX_DIGITS or len(exact.as_tuple().digits) > _MAX_DIGITS:
-        raise ValueError(f"amount in {currency} has more than {_MAX_DIGITS} digits")
+        raise ValueError(f"{name}{of} has more than {_MAX_DIGITS} digits")
+    if places is not None and -exponent > places:
+        raise ValueError(
+            f"{name} {exact} has more decimals than {currency} has ({places});"
+            f" round it where it is calculated, for instance with"
+            f" {name}.quantize(Decimal({str(Decimal(1).scaleb(-places))!r}))"
+        )
+    return exact
+
+
+def _exact_amount(amount: Decimal | int | str, currency: str) -> Decimal:
+    """The amount as an exact, positive Decimal with the currency's own number of decimals."""
+    places = decimals_of(currency)
+    exact = exact_decimal("amount", amount, currency, places)
+    if exact == 0:
+        raise NothingToPay(f"amount {str(exact)[:40]} in {currency} is not positive: there is nothing to pay")
     if places is None:
         return Decimal(format(exact, "f"))
-    if -exponent > places:
-        raise ValueError(
-            f"amount {exact} has more decimals than {currency} has ({places});"
-            f" round it where the order is priced, for instance with"
-            f" amount.quantize(Decimal({str(Decimal(1).scaleb(-places))!r}))"
-        )
     return exact.quantize(Decimal(1).scaleb(-places), context=_EXACT)
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 
 import msgspec
 
-from flask_paycheckout.totals import decimals_of
+from flask_paycheckout.totals import decimals_of, exact_decimal
 
 __all__ = ["Amount", "as_number", "exact_amount", "exact_number", "whole_amount"]
 
@@ -15,8 +15,6 @@ Amount = Decimal | int | str
 
 # More digits than any sum of money; beyond, a few bytes such as 1E999999999 could become megabytes when printed.
 _MAX_DIGITS = 100
-# What callers may send is bounded as their totals are.
-_MAX_SENT_DIGITS = 40
 
 
 def as_number(amount: Decimal) -> msgspec.Raw:
@@ -49,16 +47,9 @@ def exact_amount(name: str, amount: Amount, currency: str | None = None, *, zero
     :raises TypeError: the amount is a float or another type.
     :raises ValueError: not a number, not finite, not positive, or more decimals than the currency has.
     """
-    exact = _decimal(name, amount)
-    if exact < 0 or (exact == 0 and not zero):
-        raise ValueError(f"{name} must be positive, not {str(amount)[:40]}")
-    exponent = exact.as_tuple().exponent
-    assert isinstance(exponent, int)  # noqa: S101 - finite, shown above
-    if exact.adjusted() >= _MAX_SENT_DIGITS or exponent < -_MAX_SENT_DIGITS:
-        raise ValueError(f"{name} has more than {_MAX_SENT_DIGITS} digits")
-    places = None if currency is None else _places(currency)
-    if places is not None and -exponent > places:
-        raise ValueError(f"{name} {exact} has more decimals than {currency} has ({places}); round it first")
+    exact = exact_decimal(name, amount, currency, None if currency is None else _places(currency))
+    if exact == 0 and not zero:
+        raise ValueError(f"{name} {str(amount)[:40]} is not positive")
     return exact
 
 
@@ -71,21 +62,6 @@ def whole_amount(name: str, amount: Amount) -> Decimal:
     if exact != exact.to_integral_value():
         raise ValueError(f"{name} must be a whole number, not {exact}: the service takes an integer here")
     return exact.to_integral_value()
-
-
-def _decimal(name: str, amount: Amount) -> Decimal:
-    if isinstance(amount, bool) or not isinstance(amount, (Decimal, int, str)):
-        raise TypeError(
-            f"{name} must be Decimal, int or str, not {type(amount).__name__}:"
-            " a float cannot hold cents exactly; write Decimal('12.50')"
-        )
-    try:
-        exact = Decimal(amount)
-    except InvalidOperation:
-        raise ValueError(f"{name} {str(amount)[:40]!r} is not a decimal number") from None
-    if not exact.is_finite():
-        raise ValueError(f"{name} must be finite, not {exact}")
-    return exact
 
 
 def _places(currency: str) -> int | None:

@@ -44,7 +44,7 @@ def test_a_wrong_filter_is_named_and_nothing_is_sent(
         (lambda c: c.references.banks(disbursment_available="yes"), TypeError, "must be True, False or None"),
         (lambda c: c.references.cryptos(use_smart_contract=1), TypeError, "must be True, False or None"),
         (lambda c: c.payments.list(min_input_amount=1.5), TypeError, "min_input_amount must be Decimal, int or str"),
-        (lambda c: c.payments.list(min_input_amount="-1"), ValueError, "min_input_amount must be positive"),
+        (lambda c: c.payments.list(min_input_amount="-1"), ValueError, "min_input_amount .* is not positive"),
         (lambda c: c.recipients.iterate(serach="Bo"), TypeError, "no filter 'serach'; there are limit, sort"),
         (lambda c: c.recipients.iterate(page=2), TypeError, "page"),
     ],
