@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pygments.lexers.shell import BashLexer
+from sphinx.addnodes import desc_annotation
 
 # The checked-out package, though another version may be installed.
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -60,7 +61,15 @@ def mark_code(app: object, kind: str, name: str, subject: object, options: objec
             lines[number:number] = [".. code-block:: python", ""]
 
 
+def hide_objects(app: object, doctree: Any) -> None:
+    """Leave out values of attributes that have no text of their own, such as a column's."""
+    for value in list(doctree.findall(desc_annotation)):
+        if value.astext().strip().startswith("= <"):
+            value.parent.remove(value)
+
+
 def setup(app: Any) -> None:
-    """Connect the hook above; show commands as commands, though no prompt stands before them."""
+    """Connect the hooks above; show commands as commands, though no prompt stands before them."""
     app.connect("autodoc-process-docstring", mark_code)
+    app.connect("doctree-read", hide_objects)
     app.add_lexer("console", BashLexer)
