@@ -106,7 +106,8 @@ class Workers:
     def pytest_testnodedown(self, node: Any) -> None:
         # All workers collect the same tests.
         counts = node.config.stash[_LEFT_OUT]
-        counts |= Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+        for kind, count in getattr(node, "workeroutput", {}).get("left_out", {}).items():
+            counts[kind] = max(counts[kind], count)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -2,117 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, func, select
+from sqlalchemy import Engine
 
-from flask_paycheckout.clock import as_utc
-from flask_paycheckout.rules.states import OPEN, Status
+from flask_paycheckout.rules.states import Status
 from flask_paycheckout.rules.text import moment_text, plain, visible
 from flask_paycheckout.service.record import START, FailingCalls, failing_calls
 from flask_paycheckout.store.models import Models
+from flask_paycheckout.store.overview import (
+    LISTED,
+    PATIENCE,
+    Backlog,
+    HeldPayment,
+    Overview,
+    UndeliveredEvent,
+    UnheardPayment,
+    Unreadable,
+    UnsettledPayment,
+)
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back, sums_of
-from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
+from flask_paycheckout.store.payments import Amount
 
-__all__ = [
-    "Alarms",
-    "Backlog",
-    "HeldPayment",
-    "Report",
-    "UndeliveredEvent",
-    "UnheardPayment",
-    "Unreadable",
-    "UnsettledPayment",
-    "operation_text",
-    "read_alarms",
-    "read_backlog",
-    "report",
-]
+__all__ = ["Alarms", "Report", "operation_text", "read_alarms", "report"]
 
-# The most entries of each list; counts cover all rows.
-_LISTED = 100
-_RECENT = 1000
 # With so many paid orders in a row without a webhook, webhooks do not arrive at all.
 _SILENT = 5
-# In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then.
-_PATIENCE = timedelta(minutes=5)
-# The most different problems that are listed.
-_GROUPS = 10
-_COMPLETED = "completed"
 _DOCTOR = "  What is wrong, and what to do: flask paycheckout doctor"
-
-
-@dataclass(frozen=True)
-class HeldPayment:
-    """A held payment, which waits for a person's decision."""
-
-    checkout_id: str
-    order_id: str
-    reason: str | None
-    since: datetime
-    asked: str
-    """The total that the customer was asked for."""
-
-    paid: Amount | None
-    """The amount that the customer paid; None when the service did not report it, or it is not stored."""
-
-
-@dataclass(frozen=True)
-class UndeliveredEvent:
-    """An event that has not reached all of its receivers."""
-
-    event_id: str
-    name: str
-    checkout_id: str
-    order_id: str
-    occurred_at: datetime
-    attempts: int
-    last_error: str | None
-
-
-@dataclass(frozen=True)
-class UnheardPayment:
-    """A payment that was found without a webhook."""
-
-    checkout_id: str
-    order_id: str
-    paid_at: datetime
-    found_by: str | None
-    """The caller whose read found the payment: status page, reconcile or settle."""
-
-
-@dataclass(frozen=True)
-class Backlog:
-    """Reads that have been due for more than five minutes: reconcile does not run, or does not keep up."""
-
-    overdue: int
-    since: datetime | None
-
-
-@dataclass(frozen=True)
-class UnsettledPayment:
-    """A payment that is completed at the service, but neither paid nor held here, since applying it failed."""
-
-    checkout_id: str
-    order_id: str
-    since: datetime
-    problem: str
-    """The error; for a failed receiver it includes the receiver's name."""
-
-
-@dataclass(frozen=True)
-class Unreadable:
-    """Checkouts that have failed for more than five minutes with one common error, in the read or in applying it."""
-
-    count: int
-    since: datetime
-    """The time of the first of these failures."""
-
-    problem: str
-    """The error that all of these have in common."""
 
 
 @dataclass(frozen=True)
@@ -207,171 +126,73 @@ class Report:
 
 def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> Report:
     """Report on all payments, from the stored rows alone; the service is not called."""
-    failing = _failing(engine, models, now)
+    calls = failing_calls(engine, models.services)
     with engine.connect() as connection:
-        paid = _recently_paid(connection, models, now)
+        overview = Overview(connection, models, now)
+        paid = overview.recently_paid()
         unheard = [payment for payment, webhooks in paid if not webhooks]
         return Report(
             at=now,
-            checkouts=_count(connection, models),
-            held=_held(connection, models),
+            checkouts=overview.count_by_status(),
+            held=overview.held(),
             to_pay_back_count=count_to_pay_back(connection, models),
-            to_pay_back=list_to_pay_back(connection, models, _LISTED),
-            undelivered_count=_count_undelivered(connection, models),
-            undelivered=_undelivered(connection, models),
+            to_pay_back=list_to_pay_back(connection, models, LISTED),
+            undelivered_count=overview.count_undelivered(),
+            undelivered=overview.undelivered(),
             recently_paid=len(paid),
             unheard_count=len(unheard),
-            unheard=tuple(unheard[:_LISTED]),
+            unheard=tuple(unheard[:LISTED]),
             webhooks_silent=_silent(paid),
-            backlog=read_backlog(connection, models, now),
-            unsettled=_unsettled(connection, models),
-            unreadable=_unreadable(connection, models, now),
-            failing=failing,
+            backlog=overview.backlog(),
+            unsettled=overview.unsettled(),
+            unreadable=overview.unreadable(),
+            failing=_failing(calls, overview, now),
             webhook_url=webhook_url,
         )
 
 
 def read_alarms(engine: Engine, models: Models, now: datetime) -> Alarms:
     """Collect everything that needs a person now, from the stored rows alone."""
-    status = models.checkouts.c.status
-    failing = _failing(engine, models, now)
+    calls = failing_calls(engine, models.services)
     with engine.connect() as connection:
+        overview = Overview(connection, models, now)
         return Alarms(
-            held=connection.execute(select(func.count()).where(status == Status.HELD.value)).scalar_one(),
+            held=overview.count_held(),
             to_pay_back=count_to_pay_back(connection, models),
-            stuck=_stuck(_undelivered(connection, models), now),
-            webhooks_silent=_silent(_recently_paid(connection, models, now, _SILENT)),
-            backlog=read_backlog(connection, models, now),
-            unsettled=_unsettled(connection, models),
-            unreadable=_unreadable(connection, models, now),
-            failing=failing,
+            stuck=_stuck(overview.undelivered(), now),
+            webhooks_silent=_silent(overview.recently_paid(_SILENT)),
+            backlog=overview.backlog(),
+            unsettled=overview.unsettled(),
+            unreadable=overview.unreadable(),
+            failing=_failing(calls, overview, now),
         )
 
 
-def read_backlog(connection: Connection, models: Models, now: datetime) -> Backlog:
-    """Count the reads that reconcile should have made more than five minutes ago."""
-    due = models.checkouts.c.next_read_at
-    overdue = select(func.count(), func.min(due)).where(due <= now - _PATIENCE)
-    count, since = connection.execute(overdue).one()
-    return Backlog(count, since and as_utc(since))
-
-
-def _unsettled(connection: Connection, models: Models) -> tuple[UnsettledPayment, ...]:
-    c = models.checkouts.c
-    columns = select(c.checkout_id, c.order_id, c.problem_since, c.problem)
-    longest_first = columns.where(*_troubled(models), _is_paid(models)).order_by(c.problem_since).limit(_LISTED)
-    return tuple(
-        UnsettledPayment(row.checkout_id, row.order_id, as_utc(row.problem_since), row.problem or "")
-        for row in connection.execute(longest_first)
-    )
-
-
-def _unreadable(connection: Connection, models: Models, now: datetime) -> tuple[Unreadable, ...]:
-    # By the last success and not by the next due read: each failed read sets a new due time, so it is never overdue.
-    c = models.checkouts.c
-    since = func.min(c.problem_since)
-    columns = select(func.count(), since, c.problem).group_by(c.problem)
-    waiting = columns.where(*_troubled(models), c.problem_since <= now - _PATIENCE, ~_is_paid(models))
-    rows = connection.execute(waiting.order_by(since).limit(_GROUPS)).all()
-    return tuple(Unreadable(row[0], as_utc(row[1]), row[2] or "") for row in rows)
-
-
-def _troubled(models: Models) -> tuple[ColumnElement[bool], ...]:
-    c = models.checkouts.c
-    return c.problem_since.is_not(None), c.status.in_(OPEN)
-
-
-def _is_paid(models: Models) -> ColumnElement[bool]:
-    """Whether the deposit is completed according to its last read."""
-    return func.coalesce(models.checkouts.c.deposit_status, "") == _COMPLETED
-
-
-def _failing(engine: Engine, models: Models, now: datetime) -> tuple[FailingCalls, ...]:
+def _failing(failing: Sequence[FailingCalls], overview: Overview, now: datetime) -> tuple[FailingCalls, ...]:
     """Calls that have failed more than once, and for more than five minutes, since they were last answered.
 
     A newer checkout proves that starts are answered again, whichever process made it.
     """
-    c = models.checkouts.c
-    failing = failing_calls(engine, models.services)
     if not failing:
         return ()
-    with engine.connect() as connection:
-        newest = connection.execute(
-            select(c.created_at).where(c.id == select(func.max(c.id)).scalar_subquery())
-        ).scalar()
-    answered_at = None if newest is None else as_utc(newest)
+    answered_at = overview.newest_checkout_at()
     found = []
     for calls in failing:
         if calls.operation == START and answered_at is not None and answered_at > calls.since:
             if answered_at >= calls.last_failure_at:
                 continue
             calls = replace(calls, since=answered_at)
-        if calls.count > 1 and calls.since <= now - _PATIENCE:
+        if calls.count > 1 and calls.since <= now - PATIENCE:
             found.append(calls)
     return tuple(found)
 
 
-def _count(connection: Connection, models: Models) -> dict[str, int]:
-    status = models.checkouts.c.status
-    counted = {row[0]: row[1] for row in connection.execute(select(status, func.count()).group_by(status))}
-    return {state.value: counted.get(state.value, 0) for state in Status}
-
-
-def _held(connection: Connection, models: Models) -> tuple[HeldPayment, ...]:
-    c = models.checkouts.c
-    columns = [c.checkout_id, c.order_id, c.reason, c.moved_at, c.total_amount, c.total_currency]
-    held = select(*columns, *(c[name] for name in PAYMENT_COLUMNS)).where(c.status == Status.HELD.value)
-    return tuple(
-        HeldPayment(
-            row["checkout_id"],
-            row["order_id"],
-            row["reason"],
-            as_utc(row["moved_at"]),
-            f"{row['total_amount']} {row['total_currency']}",
-            payment.paid if (payment := payment_of(row)) else None,
-        )
-        for row in connection.execute(held.order_by(c.moved_at).limit(_LISTED)).mappings()
-    )
-
-
 def _stuck(undelivered: tuple[UndeliveredEvent, ...], now: datetime) -> tuple[UndeliveredEvent, ...]:
-    return tuple(event for event in undelivered if event.last_error or now - event.occurred_at >= _PATIENCE)
+    return tuple(event for event in undelivered if event.last_error or now - event.occurred_at >= PATIENCE)
 
 
 def _silent(paid: list[tuple[UnheardPayment, int]]) -> bool:
     return bool(paid) and not any(webhooks for _, webhooks in paid[:_SILENT])
-
-
-def _recently_paid(
-    connection: Connection, models: Models, now: datetime, limit: int = _RECENT
-) -> list[tuple[UnheardPayment, int]]:
-    """The newest payments, each with its number of webhooks.
-
-    Payments of the last five minutes are left out, since their webhooks may still arrive.
-    """
-    c = models.checkouts.c
-    columns = select(c.checkout_id, c.order_id, c.moved_at, c.found_by, c.webhooks)
-    paid = columns.where(c.status == Status.PAID.value, c.moved_at <= now - _PATIENCE)
-    rows = connection.execute(paid.order_by(c.moved_at.desc()).limit(limit))
-    return [
-        (UnheardPayment(row.checkout_id, row.order_id, as_utc(row.moved_at), row.found_by), row.webhooks)
-        for row in rows
-    ]
-
-
-def _count_undelivered(connection: Connection, models: Models) -> int:
-    waiting = select(func.count()).select_from(models.events).where(models.events.c.next_attempt_at.is_not(None))
-    return int(connection.execute(waiting).scalar_one())
-
-
-def _undelivered(connection: Connection, models: Models) -> tuple[UndeliveredEvent, ...]:
-    c = models.events.c
-    columns = select(c.event_id, c.name, c.checkout_id, c.order_id, c.occurred_at, c.attempts, c.last_error)
-    waiting = columns.where(c.next_attempt_at.is_not(None)).order_by(c.last_error.is_(None), c.id).limit(_LISTED)
-    return tuple(
-        UndeliveredEvent(*row[:4], as_utc(row.occurred_at), row.attempts, row.last_error)
-        for row in connection.execute(waiting)
-    )
 
 
 def _count_lines(report: Report) -> Iterator[str]:
@@ -423,7 +244,7 @@ def _unsettled_lines(report: Report) -> Iterator[str]:
     if not report.unsettled:
         return
     count = len(report.unsettled)
-    more = " or more" if count == _LISTED else ""
+    more = " or more" if count == LISTED else ""
     are = "payment is" if count == 1 else "payments are"
     yield from ("", f"NEITHER PAID NOR HELD: {count}{more} {are} completed at the service, and cannot be applied here.")
     for payment in report.unsettled:

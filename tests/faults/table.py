@@ -238,7 +238,9 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             "the report judges by the next read, which whoever tries in vain puts off",
             f"{_TROUBLE}[wrong secret]",
             Swap(
-                "reports.report:_unreadable", "c.problem_since <= now - _PATIENCE", "c.next_read_at <= now - _PATIENCE"
+                "store.overview:Overview.unreadable",
+                "c.problem_since <= self._now - PATIENCE",
+                "c.next_read_at <= self._now - PATIENCE",
             ),
         ),
         fault(
