@@ -14,7 +14,7 @@ from flask_paycheckout.client import BankDetails, FiatItem
 if TYPE_CHECKING:
     from flask import Flask
 
-    from example_shop.payouts import Bill
+    from example_shop.rails import Bill
 
 
 class BankTransfers:

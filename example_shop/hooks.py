@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from example_shop.models import Order
-    from example_shop.payouts import Rail
     from example_shop.products import Product
+    from example_shop.rails import Rail
 
 _KEY = "example_shop.hooks"
 _Subject = TypeVar("_Subject")

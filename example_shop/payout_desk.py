@@ -11,7 +11,8 @@ from example_shop import owner
 from example_shop.database import db
 from example_shop.hooks import hooks
 from example_shop.ledger import Payout, owed
-from example_shop.payouts import LEAST, ReadableRail, decide, pay_out
+from example_shop.payouts import LEAST, decide, pay_out
+from example_shop.rails import ReadableRail
 from example_shop.suppliers import BY_SLUG, SUPPLIERS
 from flask_paycheckout.client import PaymentsError
 

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from typing import Protocol, runtime_checkable
 
 from sqlalchemy import select, update
 
@@ -23,6 +21,7 @@ from example_shop.clock import now
 from example_shop.database import changed, db
 from example_shop.hooks import hooks
 from example_shop.ledger import Earning, Payout
+from example_shop.rails import Bill, Rail, ReadableRail
 from example_shop.suppliers import BY_SLUG, SUPPLIERS, Supplier
 from flask_paycheckout.client import Invalid, OutcomeUnknown, PaymentsError, ServiceFault
 
@@ -31,39 +30,6 @@ LEAST = Decimal("5.00")
 
 PATIENCE = timedelta(minutes=2)
 """The time after which a payout without an answer is no longer being sent by any process."""
-
-
-@dataclass(frozen=True)
-class Bill:
-    """A payout's data for a rail, independent of the database session."""
-
-    reference: str
-    supplier: Supplier
-    amount: Decimal
-
-
-class Rail(Protocol):
-    """A way to send money. Methods that call the service raise its `PaymentsError`s."""
-
-    def currency_for(self, supplier: Supplier) -> str | None:
-        """The currency in which this rail pays a supplier; None when another rail does."""
-
-    def send(self, currency: str, bills: Sequence[Bill]) -> Mapping[str, str]:
-        """Send all bills or none; returns their ids at the service, by reference."""
-
-
-@runtime_checkable
-class ReadableRail(Rail, Protocol):
-    """A rail whose transfers can be read from the service."""
-
-    def find(self, references: Sequence[str]) -> Mapping[str, str]:
-        """The ids of those transfers that the service knows, by reference."""
-
-    def status(self, disbursement_id: str) -> str:
-        """The transfer's status: `pending`, `completed` or `failed`."""
-
-    def proof(self, disbursement_id: str) -> bytes:
-        """The PDF of a completed transfer's proof."""
 
 
 def pay_out() -> None:

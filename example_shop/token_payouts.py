@@ -17,7 +17,7 @@ from flask_paycheckout.client import CryptoReceiver
 if TYPE_CHECKING:
     from flask import Flask
 
-    from example_shop.payouts import Bill
+    from example_shop.rails import Bill
 
 
 class TokenTransfers:
