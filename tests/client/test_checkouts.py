@@ -3,12 +3,11 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
-import httpx
 import pytest
 
-from flask_paycheckout.client import CheckoutLink, Invalid, TransportFailed
+from flask_paycheckout.client import CheckoutLink, TransportFailed
 from flask_paycheckout.totals import Pay, Receive, Total
-from tests.client.wire import Script, Shop, refusal, success
+from tests.client.wire import Script, Shop, success
 
 LINK = {"id": "chk_1", "url": "https://pay.example.com/checkout/chk_1"}
 
@@ -40,19 +39,6 @@ def test_a_total_names_exactly_one_amount(total: Total, body: bytes) -> None:
 def test_something_else_is_no_total() -> None:
     with pytest.raises(TypeError, match="Pay or a Receive"):
         Shop(Script(success(LINK))).checkouts.create("12.50")  # type: ignore[arg-type]
-
-
-def test_a_lost_answer_is_asked_for_again() -> None:
-    script = Script(httpx.ReadTimeout(""), b"<html>", success(LINK))
-    assert Shop(script).checkouts.create(Pay(1, "USD")).id == "chk_1"
-    assert len(script.requests) == 3
-
-
-def test_a_refusal_is_not_asked_again() -> None:
-    script = Script(refusal(400, "Bad Request", "Checkout is not enabled"))
-    with pytest.raises(Invalid, match="POST /v1/checkout: 400 Bad Request: Checkout is not enabled"):
-        Shop(script).checkouts.create(Pay(1, "USD"))
-    assert len(script.requests) == 1
 
 
 @pytest.mark.parametrize(

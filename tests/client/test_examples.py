@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import inspect
-import sys
 from collections.abc import Iterator
 from threading import Thread
 from typing import Any
@@ -69,13 +68,6 @@ def test_each_part_of_the_client_has_an_example_that_runs(names: dict[str, Any],
     assert any(f"client.{part}" in example.source for example in examples)
     # An example shows what comes out of it.
     assert any(example.want for example in examples)
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_the_package_says_where_each_part_is_documented(part: str) -> None:
-    told = inspect.getdoc(flask_paycheckout.client) or ""
-    assert f".{part}`" in told
-    assert sys.modules[f"flask_paycheckout.client.resources.{part}"] is inspect.getmodule(PARTS[part])
 
 
 def test_a_payout_whose_answer_is_lost_is_found_again_by_its_example(names: dict[str, Any], address: str) -> None:

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from flask_paycheckout.client import PaymentsClient
-from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, RawServer, Script, http, success
+from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, RawServer, http, success
 
 if TYPE_CHECKING:
     from pytest_httpx import HTTPXMock
@@ -99,9 +99,3 @@ def test_so_does_pytest_httpx(httpx_mock: HTTPXMock) -> None:
         for _ in range(2):
             assert client.deposits.get("chk_1").deposit_id == "chk_1"
     assert len(httpx_mock.get_requests()) == 2
-
-
-def test_so_does_a_transport_of_ones_own() -> None:
-    script = Script(success(DEPOSIT))
-    assert client_of(ELSEWHERE, httpx.MockTransport(script)).deposits.get("chk_1").deposit_id == "chk_1"
-    assert isinstance(script.requests[0], httpx.Request)

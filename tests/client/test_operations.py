@@ -85,12 +85,15 @@ class Call:
     method: str
     use: Callable[[Any], Any]
     sends: str
-    access: str
     answer: bytes | httpx.Response
     body: bytes = b""
-    repeated: bool = False
+    access: str = "signed"
     moves_money: bool = False
     warns: str = ""
+
+    @property
+    def repeated(self) -> bool:
+        return self.sends.startswith("GET ") or self.method == "checkouts.create"
 
     def on(self, shop: Shop) -> Any:
         """Uses the method, and wants its warning."""
@@ -108,59 +111,41 @@ CALLS = [
         "auth.register",
         lambda c: c.auth.register("a@b.c", "p", "Ann"),
         "POST /v1/auth/register",
-        "open",
         success({"verificationToken": "v"}),
         b'{"email":"a@b.c","fullName":"Ann","password":"p"}',
+        access="open",
     ),
     Call(
         "auth.login",
         lambda c: c.auth.login("a@b.c", "p"),
         "POST /v1/auth/login",
-        "open",
         TOKEN,
         b'{"email":"a@b.c","password":"p"}',
+        access="open",
     ),
     Call(
         "auth.verify_login",
         lambda c: c.auth.verify_login("v", "123456"),
         "POST /v1/auth/verify-login",
-        "open",
         TOKEN,
         b'{"verificationToken":"v","otp":"123456","isDisableExpire":false}',
+        access="open",
     ),
     Call(
         "checkouts.create",
         lambda c: c.checkouts.create(Pay(1, "USD")),
         "POST /v1/checkout",
-        "signed",
         success(LINK),
         b'{"inputCurrency":"USD","inputAmount":1.00}',
-        repeated=True,
     ),
-    Call(
-        "deposits.get",
-        lambda c: c.deposits.get("chk_1"),
-        "GET /v1/deposit/chk_1",
-        "signed",
-        success(DEPOSIT),
-        repeated=True,
-    ),
+    Call("deposits.get", lambda c: c.deposits.get("chk_1"), "GET /v1/deposit/chk_1", success(DEPOSIT)),
     Call(
         "deposits.sandbox_update",
         lambda c: c.deposits.sandbox_update("chk_1", "completed"),
         "PATCH /v1/deposit/chk_1",
-        "signed",
         success(DEPOSIT),
         b'{"status":"completed"}',
         moves_money=True,
-    ),
-    Call(
-        "fiat_disbursements.list",
-        lambda c: c.fiat_disbursements.list(),
-        "GET /v1/disbursement/fiat",
-        "signed",
-        success(paged(samples.FIAT)),
-        repeated=True,
     ),
     Call(
         "fiat_disbursements.list",
@@ -169,36 +154,30 @@ CALLS = [
         ),
         "GET /v1/disbursement/fiat?limit=5&page=2&sort=-updatedAt&disbursementId=d%2F1&status=failed"
         "&currency=U%20S%2BD%26%C3%A9",
-        "signed",
         success([samples.FIAT]),
-        repeated=True,
     ),
     Call(
         "fiat_disbursements.iterate",
         lambda c: c.fiat_disbursements.iterate(limit=5, sort="createdAt", status="pending", currency="USD"),
         "GET /v1/disbursement/fiat?limit=5&page=1&sort=createdAt&status=pending&currency=USD",
-        "signed",
         success(paged(samples.FIAT)),
-        repeated=True,
     ),
     Call(
         "fiat_disbursements.get",
         lambda c: c.fiat_disbursements.get("d/1"),
         "GET /v1/disbursement/fiat/d%2F1",
-        "signed",
         success(samples.FIAT),
-        repeated=True,
     ),
     Call(
         "fiat_disbursements.create",
         lambda c: c.fiat_disbursements.create("USD", ITEMS),
         "POST /v2/disbursement/fiat",
-        "bearer",
         success(BATCH),
         b'{"currency":"USD","disburseData":[{"recipientId":"r1","amount":10.50,"reference":"ref-1","note":"n"},'
         b'{"recipient":{"email":"b@c.d","name":"Bo","bank":{"bankName":"First","accountName":"Bo",'
         b'"bankCode":"first_bank","accountNumber":"12"}},"amount":7}]}',
         moves_money=True,
+        access="bearer",
     ),
     Call(
         "fiat_disbursements.create_v1",
@@ -206,44 +185,33 @@ CALLS = [
             [FiatItemV1(amount="1.500", currency="KWD", recipient_id="r1", reference="ref-1", note="n")]
         ),
         "POST /v1/disbursement/fiat",
-        "bearer",
         success(BATCH_V1),
         b'{"disburseData":[{"currency":"KWD","recipientId":"r1","amount":1.500,"reference":"ref-1","note":"n"}]}',
         moves_money=True,
         warns="use client.fiat_disbursements.create",
-    ),
-    Call(
-        "fiat_disbursements.payment_methods",
-        lambda c: c.fiat_disbursements.payment_methods(),
-        "GET /v1/disbursement/fiat/payment-method",
-        "bearer",
-        success([samples.FIAT_METHOD]),
-        repeated=True,
+        access="bearer",
     ),
     Call(
         "fiat_disbursements.payment_methods",
         lambda c: c.fiat_disbursements.payment_methods("USD"),
         "GET /v1/disbursement/fiat/payment-method?currency=USD",
-        "bearer",
         success([samples.FIAT_METHOD]),
-        repeated=True,
+        access="bearer",
     ),
     Call(
         "fiat_disbursements.report",
         lambda c: c.fiat_disbursements.report("d1"),
         "GET /v1/disbursement/fiat/d1/report",
-        "signed",
         PDF,
-        repeated=True,
     ),
     Call(
         "fiat_disbursements.sandbox_update",
         lambda c: c.fiat_disbursements.sandbox_update("d1", "completed"),
         "PATCH /v1/disbursement/d1",
-        "bearer",
         b'{"statusCode":200,"message":"ok"}',
         b'{"status":"completed"}',
         moves_money=True,
+        access="bearer",
     ),
     Call(
         "crypto_disbursements.create",
@@ -252,59 +220,37 @@ CALLS = [
             [CryptoReceiver(amount="0.000000000000000001", receiver_wallet_address="0xr", reference="ref-1", note="n")],
         ),
         "POST /v1/disbursement/crypto",
-        "bearer",
         success(CRYPTO_BATCH),
         b'{"token":"usdc-polygon","receivers":[{"amount":0.000000000000000001,"receiverWalletAddress":"0xr",'
         b'"reference":"ref-1","note":"n"}]}',
         moves_money=True,
+        access="bearer",
     ),
     Call(
         "crypto_disbursements.estimate",
         lambda c: c.crypto_disbursements.estimate("usdc-polygon", 100),
         "GET /v1/disbursement/crypto/estimate?token=usdc-polygon&amount=100",
-        "signed",
         success({"token": "usdc-polygon", "amount": 100, "fee": 1.01}),
-        repeated=True,
     ),
     Call(
         "recipients.list",
         lambda c: c.recipients.list(limit=10, page=2, sort="-createdAt", search="Bo B", country="FR", currency="EUR"),
         "GET /v1/recipient?limit=10&page=2&sort=-createdAt&search=Bo%20B&country=FR&currency=EUR",
-        "signed",
         success(paged(samples.RECIPIENT)),
-        repeated=True,
     ),
     Call(
         "recipients.iterate",
         lambda c: c.recipients.iterate(search="Bo"),
         "GET /v1/recipient?page=1&search=Bo",
-        "signed",
         success(paged(samples.RECIPIENT)),
-        repeated=True,
     ),
-    Call(
-        "recipients.get",
-        lambda c: c.recipients.get("r1"),
-        "GET /v1/recipient/r1",
-        "signed",
-        success(samples.RECIPIENT),
-        repeated=True,
-    ),
-    Call(
-        "recipients.create",
-        lambda c: c.recipients.create(**PERSON, bank=DETAILS),
-        "POST /v1/recipient",
-        "signed",
-        success(samples.RECIPIENT),
-        b"{" + PERSON_BODY + b',"bank":{"accountName":"Bo","currency":"USD","country":"US"}}',
-    ),
+    Call("recipients.get", lambda c: c.recipients.get("r1"), "GET /v1/recipient/r1", success(samples.RECIPIENT)),
     Call(
         "recipients.create",
         lambda c: c.recipients.create(
             **PERSON, bank=EVERYTHING, recipient_type="Business", organization_id="o1", reference="vip"
         ),
         "POST /v1/recipient",
-        "signed",
         success(samples.RECIPIENT, 201),
         b"{" + PERSON_BODY + b',"bank":{"accountName":"Bo","currency":"USD","country":"US","bankName":"First",'
         b'"paymentCode":"p","achNumber":"1","fedwireNumber":"2","accountType":"Savings","ifsc":"I",'
@@ -314,33 +260,17 @@ CALLS = [
         "recipients.update",
         lambda c: c.recipients.update("r1", **PERSON, bank=BankDetails(account_name="Bo"), reference="vip"),
         "PATCH /v1/recipient/r1",
-        "signed",
         success(samples.RECIPIENT),
         b"{" + PERSON_BODY + b',"bank":{"accountName":"Bo"},"reference":"vip"}',
     ),
     Call(
-        "recipients.delete",
-        lambda c: c.recipients.delete("r1"),
-        "DELETE /v1/recipient/r1",
-        "signed",
-        success(samples.RECIPIENT),
+        "recipients.delete", lambda c: c.recipients.delete("r1"), "DELETE /v1/recipient/r1", success(samples.RECIPIENT)
     ),
     Call(
         "payments.quote",
-        lambda c: c.payments.quote(amount="1E+2", input_currency="usdc-polygon", output_currency="USD"),
-        "GET /v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=USD",
-        "signed",
+        lambda c: c.payments.quote(amount="1E+2", input_currency="a-b", output_currency="USD", with_limit=False),
+        "GET /v2/payment/quote?amount=100&inputCurrency=a-b&outputCurrency=USD&withLimit=false",
         success(samples.QUOTE),
-        repeated=True,
-        warns="use client.fiat_disbursements.payment_methods",
-    ),
-    Call(
-        "payments.quote",
-        lambda c: c.payments.quote(amount=1, input_currency="a-b", output_currency="USD", with_limit=False),
-        "GET /v2/payment/quote?amount=1&inputCurrency=a-b&outputCurrency=USD&withLimit=false",
-        "signed",
-        success(samples.QUOTE),
-        repeated=True,
         warns="use client.fiat_disbursements.payment_methods",
     ),
     Call(
@@ -364,44 +294,27 @@ CALLS = [
         "GET /v2/payments?limit=3&page=2&sort=createdAt&search=Bo&status=processed&reason=salary&organizationId=o1"
         "&organizationName=Jars&blockchain=polygon&receiverName=Bo&minInputAmount=0&maxInputAmount=10.5"
         "&minOutputAmount=10&maxOutputAmount=20",
-        "signed",
         success(paged(samples.PAYMENT)),
-        repeated=True,
         warns="use client.fiat_disbursements.list",
     ),
     Call(
         "payments.iterate",
         lambda c: c.payments.iterate(status="pending", min_input_amount="1"),
         "GET /v2/payments?page=1&status=pending&minInputAmount=1",
-        "signed",
         success(paged(samples.PAYMENT)),
-        repeated=True,
         warns="use client.fiat_disbursements.iterate",
     ),
     Call(
         "payments.get",
         lambda c: c.payments.get("p1"),
         "GET /v2/payment/detail/p1",
-        "signed",
         success(samples.PAYMENT),
-        repeated=True,
         warns="use client.fiat_disbursements.get",
-    ),
-    Call(
-        "payments.create",
-        lambda c: c.payments.create(**PAYMENT),
-        "POST /v2/payment",
-        "signed",
-        success(samples.PAYMENT, 201),
-        b"{" + PAYMENT_BODY + b"}",
-        moves_money=True,
-        warns="use client.fiat_disbursements.create",
     ),
     Call(
         "payments.create",
         lambda c: c.payments.create(**PAYMENT, reason="salary", description="may", us_network="ach"),
         "POST /v2/payment",
-        "signed",
         success(samples.PAYMENT, 201),
         b"{" + PAYMENT_BODY + b',"reason":"salary","description":"may","usNetwork":"ach"}',
         moves_money=True,
@@ -411,55 +324,35 @@ CALLS = [
         "references.currencies",
         lambda c: c.references.currencies(),
         "GET /v1/reference/currencies",
-        "open",
         success([samples.CURRENCY]),
-        repeated=True,
         warns="use client.fiat_disbursements.payment_methods",
+        access="open",
     ),
     Call(
         "references.cryptos",
         lambda c: c.references.cryptos(use_smart_contract=True, blockchain_type="EVM"),
         "GET /v1/reference/cryptos?blockchainType=EVM&useSmartContract=true",
-        "open",
         success([samples.CRYPTO]),
-        repeated=True,
         warns="use client.crypto_disbursements.estimate",
+        access="open",
     ),
     Call(
         "references.banks",
-        lambda c: c.references.banks(limit=50, sort="createdAt", country="FR", currency="EUR"),
-        "GET /v1/reference/banks?limit=50&sort=createdAt&country=FR&currency=EUR",
-        "open",
+        lambda c: c.references.banks(
+            limit=50, sort="createdAt", country="FR", currency="EUR", disbursment_available=True
+        ),
+        "GET /v1/reference/banks?limit=50&sort=createdAt&country=FR&currency=EUR&disbursmentAvailable=true",
         success(paged(samples.BANK)),
-        repeated=True,
         warns="use client.fiat_disbursements.payment_methods",
-    ),
-    Call(
-        "references.banks",
-        lambda c: c.references.banks(disbursment_available=True),
-        "GET /v1/reference/banks?disbursmentAvailable=true",
-        "open",
-        success(paged(samples.BANK)),
-        repeated=True,
-        warns="use client.fiat_disbursements.payment_methods",
-    ),
-    Call(
-        "references.payment_methods",
-        lambda c: c.references.payment_methods(),
-        "GET /v1/reference/payment-methods",
-        "open",
-        success([samples.PAYMENT_METHOD]),
-        repeated=True,
-        warns="use client.fiat_disbursements.payment_methods",
+        access="open",
     ),
     Call(
         "references.payment_methods",
         lambda c: c.references.payment_methods(for_deposit=True),
         "GET /v1/reference/payment-methods?isForDeposit=true",
-        "open",
         success([samples.PAYMENT_METHOD]),
-        repeated=True,
         warns="use client.fiat_disbursements.payment_methods",
+        access="open",
     ),
 ]
 
@@ -485,8 +378,7 @@ def test_no_method_is_missing_here() -> None:
         if not method.startswith("_")
     }
     assert {call.method for call in CALLS} == methods
-    operations = {(call.sends.split("?")[0], "?disbursment" in call.sends, "?isFor" in call.sends) for call in CALLS}
-    assert len(operations) == 28 + 2
+    assert len({call.sends.split("?")[0] for call in CALLS}) == 28
 
 
 @every(CALLS)

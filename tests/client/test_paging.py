@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -60,13 +59,6 @@ def test_iterating_gives_every_record_once_in_order(total: int, limit: int, arra
 def test_an_array_whose_pages_are_smaller_than_asked_for_is_read_to_its_end() -> None:
     shelf = Shelf(95, array=True, most=30)
     assert len(ids(Shop(shelf).fiat_disbursements.iterate(limit=500))) == 95
-
-
-@pytest.mark.parametrize("array", [False, True])
-def test_without_a_limit_the_services_own_holds(array: bool) -> None:
-    shelf = Shelf(25, array=array)
-    assert len(ids(Shop(shelf).fiat_disbursements.iterate())) == 25
-    assert shelf.read == ([1, 2, 3, 4] if array else [1, 2, 3])
 
 
 class Moving:
@@ -186,13 +178,6 @@ def test_a_page_says_where_it_is() -> None:
         page.page = 3  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("docs", [[], [samples.FIAT], [samples.FIAT, {**samples.FIAT, "disbursementId": "d2"}]])
-def test_paged_or_plain_reads_the_same_records(docs: list[Any]) -> None:
-    pages = [Shop(Script(success(data))).fiat_disbursements.list() for data in (paged(*docs), docs)]
-    assert pages[0].docs == pages[1].docs
-    assert len(pages[0].docs) == len(docs)
-
-
 @pytest.mark.parametrize(
     ("length", "page", "limit", "expected"),
     [
@@ -283,21 +268,3 @@ def _claims_more(odd: dict[str, Any]) -> bool:
     has_next = odd.get("hasNextPage", True)
     names_next = type(odd.get("nextPage", 2)) is int
     return has_next if isinstance(has_next, bool) else names_next
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [{"totalDocs": -1}, {"limit": None}, {"totalPages": "3"}, {"page": 1.5}, {"docs": None}, {"docs": {}}],
-    ids=json.dumps,
-)
-def test_what_is_no_page_is_no_answer(odd: dict[str, Any]) -> None:
-    with pytest.raises(TransportFailed, match=r"\(HTTP 200\)"):
-        Shop(Script(success({**paged(doc(1)), **odd})), count=0).fiat_disbursements.list()
-
-
-@pytest.mark.parametrize("name", ["offset", "pagingCounter", "hasPrevPage", "hasNextPage", "prevPage", "nextPage"])
-@pytest.mark.parametrize("value", [None, "x", 1.5, []])
-def test_an_odd_side_number_hides_no_record(name: str, value: object) -> None:
-    page = Shop(Script(success({**paged(doc(1), doc(2)), name: value}))).fiat_disbursements.list()
-    assert len(page.docs) == 2
-    assert not page.has_next_page

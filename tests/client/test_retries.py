@@ -9,12 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flask_paycheckout.client import (
-    Invalid,
-    NotFound,
     RateLimited,
     ServiceFault,
     TransportFailed,
-    Unauthorized,
 )
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.retries import seconds_to_wait
@@ -48,28 +45,6 @@ def test_reads_are_tried_again(fault: bytes | httpx.Response | Exception) -> Non
     script = Script(fault, fault, GOOD)
     assert Shop(script).deposits.get("chk_1").deposit_id == "chk_1"
     assert len(script.requests) == 3
-
-
-@pytest.mark.parametrize(("status", "kind"), [(400, Invalid), (401, Unauthorized), (404, NotFound)])
-def test_a_plain_no_is_not_asked_again(status: int, kind: type[Exception]) -> None:
-    script = Script(refusal(status))
-    with pytest.raises(kind):
-        Shop(script).deposits.get("chk_1")
-    assert len(script.requests) == 1
-
-
-def test_the_last_error_is_what_is_raised() -> None:
-    script = Script(httpx.ReadTimeout(""), b"<html>", refusal(503, "Unavailable", "third"))
-    with pytest.raises(ServiceFault, match="third"):
-        Shop(script).deposits.get("chk_1")
-    assert len(script.requests) == 3
-
-
-def test_no_retries_means_one_attempt() -> None:
-    script = Script(refusal(500))
-    with pytest.raises(ServiceFault):
-        Shop(script, count=0).deposits.get("chk_1")
-    assert len(script.requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from flask_paycheckout.client import BearerToken, PaymentsClient, TransportFailed
+from flask_paycheckout.client import PaymentsClient, TransportFailed
 from flask_paycheckout.client.operations import Access, Operation
 from flask_paycheckout.client.sending import Sender
 from flask_paycheckout.client.transport import in_process
@@ -28,32 +28,21 @@ def send(handler: Any, operation: Operation = OPEN, body: bytes = b"", **signers
     ("base_url", "fault"),
     [
         ("", "must begin with"),
-        ("api.example.com", "must begin with"),
         ("ftp://api.example.com", "must begin with"),
-        ("//api.example.com", "must begin with"),
         ("https://", "has no host"),
-        ("https:///v1", "has no host"),
         ("https://:80", "has no host"),
         ("https://a:0", "port 0"),
         ("https://a:99999", "cannot be read"),
-        ("https://a:b", "cannot be read"),
-        ("https://[::1", "cannot be read"),
         ("https://a..b", "cannot be read"),
         ("https://" + "a" * 64 + ".com", "cannot be read"),
-        ("https://user@a", "user name or password"),
         ("https://canary:canary@a", "user name or password"),
-        ("https://@a", "user name or password"),
         ("https://a?b=c", "query or fragment"),
-        ("https://a?", "query or fragment"),
         ("https://a#b", "query or fragment"),
         ("https://a/b//c", "empty or dotted"),
         ("https://a/../c", "empty or dotted"),
-        ("https://a/./c", "empty or dotted"),
         ("https://a\r\nX: y", "cannot have"),
-        (" https://a", "cannot have"),
         ("https://a\\@b", "cannot have"),
         ("https://ä.example", "cannot have"),
-        ("https://a/\0", "cannot have"),
     ],
 )
 def test_a_useless_base_url_is_refused_with_its_fault(base_url: str, fault: str) -> None:
@@ -122,20 +111,6 @@ def test_plain_bytes_are_asked_for_and_nothing_is_kept() -> None:
         assert "content-type" not in request.headers
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(httpx.Response(301, headers={"Location": "https://evil"}, content=success({})), id="redirect"),
-        pytest.param(httpx.Response(304), id="not-modified"),
-        pytest.param(httpx.Response(200, headers={"Content-Length": "1048577"}), id="announced-too-large"),
-        pytest.param(httpx.Response(200, content=b" " * (1024 * 1024 + 1)), id="too-large"),
-    ],
-)
-def test_what_is_never_read(answer: httpx.Response) -> None:
-    with pytest.raises(TransportFailed, match=r"GET /v1/reference/currencies: (a redirect|the body is larger)"):
-        send(Script(answer))
-
-
 class Canned(httpx.SyncByteStream):
     """A body that httpx itself does not look into."""
 
@@ -174,11 +149,6 @@ def test_reading_stops_at_the_cap() -> None:
     assert (body.taken, body.closed) == (3, True)
 
 
-def test_a_body_as_large_as_the_cap_is_read() -> None:
-    operation = Operation("GET", "/x", access=Access.OPEN, max_bytes=25)
-    assert len(send(lambda _: httpx.Response(200, stream=Canned(b"x" * 25)), operation).content) == 25
-
-
 def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
     body = Canned(*[b"x"] * 9)
     sender = Sender("https://a", {}, httpx.MockTransport(lambda _: httpx.Response(200, stream=body)))
@@ -191,15 +161,6 @@ def test_the_deadline_is_checked_between_chunks_of_any_transport() -> None:
 def test_a_strange_length_alone_does_no_harm(length: str) -> None:
     headers = [(b"content-length", length.encode())]
     assert send(lambda _: httpx.Response(200, headers=headers, stream=Canned(b"a"))).content == b"a"
-
-
-def test_each_access_has_its_credentials() -> None:
-    script = Script(b"")
-    send(script)
-    send(script, Operation("GET", "/x", access=Access.BEARER), BEARER=BearerToken("t0ken"))
-    assert "authorization" not in script.requests[0].headers
-    assert "x-signature" not in script.requests[0].headers
-    assert script.requests[1].headers["authorization"] == "Bearer t0ken"
 
 
 @pytest.mark.parametrize(("access", "named"), [(Access.SIGNED, "client_secret"), (Access.BEARER, "access_token")])
