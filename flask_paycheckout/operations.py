@@ -1,4 +1,4 @@
-"""The calls that a shop makes: start, settle, reconcile, resolve, and how orders stand.
+"""The calls that a shop makes: start, settle, reconcile, resolve, and the status of orders.
 
 Each is defined once, here. `PayCheckout` runs them on the current app. A call first checks its arguments and whether
 open work in the shop's session would block it, and then uses the parts of the runtime.
@@ -100,11 +100,7 @@ class Operations(ABC):
         :raises PaybackRefused: this money paid an order, is not decided yet, or is marked so already.
         :raises ValueError: `by` or `why` is empty or too long.
         """
-        shop = self._beside_session(f"mark_paid_back({checkout_id!r})")
-        shop.paybacks.mark(checkout_id, by, why, kept)
-        marked = shop.checkouts.find(checkout_id)
-        assert marked is not None  # noqa: S101 - it was just marked, and no row is ever deleted
-        return marked
+        return self._beside_session(f"mark_paid_back({checkout_id!r})").paybacks.mark(checkout_id, by, why, kept)
 
     def order_status(self, order_id: str) -> str:
         """The order's status: unpaid, created, pending, paid, held or abandoned.
@@ -133,7 +129,7 @@ class Operations(ABC):
         return shop.checkouts.order_statuses(wanted, open_connection(shop.db, shop.models.Checkout))
 
     def explain(self, order_id: str) -> Explanation:
-        """The story of an order: every attempt, webhook, read and comparison, and the rule that decided.
+        """Explain an order: every attempt, webhook, read and comparison, and the rule that decided.
 
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
@@ -223,7 +219,7 @@ class AppOperations(Operations):
             )
 
     def report(self, webhook_url: str) -> Report:
-        """How payments stand in the whole shop, and what of it needs a person."""
+        """Report on all payments of the shop: counts, and everything that needs a person."""
         shop = self._for_reading("the report")
         return report(shop.engine(), shop.models, shop.clock(), webhook_url)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Context, Decimal
+from typing import NoReturn
 
 from sqlalchemy import Connection, Engine, func, select, text, update
 
@@ -17,7 +18,7 @@ from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import PaybackRefused, UnknownCheckout
 from flask_paycheckout.rules.decisions import who_and_why
 from flask_paycheckout.store.history import Entry, appended, line
-from flask_paycheckout.store.models import MONEY_TO_PAY_BACK, Models
+from flask_paycheckout.store.models import MONEY_TO_PAY_BACK, CheckoutMixin, Models
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
 
 __all__ = [
@@ -67,7 +68,7 @@ class Paybacks:
         self._models = models
         self._clock = clock
 
-    def mark(self, checkout_id: str, by: str, why: str, kept: bool) -> None:
+    def mark(self, checkout_id: str, by: str, why: str, kept: bool) -> CheckoutMixin:
         """Record that this money was paid back, or is kept, with name and reason.
 
         Kept money may be recorded as paid back later, but not the other way round.
@@ -86,12 +87,15 @@ class Paybacks:
             update(table)
             .where(table.c.checkout_id == checkout_id, decided, before)
             .values(payback=to, history=appended(table.c.history, entry, always=True))
+            .returning(*table.c)
         )
         with self._engine().begin() as connection:
-            if connection.execute(marked).rowcount == 0:
+            row = connection.execute(marked).mappings().one_or_none()
+            if row is None:
                 self._refuse(connection, checkout_id, to)
+        return self._models.checkout_of_row(row)
 
-    def _refuse(self, connection: Connection, checkout_id: str, to: str) -> None:
+    def _refuse(self, connection: Connection, checkout_id: str, to: str) -> NoReturn:
         c = self._models.checkouts.c
         columns = select(c.status, c.paid_order_id, c.payback).where(c.checkout_id == checkout_id)
         found = connection.execute(columns).one_or_none()
