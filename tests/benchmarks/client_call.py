@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ import httpx
 
 from flask_paycheckout.client import PaymentsClient
 from tests.benchmarks.measuring import CPU_MS, FLOOR, OURS, Contender, Goal, Options, repeated
-from tests.benchmarks.program import main
 from tests.benchmarks.row import Row
 from tests.benchmarks.stub import running_stub
 
@@ -79,6 +77,3 @@ ROW = Row(
     contenders=_contenders,
     profiled=_profiled,
 )
-
-if __name__ == "__main__":
-    sys.exit(main([ROW]))

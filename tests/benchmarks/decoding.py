@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,6 @@ from flask_paycheckout.client.records.fiat_disbursements import FiatDisbursement
 from flask_paycheckout.client.records.pages import page_of
 from flask_paycheckout.client.records.reading import RecordReader
 from tests.benchmarks.measuring import CPU_MS, FLOOR, OURS, Contender, Goal, Options, repeated
-from tests.benchmarks.program import main
 from tests.benchmarks.row import Row
 
 __all__ = ["ROW"]
@@ -86,6 +84,3 @@ ROW = Row(
     contenders=_contenders,
     profiled=_profiled,
 )
-
-if __name__ == "__main__":
-    sys.exit(main([ROW]))

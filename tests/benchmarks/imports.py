@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.benchmarks.measuring import CPU_MS, FLOOR, MS, OURS, Contender, Goal, Options
-from tests.benchmarks.program import main
 from tests.benchmarks.row import Row
 
 __all__ = ["ROW"]
@@ -53,26 +52,9 @@ def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Co
     yield {OURS: _imported(_OURS, times), FLOOR: _imported(_FLOOR, times)}
 
 
-@contextmanager
-def _profiled(database: str | None) -> Iterator[Callable[[], object]]:
-    # Once loaded nothing is left to profile, so Python's own account is printed, the dearest last.
-    command = [sys.executable, "-X", "importtime", "-c", f"{_FLOOR}; {_OURS}"]
-    lines = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stderr.splitlines()
-    print(*sorted((line for line in lines if "flask_paycheckout" in line), key=_cumulative), sep="\n")
-    yield lambda: None
-
-
-def _cumulative(line: str) -> int:
-    return int(line.split("|")[1])
-
-
 ROW = Row(
     name="imports",
     title="`from flask_paycheckout import PayCheckout`, to flask + flask_sqlalchemy + httpx",
     goals=(Goal(CPU_MS, over=FLOOR, at_most=1.1),),
     contenders=_contenders,
-    profiled=_profiled,
 )
-
-if __name__ == "__main__":
-    sys.exit(main([ROW]))

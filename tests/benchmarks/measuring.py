@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 __all__ = [
     "CPU_MS",
@@ -66,12 +65,10 @@ class Goal:
     over: str | None = None
     at_least: float | None = None
     at_most: float | None = None
-    #: Left out where that contender was not measured.
-    times: str = "x"
 
     def __str__(self) -> str:
         bound = f"at least {self.at_least:g}" if self.at_least is not None else f"at most {self.at_most:g}"
-        return f"{bound} {self.figure}" if self.over is None else f"{bound}{self.times} {self.over}'s {self.figure}"
+        return f"{bound} {self.figure}" if self.over is None else f"{bound}x {self.over}'s {self.figure}"
 
     def measured(self, figures: Mapping[str, Mapping[str, list[float]]]) -> float | None:
         """The median over the rounds; None when a contender is missing."""
@@ -96,14 +93,6 @@ class Result:
     database: str | None
     figures: dict[str, dict[str, list[float]]]
     goals: tuple[Goal, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        goals = []
-        for goal in self.goals:
-            value = goal.measured(self.figures)
-            reached = None if value is None else goal.is_reached(value)
-            goals.append({"goal": str(goal), "measured": value and round(value, 3), "reached": reached})
-        return {"row": self.row, "database": self.database, "goals": goals, "figures": self.figures}
 
 
 def in_turns(

@@ -6,7 +6,6 @@ The worker's share of what both workers and their parent have in common counts a
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,7 +15,6 @@ from sqlalchemy import text
 
 from tests.benchmarks.databases import fresh_database
 from tests.benchmarks.measuring import FLOOR, MIB, OURS, Contender, Goal, Options
-from tests.benchmarks.program import main
 from tests.benchmarks.row import Row
 from tests.benchmarks.serving import request_of, running_server
 from tests.benchmarks.sites import Site, running_ours
@@ -96,6 +94,3 @@ ROW = Row(
     warm=False,
     most_rounds=1,
 )
-
-if __name__ == "__main__":
-    sys.exit(main([ROW]))

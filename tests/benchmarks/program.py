@@ -1,15 +1,12 @@
-"""The command line that every row's program has, and the run over all rows."""
+"""The command line, and the run over the rows that it names."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from datetime import UTC, datetime
 
 from tests.benchmarks.databases import database_kinds, fresh_database
 from tests.benchmarks.measuring import Options, Result
@@ -48,11 +45,9 @@ def _run(rows: Sequence[Row], argv: Sequence[str] | None) -> int:
     results = []
     for row, result in _measured(chosen, options):
         results.append(result)
-        if not (given.json or given.markdown):
+        if not given.markdown:
             show(row, result)
-    if given.json:
-        print(json.dumps(_document(results), indent=2))
-    elif given.markdown:
+    if given.markdown:
         print(as_markdown({row.name: row for row in rows}, results))
     return 0
 
@@ -67,15 +62,6 @@ def _measured(rows: Sequence[Row], options: Options) -> list[tuple[Row, Result]]
             for kind, database in databases.items() if row.by_database else ():
                 results.append((row, row.measured(options, kind, database)))
     return results
-
-
-def _document(results: Sequence[Result]) -> dict[str, object]:
-    return {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "machine": platform.platform(),
-        "results": [result.as_json() for result in results],
-    }
 
 
 def _profile(rows: Sequence[Row], kinds: tuple[str, ...]) -> None:
@@ -97,7 +83,10 @@ def _say(what: str) -> None:
 
 
 def _parser(rows: Sequence[Row]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=f"python -m {_program(rows)}", description=_description(rows))
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks",
+        description="Measures every row of the table, side by side with floors and peers.",
+    )
     parser.add_argument("--rounds", type=int, help="turns of each contender (5)")
     parser.add_argument("--quick", action="store_true", help="a fifth of the work, 3 rounds")
     parser.add_argument("--scale", type=float, help="part of the full amount of work in each round (1.0)")
@@ -111,16 +100,7 @@ def _parser(rows: Sequence[Row]) -> argparse.ArgumentParser:
         help="measure the peers too; they are installed there when they are missing (%(const)s)",
     )
     parser.add_argument("--profile", action="store_true", help="show where our time goes, instead of measuring")
-    parser.add_argument("--json", action="store_true", help="print every figure for a program")
     parser.add_argument("--markdown", action="store_true", help="print the rows of a table")
     names = [row.name for row in rows]
     parser.add_argument("--only", choices=names, nargs="+", metavar="ROW", help=", ".join(names))
     return parser
-
-
-def _program(rows: Sequence[Row]) -> str:
-    return f"tests.benchmarks.{rows[0].name}" if len(rows) == 1 else "tests.benchmarks"
-
-
-def _description(rows: Sequence[Row]) -> str:
-    return rows[0].title if len(rows) == 1 else "Measures every row of the table, side by side with floors and peers."

@@ -7,81 +7,28 @@ python -m tests.benchmarks.reconcile --database sqlite --stored 5000 --due 5000 
 from __future__ import annotations
 
 import argparse
-import json
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
-from flask import Flask
-from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout import Pay, PayCheckout, order_paid
-from flask_paycheckout.runtime import KEY, Runtime
+from flask_paycheckout import Pay, ReconcileReport
 from flask_paycheckout.store.history import Entry, line
 from flask_paycheckout.store.models import total_columns
+from tests.benchmarks.databases import database_kinds, fresh_database
 from tests.benchmarks.reconcile_floor import FloorRounds
+from tests.benchmarks.shop import Shop
 from tests.benchmarks.stub import running_stub
-from tests.postgres import empty_database, running_server
 
 NOW = datetime.now(UTC)
 CHUNK = 20_000
-
-
-class Shop:
-    """A shop whose every order costs 12.50 USD, with one receiver that writes a row for each paid order."""
-
-    def __init__(self, database: str, base_url: str, readers: int) -> None:
-        self.app = Flask("bench")
-        self.app.config.update(
-            SECRET_KEY="bench",
-            TESTING=True,
-            SQLALCHEMY_DATABASE_URI=database,
-            PAYCHECKOUT_BASE_URL=base_url,
-            PAYCHECKOUT_CLIENT_ID="bench",
-            PAYCHECKOUT_CLIENT_SECRET="bench-secret",
-            PAYCHECKOUT_RECONCILE_READERS=readers,
-        )
-        self.db = SQLAlchemy(self.app)
-        self.paycheckout = PayCheckout(self.app, self.db)
-        self.paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
-        self.shipped = sa.Table("shipped", self.db.metadata, sa.Column("order_id", sa.String(64)))
-        order_paid.connect(self.ship, sender=self.app)
-        with self.app.app_context():
-            self.db.create_all()
-
-    def ship(self, app: Flask, *, order_id: str, **extra: Any) -> None:
-        self.db.session.execute(self.shipped.insert().values(order_id=order_id))
-
-    @property
-    def runtime(self) -> Runtime:
-        found = self.app.extensions[KEY]
-        assert isinstance(found, Runtime)
-        return found
-
-    def reconcile(self) -> tuple[Any, float, float]:
-        """The report of a round, its seconds, and the seconds of processor time that this process spent on it."""
-        with self.app.app_context():
-            began, spent = time.perf_counter(), time.process_time()
-            report = self.paycheckout.reconcile()
-            return report, time.perf_counter() - began, time.process_time() - spent
-
-    def close(self) -> None:
-        self.paycheckout_client().close()
-        with self.app.app_context():
-            self.db.engine.dispose()
-
-    def paycheckout_client(self) -> Any:
-        with self.app.app_context():
-            return self.paycheckout.client
 
 
 def rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
@@ -129,13 +76,7 @@ def events(first: int, count: int) -> Iterator[dict[str, Any]]:
 
 def store(shop: Shop, table: Any, made: Iterator[dict[str, Any]]) -> None:
     with shop.runtime.engine().begin() as connection:
-        chunk: list[dict[str, Any]] = []
-        for row in made:
-            chunk.append(row)
-            if len(chunk) == CHUNK:
-                connection.execute(table.insert(), chunk)
-                chunk = []
-        if chunk:
+        while chunk := list(islice(made, CHUNK)):
             connection.execute(table.insert(), chunk)
 
 
@@ -155,23 +96,18 @@ def plan_of_a_claim(shop: Shop) -> list[str]:
     return [str(row[-1]) for row in found]
 
 
-@contextmanager
-def database_of(kind: str, server: str | None) -> Iterator[str]:
-    if server is not None:
-        with empty_database(server) as address:
-            yield address
-        return
-    folder = Path(tempfile.mkdtemp(prefix="bench-"))
-    try:
-        yield f"sqlite:///{folder / 'shop.db'}"
-    finally:
-        shutil.rmtree(folder)
+def reconcile(shop: Shop) -> tuple[ReconcileReport, float, float]:
+    """The report of a round, its seconds, and the seconds of processor time that this process spent on it."""
+    with shop.app.app_context():
+        began, spent = time.perf_counter(), time.process_time()
+        report = shop.paycheckout.reconcile()
+        return report, time.perf_counter() - began, time.process_time() - spent
 
 
 def measure(options: argparse.Namespace, stored: int, server: str | None, base_url: str) -> dict[str, Any]:
-    with database_of(options.database, server) as database, ExitStack() as closing:
-        shop = Shop(database, base_url, options.readers)
-        closing.callback(shop.close)
+    with fresh_database(server) as database, ExitStack() as stack:
+        shop = stack.enter_context(closing(Shop(database, base_url, PAYCHECKOUT_RECONCILE_READERS=options.readers)))
+        shop.create_tables()
         checkouts, told = shop.runtime.models.checkouts, shop.runtime.models.events
         not_due = max(0, stored - options.due)
         waiting = min(not_due, stored // 10)
@@ -184,10 +120,10 @@ def measure(options: argparse.Namespace, stored: int, server: str | None, base_u
         floor, floors = None, []
         if options.floor:
             floor = FloorRounds(database, base_url, options.readers)
-            closing.callback(floor.close)
+            stack.callback(floor.close)
         for number in range(options.rounds):
             store(shop, checkouts, rows("due", number * options.due, options.due))
-            report, took, processor = shop.reconcile()
+            report, took, processor = reconcile(shop)
             assert (report.checked, report.changed, report.delivered) == (options.due,) * 3, report
             seconds.append(took)
             spent.append(processor)
@@ -227,21 +163,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--readers", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--floor", action="store_true", help="in turns with the least possible work")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
-    results = []
-    with ExitStack() as stack:
-        server = None
-        if options.database == "postgresql":
-            server = stack.enter_context(running_server(durable=True))
-        base_url = stack.enter_context(running_stub(options.latency))
+    with database_kinds((options.database,)) as servers, running_stub(options.latency) as base_url:
         for stored in options.stored:
             print(f"storing {stored} checkouts ...", file=sys.stderr)
-            results.append(measure(options, stored, server, base_url))
-            if not options.json:
-                show(results[-1])
-    if options.json:
-        print(json.dumps(results, indent=2))
+            show(measure(options, stored, servers[options.database], base_url))
     return 0
 
 

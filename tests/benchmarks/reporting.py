@@ -53,7 +53,7 @@ def as_markdown(rows: Mapping[str, Row], results: Sequence[Result]) -> str:
     for result in results:
         for goal in result.goals:
             measured = goal.measured(result.figures)
-            shown = "not measured" if measured is None else _short(measured) + (goal.times if goal.over else "")
+            shown = "not measured" if measured is None else _short(measured) + ("x" if goal.over else "")
             reached = "" if measured is None else "yes" if goal.is_reached(measured) else "no"
             cells = (rows[result.row].title, result.database or "", str(goal), shown, reached)
             lines.append(f"| {' | '.join(cells)} |")

@@ -5,8 +5,6 @@ Started, a method picked, paid, the webhook delivered, and `order_paid` signalle
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -14,15 +12,14 @@ from typing import Any
 
 from flask_paycheckout.signals import order_paid
 from flask_paycheckout.testing import Sandbox
-from tests.benchmarks.measuring import MS, OURS, Contender, Goal, Options
-from tests.benchmarks.program import main
+from tests.benchmarks.measuring import CPU_MS, MS, OURS, Contender, Goal, Options, repeated
 from tests.benchmarks.row import Row
 from tests.benchmarks.shop import Shop
 
 __all__ = ["ROW"]
 
 FRESH = "ms for a fresh sandbox"
-_CPU, _FRESH_CPU = "CPU ms", "CPU ms for a fresh sandbox"
+_FRESH_CPU = "CPU ms for a fresh sandbox"
 
 
 @contextmanager
@@ -58,19 +55,11 @@ def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Co
     def ours() -> dict[str, float]:
         with _paying() as pay:
             pay()
-            took, spent = _taken(pay, times)
-        fresh_took, fresh_spent = _taken(_fresh, times)
-        return {MS: took, FRESH: fresh_took, _CPU: spent, _FRESH_CPU: fresh_spent}
+            order = repeated(pay, times)()
+        fresh = repeated(_fresh, times)()
+        return {MS: order[MS], FRESH: fresh[MS], CPU_MS: order[CPU_MS], _FRESH_CPU: fresh[CPU_MS]}
 
     yield {OURS: ours}
-
-
-def _taken(work: Callable[[], object], times: int) -> tuple[float, float]:
-    """Milliseconds, and those of processor time, that doing it once takes."""
-    began, spent = time.perf_counter(), time.process_time()
-    for _ in range(times):
-        work()
-    return 1000 * (time.perf_counter() - began) / times, 1000 * (time.process_time() - spent) / times
 
 
 def _fresh() -> None:
@@ -95,6 +84,3 @@ ROW = Row(
     contenders=_contenders,
     profiled=_profiled,
 )
-
-if __name__ == "__main__":
-    sys.exit(main([ROW]))

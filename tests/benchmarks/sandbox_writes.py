@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from flask_paycheckout.client.signing import HmacSigner
 from flask_paycheckout.sandbox import create_sandbox
 from tests.benchmarks.measuring import CPU_MS, OURS, PER_SECOND, Contender, Goal, Options
-from tests.benchmarks.program import main
 from tests.benchmarks.row import Row
 from tests.benchmarks.serving import free_port, processor_seconds
 
@@ -164,6 +163,3 @@ ROW = Row(
     contenders=_contenders,
     profiled=_profiled,
 )
-
-if __name__ == "__main__":
-    sys.exit(main([ROW]))

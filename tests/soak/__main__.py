@@ -11,9 +11,7 @@ from random import SystemRandom
 
 from tests.soak.databases import KINDS
 from tests.soak.figures import as_json, as_table
-from tests.soak.run import Hung, Plan, Progress, run
-
-_WIDTH = 30
+from tests.soak.run import Hung, Plan, run
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,17 +27,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"seed {plan.seed}", file=sys.stderr)
     # Every wait in a run is bounded; this is for one that somebody forgot.
     signal.alarm(int(3 * plan.longest))
-    on_terminal = sys.stderr.isatty()
     try:
-        result = run(plan, _bar() if on_terminal else lambda stage, share: None, options.keep)
+        result = run(plan, options.keep)
     except Hung as hung:
-        print(f"\n{hung}; seed {plan.seed}", file=sys.stderr)
+        print(f"{hung}; seed {plan.seed}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nended early; nothing was checked", file=sys.stderr)
+        print("ended early; nothing was checked", file=sys.stderr)
         return 130
-    if on_terminal:
-        print(file=sys.stderr)
     print(as_json(result) if options.json else as_table(result))
     return 1 if result.violations else 0
 
@@ -55,14 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the record and the logs there")
     parser.add_argument("--json", action="store_true", help="print for a program")
     return parser
-
-
-def _bar() -> Progress:
-    def show(stage: str, share: float) -> None:
-        done = round(share * _WIDTH)
-        print(f"\r{stage:<16}[{'#' * done}{'.' * (_WIDTH - done)}] {share:4.0%} ", end="", file=sys.stderr, flush=True)
-
-    return show
 
 
 def _end(*_: object) -> None:

@@ -106,11 +106,11 @@ class Facts:
     def versions_around(self, order_id: str, moment: datetime) -> list[Row]:
         """How the order stood at about that moment: one version, or several when it was just changing."""
         known = self.versions.get(order_id, [])
-        until = [_moment(after["since"]) for after in known[1:]] + [datetime.max.replace(tzinfo=UTC)]
+        until = [utc(after["since"]) for after in known[1:]] + [datetime.max.replace(tzinfo=UTC)]
         return [
             row
             for row, end in zip(known, until, strict=False)
-            if _moment(row["since"]) <= moment + self.tolerance and end > moment - self.tolerance
+            if utc(row["since"]) <= moment + self.tolerance and end > moment - self.tolerance
         ]
 
 
@@ -121,7 +121,8 @@ def _grouped(rows: list[Row], key: str) -> dict[str, list[Row]]:
     return grouped
 
 
-def _moment(text: str) -> datetime:
+def utc(text: str) -> datetime:
+    """An aware UTC time from ISO 8601 text; text without an offset is UTC."""
     found = datetime.fromisoformat(text)
     return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
@@ -130,7 +131,7 @@ def _moves(checkout: Row) -> list[tuple[datetime, str]]:
     """When the checkout got into which state, from the lines of its history."""
     lines = [json.loads(line) for line in checkout["history"].splitlines()]
     return [
-        (_moment(line["at"]), "created" if line["what"] == "created" else line["to"])
+        (utc(line["at"]), "created" if line["what"] == "created" else line["to"])
         for line in lines
         if line["what"] in {"created", "moved", "resolved"}
     ]

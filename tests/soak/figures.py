@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from tests.soak.checker import Violation, utc
+
 if TYPE_CHECKING:
-    from tests.soak.checker import Violation
     from tests.soak.run import Plan, Result
 
 # Which promises' violations are losses, and which are doubles.
@@ -52,9 +52,9 @@ def figures(plan: Plan, record: dict[str, Any], violations: list[Violation], tol
 
 def _waits(record: dict[str, Any]) -> dict[str, float]:
     """Virtual seconds from the payment to the shop's knowing it, for those paid within the rough part."""
-    completed = {row["id"]: _moment(row["updated_at"]) for row in record["service_deposits"]}
+    completed = {row["id"]: utc(row["updated_at"]) for row in record["service_deposits"]}
     waits = sorted(
-        (_moment(row["moved_at"]) - completed[row["checkout_id"]]).total_seconds()
+        (utc(row["moved_at"]) - completed[row["checkout_id"]]).total_seconds()
         for row in record["checkouts"]
         if row["status"] in {"paid", "held"} and row["checkout_id"] in completed
     )
@@ -64,11 +64,6 @@ def _waits(record: dict[str, Any]) -> dict[str, float]:
         f"noticed_after_{name}": round(waits[int(share * (len(waits) - 1))], 1)
         for name, share in (("median", 0.5), ("p99", 0.99), ("longest", 1.0))
     }
-
-
-def _moment(text: str) -> datetime:
-    found = datetime.fromisoformat(text)
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def as_table(result: Result) -> str:

@@ -77,13 +77,9 @@ class Hung(Exception):
     """The watchdog's word: something that is bounded did not end."""
 
 
-Progress = Callable[[str, float], None]
-
-
-def run(plan: Plan, progress: Progress = lambda stage, share: None, keep: Path | None = None) -> Result:
+def run(plan: Plan, keep: Path | None = None) -> Result:
     """Run it all, whatever happens stop it all, and have the record checked.
 
-    :param progress: called now and then with the stage, and how much of it is done, from 0 to 1.
     :param keep: a folder for the record and the logs of the processes.
     """
     with ExitStack() as parts:
@@ -91,7 +87,7 @@ def run(plan: Plan, progress: Progress = lambda stage, share: None, keep: Path |
         if keep is not None:
             parts.callback(_keep, folder, keep)
         at = parts.enter_context(databases(plan.database, folder))
-        return parts.enter_context(_Stage.opened(plan, folder, at)).play(progress)
+        return parts.enter_context(_Stage.opened(plan, folder, at)).play()
 
 
 def _keep(folder: Path, keep: Path) -> None:
@@ -158,20 +154,19 @@ class _Stage:
 
     # The play
 
-    def play(self, progress: Progress) -> Result:
+    def play(self) -> Result:
         """The rough part, the calm after it, and the accounts."""
         order_faults(self._sandbox)
         began = time.monotonic()
         for part in (self.clockwork, self.crowd, self.killer):
             part.start()
-        self._endure(lambda: self._is_over(progress), "customers and kills", self._plan.longest)
+        self._endure(self._is_over, "customers and kills", self._plan.longest)
         rough = time.monotonic() - began
         for part in (self.killer, self.crowd, self.clockwork):
             part.stop()
         struck = end_faults(self._sandbox)
         looked = self._processes.look()
-        self._come_to_rest(progress)
-        progress("checking", 0)
+        self._come_to_rest()
         record = self._collect()
         violations = self._incidents(looked, record) + check(record)
         told = {
@@ -185,17 +180,15 @@ class _Stage:
         }
         return Result(self._plan, figures(self._plan, record, violations, told), violations, record)
 
-    def _is_over(self, progress: Progress) -> bool:
-        progress("running", min(self.crowd.ended / self._plan.orders, self.killer.count / max(self._plan.kills, 1)))
+    def _is_over(self) -> bool:
         if self.crowd.everybody_begun and self.killer.done:
             self.clockwork.speed = self._plan.speed * _HURRY
         if self.killer.failure is not None:
             raise self.killer.failure
         return self.crowd.done and self.killer.done
 
-    def _come_to_rest(self, progress: Progress) -> None:
-        for number, seconds in enumerate(REST):
-            progress("coming to rest", number / len(REST))
+    def _come_to_rest(self) -> None:
+        for seconds in REST:
             self._pass_quietly(seconds)
         # A read that was under way all through a quiet moment has the next one planned from an earlier time.
         for _ in range(_MORE_REST):

@@ -50,32 +50,33 @@ else:
     Model = db.Model
 
 
-class Order(Model):
+class Total:
+    """The columns of a total."""
+
+    kind: Mapped[str] = mapped_column(String(8))
+    amount: Mapped[str] = mapped_column(String(40))
+    currency: Mapped[str] = mapped_column(String(40))
+    other_currency: Mapped[str | None] = mapped_column(String(40))
+
+
+class Order(Total, Model):
     """An order as it stands."""
 
     __tablename__ = "shop_order"
 
     id: Mapped[str] = mapped_column(String(40), primary_key=True)
-    kind: Mapped[str] = mapped_column(String(8))
-    amount: Mapped[str] = mapped_column(String(40))
-    currency: Mapped[str] = mapped_column(String(40))
-    other_currency: Mapped[str | None] = mapped_column(String(40))
     version: Mapped[int] = mapped_column(default=1)
     open: Mapped[bool] = mapped_column(default=True)
     paid: Mapped[bool] = mapped_column(default=False)
 
 
-class Version(Model):
+class Version(Total, Model):
     """How an order stood from a moment on."""
 
     __tablename__ = "shop_version"
 
     id: Mapped[int] = mapped_column(primary_key=True)
     order_id: Mapped[str] = mapped_column(String(40), index=True)
-    kind: Mapped[str] = mapped_column(String(8))
-    amount: Mapped[str] = mapped_column(String(40))
-    currency: Mapped[str] = mapped_column(String(40))
-    other_currency: Mapped[str | None] = mapped_column(String(40))
     open: Mapped[bool]
     since: Mapped[str] = mapped_column(String(40))
 

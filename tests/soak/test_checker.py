@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.soak.checker import PROMISES, check
+from tests.soak.checker import check
 
 Record = dict[str, Any]
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-FILE = Path(__file__).with_name("checker.py")
 
 
 def at(minutes: float) -> str:
@@ -87,10 +85,6 @@ def record() -> Record:
     }
 
 
-def broken(record: Record) -> set[str]:
-    return {violation.promise for violation in check(record)}
-
-
 def test_kept_promises_are_no_violation(record: Record) -> None:
     assert check(record) == []
 
@@ -123,146 +117,65 @@ def move(key: str, *moves: tuple[float, str], reason: str | None = None) -> Call
 
 BREAKS: list[tuple[str, str, Callable[[Record], None]]] = [
     ("a payment is overlooked", "no_payment_is_lost", move("c1", (17, "abandoned"))),
-    ("a payment stays pending", "no_payment_is_lost", move("c1", (17, "pending"))),
     ("nobody is told of a held payment", "no_payment_is_lost", drop("events", event_id="payment_held b1")),
     ("the money was never there", "nothing_is_made_up", drop("service_deposits", id="a1")),
-    ("the deposit never completed", "nothing_is_made_up", change("service_deposits", {"id": "b1"}, status="pending")),
     ("a parcel is missing", "paid_orders_are_fulfilled_once", drop("fulfilments", order_id="a")),
     (
         "a parcel is sent twice",
         "paid_orders_are_fulfilled_once",
         add("fulfilments", {"order_id": "a", "event_id": "order_paid a1", "checkout_id": "a1", "amount": "12.50"}),
     ),
-    (
-        "a parcel is sent for nothing",
-        "paid_orders_are_fulfilled_once",
-        add("fulfilments", {"order_id": "b", "event_id": "x", "checkout_id": "b1"}),
-    ),
-    ("the parcel is another event's", "paid_orders_are_fulfilled_once", change("fulfilments", {}, event_id="x")),
     ("both payments pay", "paid_orders_are_fulfilled_once", move("a2", (25, "paid"))),
     ("a paid row is forged", "only_paid_orders_are_marked_paid", move("d1", (17, "abandoned"), (18, "paid"))),
     ("the shop forgets", "only_paid_orders_are_marked_paid", change("orders", {"id": "a"}, paid=False)),
-    (
-        "the mark is at another checkout",
-        "only_paid_orders_are_marked_paid",
-        change("checkouts", {"checkout_id": "b1"}, paid_order_id="b"),
-    ),
     ("a paid order is changed", "what_was_paid_is_what_is_shipped", change("orders", {"id": "a"}, amount="198.00")),
     ("other goods are shipped", "what_was_paid_is_what_is_shipped", change("fulfilments", {}, amount="198.00")),
     ("the warehouse is not told", "effects_happen_with_one_event", lambda record: record["effects"].clear()),
     (
-        "the warehouse is told by two events",
+        "two events tell the warehouse",
         "effects_happen_with_one_event",
         add("effects", {"order_id": "a", "event_id": "x"}),
     ),
-    (
-        "the warehouse is told of an unpaid order",
-        "effects_happen_with_one_event",
-        add("effects", {"order_id": "d", "event_id": "x"}),
-    ),
-    (
-        "a cent is missing",
-        "only_the_right_money_pays",
-        change("service_deposits", {"id": "a1"}, input_amount="12.49"),
-    ),
-    (
-        "the money is of another country",
-        "only_the_right_money_pays",
-        change("service_deposits", {"id": "a1"}, input_currency="EUR"),
-    ),
+    ("a cent is missing", "only_the_right_money_pays", change("service_deposits", {"id": "a1"}, input_amount="12.49")),
     ("the order cost something else by then", "only_the_right_money_pays", add("versions", version("a", 1, "13.00"))),
-    (
-        "the order was cancelled by then",
-        "only_the_right_money_pays",
-        add("versions", version("a", 1, is_open=False)),
-    ),
+    ("it was cancelled by then", "only_the_right_money_pays", add("versions", version("a", 1, is_open=False))),
     (
         "right money is refused",
         "only_wrong_payments_are_held",
         change("service_deposits", {"id": "b1"}, input_amount="12.5"),
     ),
-    (
-        "held for a change that never was",
-        "only_wrong_payments_are_held",
-        drop("versions", order_id="c", amount="99.00"),
-    ),
+    ("held for no change", "only_wrong_payments_are_held", drop("versions", order_id="c", amount="99.00")),
     ("held as a duplicate of nothing", "only_wrong_payments_are_held", move("b1", (3, "held"), reason="duplicate")),
-    (
-        "a duplicate has another name",
-        "second_payments_are_noticed",
-        move("a2", (25, "held"), reason="order_not_payable"),
-    ),
-    (
-        "the duplicate's event does not say so",
-        "second_payments_are_noticed",
-        change("events", {"event_id": "payment_held a2"}, reason=None),
-    ),
     ("the second payment is forgotten", "second_payments_are_noticed", move("a2", (17, "abandoned"))),
     ("a browser has an unknown page", "every_location_is_stored", drop("checkouts", checkout_id="d1")),
     (
-        "a browser has another order's page",
+        "its page is another order's",
         "every_location_is_stored",
         change("locations", {"checkout_id": "d1"}, order_id="a"),
     ),
-    (
-        "a browser has another address",
-        "every_location_is_stored",
-        change("checkouts", {"checkout_id": "d1"}, url="https://pay.example/checkout/other"),
-    ),
     ("paid becomes pending", "no_state_goes_backwards", move("a1", (1, "paid"), (2, "pending"), (3, "paid"))),
-    (
-        "a held one has no history",
-        "only_wrong_payments_are_held",
-        change("checkouts", {"checkout_id": "b1"}, history=""),
-    ),
-    ("held becomes abandoned", "no_state_goes_backwards", move("b1", (3, "held"), (17, "abandoned"))),
     (
         "the history ends elsewhere",
         "no_state_goes_backwards",
         change("checkouts", {"checkout_id": "d1"}, status="held"),
     ),
-    ("there is no history", "no_state_goes_backwards", change("checkouts", {"checkout_id": "d1"}, history="")),
     (
         "an event is left over",
         "every_event_is_delivered_once",
         change("events", {"event_id": "order_abandoned d1"}, delivered_at=None),
     ),
-    (
-        "a payment counts as overtaken",
-        "every_event_is_delivered_once",
-        change("events", {"event_id": "order_paid a1"}, delivered_at=None, superseded_at=at(4)),
-    ),
     ("a receiver's row is missing", "every_event_is_delivered_once", drop("notes", event_id="order_pending a1")),
-    (
-        "a receiver's row is doubled",
-        "every_event_is_delivered_once",
-        add("notes", {"event_id": "order_pending a1"}),
-    ),
-    ("a receiver is told of no event", "every_event_is_delivered_once", add("notes", {"event_id": "x"})),
+    ("a receiver's row is doubled", "every_event_is_delivered_once", add("notes", {"event_id": "order_pending a1"})),
     ("a checkout waits for ever", "everything_is_at_rest", move("d1", (1, "pending"))),
-    (
-        "a read is still planned",
-        "everything_is_at_rest",
-        change("checkouts", {"checkout_id": "d1"}, next_read_at=at(60)),
-    ),
 ]
 
 
 @pytest.mark.parametrize(("promise", "breaks"), [pytest.param(*case[1:], id=case[0]) for case in BREAKS])
 def test_a_broken_promise_is_found(record: Record, promise: str, breaks: Callable[[Record], None]) -> None:
     breaks(record)
-    assert promise in broken(record)
-
-
-def test_each_promise_is_broken_by_some_case() -> None:
-    assert {promise for _, promise, _ in BREAKS} == {promise.__name__ for promise in PROMISES}
+    assert promise in {violation.promise for violation in check(record)}
 
 
 def test_a_change_at_about_the_same_time_may_be_seen_or_not(record: Record) -> None:
     record["versions"].append(version("a", 2.5, "13.00"))
     assert check(record) == []
-
-
-def test_the_checker_knows_nothing_of_what_it_checks() -> None:
-    imported = [line for line in FILE.read_text().splitlines() if line.startswith(("import ", "from "))]
-    assert not [line for line in imported if "flask" in line or "tests" in line or "sqlalchemy" in line]

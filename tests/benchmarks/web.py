@@ -1,0 +1,80 @@
+"""The rows of a shop's web routes: a start, a first and a repeated webhook, and the status of an order in JSON."""
+
+from __future__ import annotations
+
+from tests.benchmarks.measuring import CPU_MS, FLOOR, PER_SECOND, Goal
+from tests.benchmarks.row import Row
+from tests.benchmarks.sites import Requests, Site, web_contenders, web_profile
+
+__all__ = ["ROWS"]
+
+
+def _starts(site: Site, first: int, count: int) -> list[bytes]:
+    return site.starts(first, count)
+
+
+def _first_webhooks(site: Site, first: int, count: int) -> list[bytes]:
+    site.stored("due", first, count)
+    return site.webhooks("due", first, count)
+
+
+def _repeated_webhooks(site: Site, first: int, count: int) -> list[bytes]:
+    site.stored("paid", first, count)
+    return site.webhooks("paid", first, count)
+
+
+def _questions(site: Site, first: int, count: int) -> list[bytes]:
+    site.stored("paid", first, count)
+    return site.questions(first, count)
+
+
+def _row(
+    name: str, title: str, requests: Requests, *goals: Goal, count: int, status: int = 200, peers: tuple[str, ...] = ()
+) -> Row:
+    return Row(
+        name=name,
+        title=title,
+        goals=goals,
+        contenders=web_contenders(requests, status=status, count=count, peers=peers),
+        profiled=web_profile(requests, status=status),
+        by_database=True,
+    )
+
+
+ROWS = (
+    _row(
+        "start",
+        "`start` + redirect (store, then show)",
+        _starts,
+        Goal(PER_SECOND, over="django-payments", at_least=1.25),
+        Goal(CPU_MS, over=FLOOR, at_most=1.8),
+        count=800,
+        status=303,
+        peers=("django-payments",),
+    ),
+    _row(
+        "first_webhook",
+        "webhook that settles an order, event and one receiver included",
+        _first_webhooks,
+        Goal(PER_SECOND, over="django-payments", at_least=1.3),
+        Goal(PER_SECOND, over="dj-stripe", at_least=4),
+        count=500,
+        peers=("django-payments", "dj-stripe"),
+    ),
+    _row(
+        "repeated_webhook",
+        "repeated webhook of a settled order, to a bare view with one SELECT",
+        _repeated_webhooks,
+        Goal(PER_SECOND, over=FLOOR, at_least=0.75),
+        Goal(PER_SECOND, over="dj-stripe", at_least=2),
+        count=1500,
+        peers=("dj-stripe",),
+    ),
+    _row(
+        "status",
+        "status JSON, to a bare view with one SELECT",
+        _questions,
+        Goal(PER_SECOND, over=FLOOR, at_least=0.7),
+        count=1500,
+    ),
+)
