@@ -21,9 +21,7 @@ from sqlalchemy import text
 import flask_paycheckout
 from flask_paycheckout.client import (
     BankDetails,
-    CryptoReceiver,
     FiatItem,
-    FiatItemV1,
     NewRecipient,
     PaymentsClient,
     PaymentsError,
@@ -196,7 +194,7 @@ every_trouble = pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBL
 
 
 def calls_of(client: PaymentsClient, its: Canaries) -> dict[str, Callable[[], object]]:
-    """Every operation, those that carry secrets of their own first."""
+    """The operations that carry secrets of their own, and some that carry the credentials alone."""
     bank = BankDetails(
         account_name="A", currency="USD", country="US", account_number=its.account_number, iban_number=its.iban
     )
@@ -214,35 +212,6 @@ def calls_of(client: PaymentsClient, its: Canaries) -> dict[str, Callable[[], ob
         "recipient": lambda: client.recipients.create(bank=bank, **person),
         "change": lambda: client.recipients.update("r-1", bank=bank, **person),
         "report": lambda: client.fiat_disbursements.report("f-1"),
-    } | other_calls_of(client)
-
-
-def other_calls_of(client: PaymentsClient) -> dict[str, Callable[[], object]]:
-    """Those that carry no secret but the credentials; with these, every operation of the service is called."""
-    receiver = CryptoReceiver(amount="1", receiver_wallet_address="w-1")
-    old_item = FiatItemV1(amount="1", currency="USD", recipient_id="r-1")
-    payment: dict[str, Any] = {"wallet_address": "w", "input_amount": "1", "sender_name": "A", "sender_email": "a@b.c"}
-    payment |= {"receiver_id": "r-1", "input_currency": "usdc-polygon", "output_currency": "USD"}
-    quoted: dict[str, Any] = {"amount": "1", "input_currency": "usdc-polygon", "output_currency": "USD"}
-    return {
-        "deposit status": lambda: client.deposits.sandbox_update("d-1", "completed"),
-        "fiat list": client.fiat_disbursements.list,
-        "fiat one": lambda: client.fiat_disbursements.get("f-1"),
-        "fiat of old": lambda: client.fiat_disbursements.create_v1([old_item]),
-        "fiat status": lambda: client.fiat_disbursements.sandbox_update("f-1", "completed"),
-        "crypto": lambda: client.crypto_disbursements.create("usdc-polygon", [receiver]),
-        "crypto fee": lambda: client.crypto_disbursements.estimate("usdc-polygon", 1),
-        "recipients": lambda: client.recipients.list(search="a"),
-        "one recipient": lambda: client.recipients.get("r-1"),
-        "no recipient": lambda: client.recipients.delete("r-1"),
-        "quote": lambda: client.payments.quote(**quoted),
-        "payments": client.payments.list,
-        "one payment": lambda: client.payments.get("p-1"),
-        "pay": lambda: client.payments.create(**payment),
-        "currencies": client.references.currencies,
-        "cryptos": client.references.cryptos,
-        "banks": client.references.banks,
-        "ways to pay": client.references.payment_methods,
     }
 
 

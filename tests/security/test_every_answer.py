@@ -96,10 +96,10 @@ def test_our_static_files_are_not_sniffed(shop: Shop) -> None:
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-@pytest.mark.parametrize("path", ["/", "/own", "/paycheckouts", "/paycheckoutx/y", "/x/paycheckout/"])
 @pytest.mark.parametrize("prefix", ["/paycheckout", "/"])
-def test_the_shops_own_errors_are_left_alone(open_shop: OpenShop, path: str, prefix: str) -> None:
+def test_the_shops_own_errors_are_left_alone(open_shop: OpenShop, prefix: str) -> None:
     shop = open_shop(PAYCHECKOUT_URL_PREFIX=prefix)
-    answer = shop.browser.get(path)
-    assert answer.status_code == 404
-    assert "Content-Security-Policy" not in answer.headers
+    for path in ("/", "/own", "/paycheckouts", "/paycheckoutx/y", "/x/paycheckout/"):
+        answer = shop.browser.get(path)
+        assert answer.status_code == 404
+        assert "Content-Security-Policy" not in answer.headers

@@ -109,11 +109,3 @@ def test_a_label_is_text_even_where_the_shop_escapes_nothing_by_itself(shop: Sho
     shop.app.jinja_env.cache.clear()  # type: ignore[union-attr]
     for payload in PAYLOADS:
         assert skeleton(button(shop, "o-1", payload)) == skeleton(plain)
-
-
-def test_the_skeleton_sees_what_an_escape_forgets() -> None:
-    page = "<form action='x'><button>{}</button></form>"
-    seen = [payload for payload in PAYLOADS if skeleton(page.format(payload)) != skeleton(page.format(PLAIN))]
-    assert len(seen) >= 9
-    attribute = '<form action="{}">'
-    assert skeleton(attribute.format('" onfocus="alert(1)')) != skeleton(attribute.format(PLAIN))

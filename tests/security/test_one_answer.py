@@ -10,21 +10,17 @@ from sqlalchemy import event
 
 from flask_paycheckout.security.signed_links import PAY, STATUS, SignedLinks
 from tests.conftest import OpenShop
-from tests.scripted import SAME_SITE, Shop
+from tests.scripted import Shop
 from tests.security.answers import Answer, told
-from tests.security.test_tokens import signed
+from tests.security.test_tokens import ROUTES, signed, uses
 
-ROUTES = {
-    "status page": ("GET", "/paycheckout/orders/{}", STATUS, PAY),
-    "status JSON": ("GET", "/paycheckout/orders/{}/status", STATUS, PAY),
-    "pay": ("POST", "/paycheckout/orders/{}/checkout", PAY, STATUS),
-}
 PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
 
 
-def bad_tokens(shop: Shop, purpose: str, other: str) -> dict[str, str]:
+def bad_tokens(shop: Shop, route: str) -> dict[str, str]:
     """A token of each kind that opens nothing, for orders that exist, have existed, and never did."""
-    tokens, clock = shop.runtime.signed_links, shop.clock
+    tokens, clock, purpose = shop.runtime.signed_links, shop.clock, ROUTES[route][2]
+    other = STATUS if purpose == PAY else PAY
     stranger = SignedLinks(lambda: [b"another key"], clock, shop.runtime.settings.token_max_age)
     expired = {f"expired, {order_id}": tokens.sign(purpose, order_id) for order_id in ("o-1", "o-2", "o-404")}
     clock.advance(days=91)
@@ -50,12 +46,6 @@ def bad_tokens(shop: Shop, purpose: str, other: str) -> dict[str, str]:
     }
 
 
-def uses(shop: Shop, route: str, token: str) -> Answer:
-    method, path, *_ = ROUTES[route]
-    environ = {"PATH_INFO": path.format(token)}
-    return told(shop.browser.open("/", method=method, headers=SAME_SITE, environ_overrides=environ))
-
-
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("config", [{}, PRODUCTION], ids=["testing", "production"])
 def test_every_bad_token_gets_the_same_bytes_and_headers(
@@ -63,7 +53,7 @@ def test_every_bad_token_gets_the_same_bytes_and_headers(
 ) -> None:
     shop = open_shop(**config)
     shop.has_paid("o-2")
-    tokens = bad_tokens(shop, *ROUTES[route][2:])
+    tokens = bad_tokens(shop, route)
     answers = {kind: uses(shop, route, token) for kind, token in tokens.items()}
     assert {answer.status for answer in answers.values()} == {404}
     assert len(set(answers.values())) == 1, answers
@@ -80,7 +70,7 @@ def test_nothing_is_looked_up_for_a_bad_token(shop: Shop, route: str) -> None:
     statements: list[str] = []
     with shop.app.app_context():
         event.listen(shop.db.engine, "before_cursor_execute", lambda *said: statements.append(said[2]))
-    for token in bad_tokens(shop, *ROUTES[route][2:]).values():
+    for token in bad_tokens(shop, route).values():
         uses(shop, route, token)
     assert (statements, shop.service.reads, shop.service.created, asked) == ([], [], [], [])
     uses(shop, route, shop.runtime.signed_links.sign(ROUTES[route][2], "o-1"))

@@ -56,11 +56,6 @@ def sent_to(shop: Shop, urls: Iterable[str]) -> list[str]:
     return locations
 
 
-def test_there_are_hundreds_of_tricks() -> None:
-    assert len(TRICKS) >= 200
-    assert not set(TRICKS) & set(GOOD)
-
-
 @pytest.mark.parametrize("config", CONFIGS)
 def test_plain_urls_are_taken_as_they_are(open_shop: OpenShop, config: dict[str, object]) -> None:
     origin = len("https://pay.example")

@@ -8,8 +8,6 @@ from datetime import timedelta
 
 import pytest
 from flask import Flask
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS, SignedLinks
 from tests.scripted import Clock, Shop
@@ -30,24 +28,6 @@ def test_a_token_reads_as_the_order_it_was_made_for(clock: Clock, order_id: str)
     assert tokens(clock).read(PAY, token) == order_id
     assert token.isascii()
     assert not set(token) & set("/?#%&=+ ")
-
-
-def test_every_flipped_bit_spoils_a_token(clock: Clock) -> None:
-    """The lowest bits of a base64 text's last letter may carry nothing; they change no order either."""
-    signer = tokens(clock)
-    token = signer.sign(PAY, "o-1")
-    for position in range(len(token)):
-        for bit in range(7):
-            letters = list(token)
-            letters[position] = chr(ord(letters[position]) ^ (1 << bit))
-            read = signer.read(PAY, "".join(letters))
-            assert read is None or (read == "o-1" and position == len(token) - 1)
-
-
-@given(text=st.text(max_size=200))
-@settings(max_examples=300, deadline=None)
-def test_no_text_is_a_token_by_accident(text: str) -> None:
-    assert tokens(Clock()).read(PAY, text) is None
 
 
 @pytest.mark.parametrize("token", ["", ".", "..", "a.b.c", "\ud800", "\x00", "." + "A" * 9000, "é.é.é"])
