@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from flask_paycheckout.client.envelope import JsonObject, Unreadable, data_of, envelope_of, status_code_of, words_of
-from flask_paycheckout.client.errors import OutcomeUnknown, RequestRefused, ServiceFault, TransportFailed, refusal_for
+from flask_paycheckout.client.errors import (
+    OutcomeUnknown,
+    PaymentsError,
+    RequestRefused,
+    ServiceFault,
+    TransportFailed,
+    Unauthorized,
+    refusal_for,
+)
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in, hide
+from flask_paycheckout.client.operations import Access
 from flask_paycheckout.client.paging import Page, walk
 from flask_paycheckout.client.records.pages import page_of
 from flask_paycheckout.client.retries import moment_of, seconds_to_wait
@@ -160,7 +169,7 @@ class Caller:
     ) -> T:
         # Errors are raised outside of the handlers, and without the frames that held the answer's words: those may
         # repeat what was sent.
-        failure: Exception
+        failure: PaymentsError
         try:
             wall = self.retries.pace.wall()
             http = self.sender.send(operation, path, body, left, wall)
@@ -169,6 +178,7 @@ class Caller:
             failure = _unknown(operation, _masked(failed, secrets), references)
         except RequestRefused as refused:
             failure = _advised(operation, refused, references)
+        _judge(operation, failure)
         raise failure.with_traceback(None)
 
 
@@ -238,6 +248,15 @@ def _unknown(operation: Operation, failed: TransportFailed, references: tuple[st
     return OutcomeUnknown(
         failed.operation, failed.message, failed.retry_after, references=references, lookup=operation.lookup
     )
+
+
+def _judge(operation: Operation, failure: PaymentsError) -> None:
+    """Correct `retryable` by what only the operation knows."""
+    if operation.repeatable and isinstance(failure, (TransportFailed, ServiceFault)):
+        failure.retryable = True
+    if operation.access is Access.OPEN and isinstance(failure, Unauthorized):
+        # The call itself carried the credentials.
+        failure.retryable = False
 
 
 def _advised(operation: Operation, refused: RequestRefused, references: tuple[str, ...]) -> RequestRefused:

@@ -12,13 +12,43 @@
 
 The numbers are those of the body's `statusCode`. Errors can be pickled, print on one line, hold bounded text
 and never a secret.
+
+Every error says by itself what may be done next, so that no caller needs to know which class it has:
+
+    carried_out  "no" when the failed call certainly changed nothing, "unknown" when it may have been carried out
+    retryable    whether the same call may be made again, later: it does nothing twice, and may succeed
+
+                                                    a read         checkouts.create  another write
+    no connection was made                          "no", True     "no", True        "no", True
+    401 or 429 in the service's envelope            "no", True     "no", True        "no", True
+    another 4xx in the service's envelope           "no", False    "no", False       "no", False
+    5xx, a lost answer, or one that is unreadable   "no", True     "unknown", True   "unknown", False
+
+Writes are all calls but GET: disbursements and payments, but recipients and updates too. A checkout whose answer was
+lost is made anew, since nobody knows its address. A 401 may be over with a new access token, except where the call
+itself carries the password (`client.auth`). The answer of a proxy is unreadable, whatever its HTTP status.
+
+    >>> try:
+    ...     made = client.fiat_disbursements.create("USD", items).disburse_data
+    ... except PaymentsError as error:
+    ...     if error.carried_out == "unknown":
+    ...         ...  # look it up: client.fiat_disbursements.find(references)
+    ...     elif error.retryable:
+    ...         ...  # send it again, with back-off
+    ...     else:
+    ...         ...  # it failed: correct what `error.message` names
+
+Both are about the failed call alone. A payout that was sent before, and whose first answer was lost, may be carried
+out although a second call is refused, for instance because its reference is used.
 """
 
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Literal
 
 __all__ = [
+    "CarriedOut",
     "Invalid",
     "NotFound",
     "OutcomeUnknown",
@@ -31,6 +61,11 @@ __all__ = [
     "refusal_for",
 ]
 
+CarriedOut = Literal["no", "unknown"]
+"""Whether a call that failed may have been carried out."""
+
+# Refusals that pass: new credentials, or time.
+_PASSING = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
 # Long enough for every message of the service, short enough for a log line.
 _MAX_TEXT = 300
 # References that an error's text names; its attribute holds all.
@@ -52,17 +87,24 @@ class PaymentsError(Exception):
     :ivar operation: the call, as `"GET /v1/deposit/{id}"`.
     :ivar message: what is wrong, one line of at most 300 characters; None when the service gave none.
     :ivar retry_after: seconds that the service asked to wait, or None.
+    :ivar carried_out: `"no"` when the call certainly changed nothing; `"unknown"` when it may have been carried out.
+    :ivar retryable: whether the same call may be made again, later: it does nothing twice, and may succeed.
     """
 
     operation: str
     message: str | None
     retry_after: float | None
+    carried_out: CarriedOut
+    retryable: bool
 
     def __init__(self, operation: str, message: str | None = None, retry_after: float | None = None) -> None:
         self.operation = operation
         self.message = _one_line(message)
         super().__init__(operation, self.message, retry_after)
         self.retry_after = retry_after
+        # Only reads change nothing, however they end.
+        self.carried_out = "no" if operation.startswith("GET ") else "unknown"
+        self.retryable = False
 
     def __str__(self) -> str:
         return f"{self.operation}: {self.message or 'failed'}"
@@ -86,6 +128,9 @@ class TransportFailed(PaymentsError):
         super().__init__(operation, message, retry_after)
         self.args = (operation, self.message, retry_after, request_sent)
         self.request_sent = request_sent
+        if not request_sent:
+            self.carried_out = "no"
+        self.retryable = self.carried_out == "no"
 
 
 class OutcomeUnknown(TransportFailed):
@@ -115,6 +160,7 @@ class OutcomeUnknown(TransportFailed):
         self.reference = reference if reference or not references else references[0]
         self.references = references or ((reference,) if reference else ())
         self.lookup = lookup
+        self.carried_out, self.retryable = "unknown", False
         self.args = (operation, self.message, retry_after, self.reference, self.references, lookup)
 
     def __str__(self) -> str:
@@ -143,6 +189,10 @@ class RequestRefused(PaymentsError):
         self.status_code = status_code
         self.error = _one_line(error)
         self.args = (operation, status_code, self.error, self.message, retry_after)
+        if status_code >= 500:
+            self.retryable = self.carried_out == "no"
+        else:
+            self.carried_out, self.retryable = "no", status_code in _PASSING
 
     def __str__(self) -> str:
         said = ": ".join(part for part in (self.error or _phrase(self.status_code), self.message) if part)

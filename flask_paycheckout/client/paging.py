@@ -82,7 +82,12 @@ def page_of_array(docs: tuple[T, ...], asked_page: int | None, asked_limit: int 
     )
 
 
-def walk(operation: str, fetch: Callable[[int], tuple[Page[T], bool]], id_of: Callable[[T], str | None]) -> Iterator[T]:
+def walk(
+    operation: str,
+    fetch: Callable[[int], tuple[Page[T], bool]],
+    id_of: Callable[[T], str | None],
+    most_pages: int = _MOST_PAGES,
+) -> Iterator[T]:
     """Every record of a list once, one page at a time, each page read when its first record is wanted.
 
     Records that are made meanwhile hide no other one: new ones at the list's beginning only push known ones onto the
@@ -92,6 +97,7 @@ def walk(operation: str, fetch: Callable[[int], tuple[Page[T], bool]], id_of: Ca
 
     :param fetch: reads the page of a number, and tells whether it came as a plain array.
     :param id_of: the id by which a record is known again; one without an id is never passed over.
+    :param most_pages: the most pages that are read, of a list that goes on.
     :raises TransportFailed: the pages would not come to an end.
     """
     known, went_back = set[str](), set[int]()
@@ -113,7 +119,10 @@ def walk(operation: str, fetch: Callable[[int], tuple[Page[T], bool]], id_of: Ca
         if circles and is_array:
             # The list ignores the page that is asked for: it has been seen whole.
             return
-        if fault := _fault(page, number, reads, circles, idle, is_array):
+        fault = _fault(page, number, circles, idle, is_array)
+        if fault is None and goes_on and reads >= most_pages:
+            fault = f"it has more than {most_pages} pages"
+        if fault:
             raise TransportFailed(operation, f"the list does not end: {fault}")
         known.update(found for record in new if (found := id_of(record)) is not None)
         yield from new
@@ -131,14 +140,12 @@ def _is_first_again(
     return [id_of(record) for record in first.docs] == [id_of(record) for record in page.docs]
 
 
-def _fault(page: Page[T], number: int, reads: int, circles: bool, idle: int, is_array: bool) -> str | None:
+def _fault(page: Page[T], number: int, circles: bool, idle: int, is_array: bool) -> str | None:
     """The reason why a page cannot be followed by another one, or None."""
     if circles:
         return f"page {number} is the first one again"
     if idle > _MOST_IDLE:
         return f"{_MOST_IDLE} pages brought nothing new"
-    if reads >= _MOST_PAGES:
-        return f"it has more than {_MOST_PAGES} pages"
     if is_array or not page.has_next_page:
         return None
     if page.next_page is None:

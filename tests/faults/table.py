@@ -675,4 +675,20 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             Never("config:_require_real_service", "reaches_this_machine"),
         ),
     ),
+    "Nothing is paid out twice: a lost answer is looked up, whole, before anything is sent again.": (
+        fault(
+            "a payout is looked up on one page only",
+            "client/test_find.py::test_payouts_on_every_page_are_found[paged]",
+            Swap(
+                "client.resources.fiat_disbursements:FiatDisbursements._search",
+                "walk(str(_LIST), lambda number: self._page(number, filters), _id_of, _MOST_PAGES)",
+                "self._page(1, filters)[0].docs",
+            ),
+        ),
+        fault(
+            "a lost answer passes for a call that was not carried out",
+            "client/test_errors.py::test_a_create_says_whether_it_may_have_been_carried_out[fiat-hung-up]",
+            Swap("client.errors:OutcomeUnknown.__init__", '"unknown"', '"no"'),
+        ),
+    ),
 }

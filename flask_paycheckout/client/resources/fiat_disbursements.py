@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from flask_paycheckout.client.amounts import as_number, exact_amount
 from flask_paycheckout.client.bodies import batch, needed, query_string, secret, text, texts
 from flask_paycheckout.client.deprecation import deprecated
+from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.filters import Filters
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation
 from flask_paycheckout.client.paging import Page, page_of_array, walk
@@ -25,13 +26,14 @@ from flask_paycheckout.client.vocabulary import DisbursementStatus, Sort
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from flask_paycheckout.client.calls import Caller
     from flask_paycheckout.client.envelope import JsonObject
 
 __all__ = ["FiatDisbursementFilters", "FiatDisbursements"]
 
-_HOW = "go through fiat_disbursements.iterate(sort='-createdAt') and compare references, or recipients and amounts"
+_HOW = "look with fiat_disbursements.find(references); without references, compare recipients and amounts in iterate"
 
 _LIST = Operation("GET", "/v1/disbursement/fiat", repeatable=True)
 _GET = Operation("GET", "/v1/disbursement/fiat/{id}", repeatable=True)
@@ -45,6 +47,9 @@ _REPORT = Operation(
     max_bytes=16 * MEBIBYTE,
     accept="application/pdf, application/json",
 )
+# Of a look-up: the page size that is tried first, and the most pages.
+_LARGE_PAGE = 100
+_MOST_PAGES = 1000
 # Setting a status twice is harmless in itself, but every update sends a webhook: it is sent once.
 _SANDBOX_UPDATE = Operation(
     "PATCH",
@@ -82,7 +87,7 @@ class FiatDisbursements:
     When the answer to a batch is lost, its references tell whether it was carried out. What is not found may still be
     on its way: look again later, and then send it again with the same references, which the service takes only once.
 
-    >>> from flask_paycheckout.client import FiatItem, NewRecipient, OutcomeUnknown, PayoutBank, ServiceFault
+    >>> from flask_paycheckout.client import FiatItem, NewRecipient, PaymentsError, PayoutBank
     >>> payouts = client.fiat_disbursements
     >>> bank = payouts.payment_methods("USD")[0]
     >>> account = PayoutBank(
@@ -91,8 +96,10 @@ class FiatDisbursements:
     >>> items = [FiatItem(amount="12.50", recipient=NewRecipient(bank=account, name="Bo"), reference="refund-1")]
     >>> try:
     ...     made = payouts.create("USD", items).disburse_data
-    ... except (OutcomeUnknown, ServiceFault) as lost:
-    ...     made = [found for found in payouts.iterate(sort="-createdAt") if found.reference in lost.references]
+    ... except PaymentsError as error:
+    ...     if error.carried_out == "no":
+    ...         raise
+    ...     made = list(payouts.find(["refund-1"]).values())
     >>> for payout in made:
     ...     print(payout.reference, payout.amount, payout.currency, payout.status)
     refund-1 12.50 USD pending
@@ -132,7 +139,36 @@ class FiatDisbursements:
         """
         # A filter that is wrong is named here, not when the first record is wanted.
         _FILTERS.query(filters)
-        return walk(str(_LIST), lambda number: self._page(number, filters), lambda found: found.disbursement_id)
+        return walk(str(_LIST), lambda number: self._page(number, filters), _id_of)
+
+    def find(self, references: Iterable[str], *, since: datetime | None = None) -> dict[str, FiatDisbursement]:
+        """The disbursements that were created with these references, by reference and in the order given.
+
+        The newest are read first, and no further page once all are found, so that a look-up soon after a lost answer
+        takes one call. A reference that is missing in the result had no disbursement when the look-up began; a create
+        on its way may still make one. Records that are made meanwhile hide none.
+
+        :param references: those that the items were created with; none of them costs no call.
+        :param since: leaves out what the service created earlier, so that a reference that does not exist is not
+            looked for in all of the past; by the service's clock, so take some minutes more.
+        :raises TransportFailed: they are not all among the newest 1,000 pages: 100,000 records where a page holds 100.
+        :raises TypeError: the references are one string, or one of them is no string.
+        :raises ValueError: `since` has no time zone.
+        :raises PaymentsError: see `errors`; a page could not be read, and nothing is known of what is missing.
+        """
+        if isinstance(references, str):
+            raise TypeError("references must be several strings, not one")
+        wanted = [text(f"references[{index}]", reference) for index, reference in enumerate(references)]
+        if since is not None and since.tzinfo is None:
+            raise ValueError("since must be a time with its zone")
+        if not wanted:
+            return {}
+        try:
+            found = self._search(set(wanted), since, {"sort": "-createdAt", "limit": _LARGE_PAGE})
+        except Invalid:
+            # How many records a page may have is not shown, nor that more are an error.
+            found = self._search(set(wanted), since, {"sort": "-createdAt"})
+        return {reference: found[reference] for reference in wanted if reference in found}
 
     def get(self, disbursement_id: str) -> FiatDisbursement:
         """The disbursement as it is now.
@@ -148,7 +184,7 @@ class FiatDisbursements:
 
         :param currency: of every item's amount.
         :raises Invalid: the service refuses the batch; nothing of it is carried out.
-        :raises OutcomeUnknown: the answer was lost, money may move: `references` are what to look for in `iterate`.
+        :raises OutcomeUnknown: the answer was lost, money may move: look the `references` up with `find`.
         :raises ServiceFault: the service failed, money may move as well.
         :raises TypeError: an item or its amount has the wrong type; the text names it.
         :raises ValueError: an item cannot be sent; the text names it.
@@ -165,7 +201,7 @@ class FiatDisbursements:
     def create_v1(self, items: Iterable[FiatItemV1]) -> FiatBatchV1:
         """The deprecated way to `create`: each item has a currency, and its recipient must exist.
 
-        :raises OutcomeUnknown: the answer was lost, money may move: `references` are what to look for in `iterate`.
+        :raises OutcomeUnknown: the answer was lost, money may move: look the `references` up with `find`.
         :raises PaymentsError: see `errors`. The others are those of `create`.
         """
         deprecated("fiat_disbursements.create_v1", "client.fiat_disbursements.create")
@@ -202,12 +238,30 @@ class FiatDisbursements:
             _SANDBOX_UPDATE, ids={"id": disbursement_id}, body=needed(status=status), references=(disbursement_id,)
         )
 
+    def _search(
+        self, wanted: set[str], since: datetime | None, filters: FiatDisbursementFilters
+    ) -> dict[str, FiatDisbursement]:
+        """The wanted disbursements by reference, in a list whose newest records come first."""
+        found = dict[str, FiatDisbursement]()
+        for made in walk(str(_LIST), lambda number: self._page(number, filters), _id_of, _MOST_PAGES):
+            if since is not None and made.created_at is not None and made.created_at < since:
+                break
+            if made.reference in wanted:
+                found[made.reference] = made
+            if len(found) == len(wanted):
+                break
+        return found
+
     def _page(self, page: int | None, filters: FiatDisbursementFilters) -> tuple[Page[FiatDisbursement], bool]:
         """A page, and whether it came as a plain array."""
         found = self._caller.page_or_array(_LIST, _DISBURSEMENT, query=_FILTERS.query(filters, page))
         if isinstance(found, Page):
             return found, False
         return page_of_array(found, page, filters.get("limit")), True
+
+
+def _id_of(made: FiatDisbursement) -> str:
+    return made.disbursement_id
 
 
 def _references(items: tuple[FiatItem, ...] | tuple[FiatItemV1, ...]) -> tuple[str, ...]:

@@ -1,0 +1,161 @@
+"""Looking payouts up by their references, while others add records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flask_paycheckout.client import FiatItem, PaymentsClient, PaymentsError, ServiceFault, TransportFailed
+from flask_paycheckout.testing import Sandbox
+from tests.client.wire import Shop, paged, refusal, steady, success
+
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Books:
+    """A service with so many payouts, one made each minute, and others that are made before a page is read."""
+
+    def __init__(self, total: int, *, array: bool = False, most: int = 100, added: Iterable[int] = ()) -> None:
+        self.total, self.array, self.most = total, array, most
+        self.added = iter(added)
+        self.refuses_large_pages = False
+        self.read: list[int] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        asked = request.url.params
+        assert asked["sort"] == "-createdAt"
+        if self.refuses_large_pages and "limit" in asked:
+            return httpx.Response(200, content=refusal(400, "Bad Request", "limit must be at most 25."))
+        page, limit = int(asked["page"]), min(self.most, int(asked.get("limit", "10")))
+        if self.read:
+            self.total += next(self.added, 0)
+        self.read.append(page)
+        newest_first = range(self.total - 1, -1, -1)
+        docs = [_payout(number) for number in newest_first[(page - 1) * limit : page * limit]]
+        pages = -(-self.total // limit)
+        data = docs if self.array else paged(*docs, page=page, total_pages=pages, limit=limit, totalDocs=self.total)
+        return httpx.Response(200, content=success(data))
+
+    def find(self, *numbers: int, **limits: Any) -> list[str]:
+        """The references that are found of these payouts, each of which must be under its own."""
+        found = Shop(self).fiat_disbursements.find([f"ref-{number}" for number in numbers], **limits)
+        assert all(reference == payout.reference for reference, payout in found.items())
+        return list(found)
+
+
+def _payout(number: int) -> dict[str, Any]:
+    created = (BEGUN + timedelta(minutes=number)).isoformat()
+    return {"disbursementId": f"d{number}", "status": "pending", "reference": f"ref-{number}", "createdAt": created}
+
+
+in_every_form = pytest.mark.parametrize("array", [False, True], ids=["paged", "array"])
+
+
+@in_every_form
+def test_payouts_on_every_page_are_found(array: bool) -> None:
+    assert Books(250, array=array).find(0, 249, 120, 999) == ["ref-0", "ref-249", "ref-120"]
+
+
+@in_every_form
+def test_no_page_is_read_once_all_are_found(array: bool) -> None:
+    books = Books(1000, array=array)
+    assert books.find(990, 850) == ["ref-990", "ref-850"]
+    assert books.read == [1, 2]
+
+
+@in_every_form
+@pytest.mark.parametrize("added", [[1] * 9, [100] * 9, [99, 101, 250, 0, 3]], ids=str)
+def test_records_that_are_added_meanwhile_hide_none(array: bool, added: list[int]) -> None:
+    every = [0, 99, 100, 101, 199, 200, 201, 299]
+    assert Books(300, array=array, added=added).find(*every) == [f"ref-{number}" for number in every]
+
+
+@steady
+@given(
+    total=st.integers(1, 60),
+    most=st.integers(2, 20),
+    added=st.lists(st.integers(0, 45), max_size=12),
+    array=st.booleans(),
+    data=st.data(),
+)
+def test_whatever_was_there_at_the_beginning_is_found(
+    total: int, most: int, added: list[int], array: bool, data: st.DataObject
+) -> None:
+    numbers = data.draw(st.lists(st.integers(0, total - 1), unique=True))
+    assert Books(total, array=array, most=most, added=added).find(*numbers) == [f"ref-{number}" for number in numbers]
+
+
+def test_a_list_that_never_ends_is_given_up() -> None:
+    books = Books(10**9)
+    with pytest.raises(TransportFailed, match="more than 1000 pages"):
+        books.find(5)
+    assert len(books.read) == 1000
+
+
+def test_payouts_of_another_time_are_not_looked_at() -> None:
+    books = Books(1000)
+    assert books.find(995, 5, since=BEGUN + timedelta(minutes=950)) == ["ref-995"]
+    assert books.read == [1]
+    assert books.find(950, since=BEGUN + timedelta(minutes=950)) == ["ref-950"]
+
+
+def test_a_service_whose_pages_are_smaller_is_read_by_its_own() -> None:
+    books = Books(300)
+    books.refuses_large_pages = True
+    assert books.find(120) == ["ref-120"]
+
+
+def test_a_page_that_fails_is_no_payout_that_is_missing() -> None:
+    books, fails = Books(300), httpx.Response(200, content=refusal(500))
+    answers = iter([books, books])
+
+    def service(request: httpx.Request) -> httpx.Response:
+        answer: Callable[[httpx.Request], httpx.Response] = next(answers, lambda _: fails)
+        return answer(request)
+
+    with pytest.raises(ServiceFault):
+        Shop(service, count=0).fiat_disbursements.find(["ref-5"])
+
+
+def test_references_that_cannot_be_are_named() -> None:
+    books = Books(10)
+    payouts = Shop(books).fiat_disbursements
+    with pytest.raises(TypeError, match="references must be several strings, not one"):
+        payouts.find("ref-1")
+    with pytest.raises(TypeError, match=r"references\[1\] must be a string, not int"):
+        payouts.find(["ref-1", 2])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="since must be a time with its zone"):
+        payouts.find(["ref-1"], since=datetime(2026, 1, 1))  # noqa: DTZ001 - the fault
+    assert payouts.find([]) == {}
+    assert books.read == []
+
+
+@pytest.mark.parametrize(
+    "unknowns", [{}, {"fiat_list": "array"}, {"limit_above_maximum": "refused", "limit_maximum": "25"}]
+)
+def test_a_batch_whose_answer_is_lost_is_found_at_the_service(unknowns: dict[str, str]) -> None:
+    sandbox = Sandbox(unknowns=unknowns)
+    client = PaymentsClient(
+        sandbox.base_url,
+        client_id="sandbox-client",
+        client_secret="sandbox-secret-0123456789abcdef",
+        access_token="sandbox-access-token",
+        transport=sandbox.transport,
+    )
+    payouts = client.fiat_disbursements
+    recipient = next(one for one in client.recipients.iterate() if one.bank and one.bank[0].currency == "USD").id
+    lost = [FiatItem(amount="5", recipient_id=recipient, reference=f"lost-{number}") for number in range(30)]
+    sandbox.fault("POST /v2/disbursement/fiat", "lose_response")
+    with pytest.raises(PaymentsError) as failure:
+        payouts.create("USD", lost)
+    assert failure.value.carried_out == "unknown"
+    payouts.create("USD", [FiatItem(amount="6", recipient_id=recipient, reference=f"other-{n}") for n in range(40)])
+    found = payouts.find(["never-sent", *(str(item.reference) for item in lost)])
+    assert list(found) == [item.reference for item in lost]
+    assert {payout.amount for payout in found.values()} == {5}
