@@ -19,8 +19,9 @@ from flask_paycheckout.client import Deposit, NotFound, PaymentsError, Transport
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, TransitionRefused, UnknownCheckout
 from flask_paycheckout.rules.decisions import Decision, who_and_why
-from flask_paycheckout.rules.matching import Comparison, compare, order_disagreement
-from flask_paycheckout.rules.schedule import PAGE_GONE, Schedule, after_failures
+from flask_paycheckout.rules.matching import Comparison, order_disagreement
+from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on
+from flask_paycheckout.rules.schedule import Schedule, after_failures
 from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Reason, Status
 from flask_paycheckout.service.calls import READ, Service, Turn
 from flask_paycheckout.store.checkouts import Checkouts
@@ -36,7 +37,6 @@ from flask_paycheckout.totals import Total
 
 __all__ = ["Settled", "Settlement", "says_absent"]
 
-_COMPLETED = "completed"
 # The service's own message; a gateway's 404 for an unknown route has another one.
 _NOT_FOUND = "deposit not found"
 # The most characters of an error's text that are stored.
@@ -72,17 +72,6 @@ class Settled:
 
     failed: bool = False
     """Whether the result could not be applied, and is tried again later."""
-
-
-@dataclass(frozen=True)
-class _Ruling:
-    """The evidence that a read provides, with the comparisons behind it."""
-
-    evidence: Evidence | None
-    reason: Reason | None = None
-    compared: tuple[Comparison, ...] = ()
-    error: str | None = None
-    """The error of the shop's `order_total`, if it raised."""
 
 
 class _OrderTotalFailed(Exception):
@@ -254,7 +243,8 @@ class Settlement:
         moved = refused = False
         for _ in range(_MAX_ROUNDS):
             now = self._clock()
-            ruling = self._rule(attempt, deposit, now)
+            method = self._method(attempt, deposit)
+            ruling = rule_on(attempt, deposit, method, now, self._schedule, self._closed_statuses)
             target = TRANSITIONS.get((Status(attempt.status), ruling.evidence)) if ruling.evidence else None
             seen = {} if moved else self._seen(attempt, deposit, now)
             if target is None:
@@ -292,46 +282,12 @@ class Settlement:
         except SQLAlchemyError as fault:
             _log.warning("checkout %s: its failure could not be stored: %s", attempt.checkout_id, first_line(fault))
 
-    def _rule(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> _Ruling:
-        """The evidence in this read, before the shop is asked about a payment that agrees."""
-        if deposit is None:
-            return _Ruling(self._absent(attempt, now))
-        if deposit.status == _COMPLETED:
-            compared = compare(attempt.checkout_id, attempt.total, deposit)
-            if all(comparison.agrees for comparison in compared):
-                return _Ruling(Evidence.DEPOSIT_AGREES, None, compared)
-            return _Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
-        if deposit.status.lower() in self._closed_statuses:
-            return _Ruling(Evidence.DEPOSIT_CLOSED)
-        if attempt.status == Status.PENDING and self._stalled(
-            attempt, deposit.status, self._method(attempt, deposit), now
-        ):
-            return _Ruling(Evidence.DEPOSIT_STALLED)
-        if attempt.status == Status.ABANDONED and deposit.status == attempt.deposit_status:
-            # Abandoned with just this status; only another one reopens the checkout.
-            return _Ruling(None)
-        return _Ruling(Evidence.DEPOSIT_OPEN)
-
-    def _absent(self, attempt: CheckoutMixin, now: datetime) -> Evidence | None:
-        if attempt.status == Status.PENDING and self._stalled(
-            attempt, attempt.deposit_status, attempt.payment_method, now
-        ):
-            return Evidence.DEPOSIT_STALLED
-        page_gone = now > attempt.created_at + PAGE_GONE
-        return Evidence.NEVER_PICKED if page_gone and attempt.not_found_reads >= 1 else None
-
-    def _stalled(self, attempt: CheckoutMixin, deposit_status: str | None, method: str | None, now: datetime) -> bool:
-        waited = now - attempt.moved_at
-        return deposit_status == attempt.deposit_status and waited >= self._schedule.patience(method)
-
     @staticmethod
     def _method(attempt: CheckoutMixin, deposit: Deposit | None) -> str | None:
         """The payment method in this read, or else in an earlier one."""
         return (payment_method(deposit) if deposit is not None else None) or attempt.payment_method
 
-    def _ask_shop(
-        self, attempt: CheckoutMixin, agrees: _Ruling, refused: bool, transaction: ShopTransaction
-    ) -> _Ruling:
+    def _ask_shop(self, attempt: CheckoutMixin, agrees: Ruling, refused: bool, transaction: ShopTransaction) -> Ruling:
         """Ask the shop whether it still wants a payment that agrees, in the transaction that moves the checkout.
 
         :param refused: whether the database has refused this payment, since another one may have paid the order.
@@ -343,7 +299,7 @@ class Settlement:
         # The move itself refuses a second payment of the order; this query gives the reason to hold it.
         if (reason or refused) and self._checkouts.has_paid(attempt.order_id, transaction.connection):
             reason = Reason.DUPLICATE
-        return _Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
+        return Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
 
     def _total_in(self, transaction: ShopTransaction, attempt: CheckoutMixin) -> Total | None:
         try:
@@ -355,11 +311,11 @@ class Settlement:
                 raise
             raise _OrderTotalFailed(error) from error
 
-    def _without_shop(self, attempt: CheckoutMixin, agrees: _Ruling, failure: _OrderTotalFailed) -> _Ruling:
+    def _without_shop(self, attempt: CheckoutMixin, agrees: Ruling, failure: _OrderTotalFailed) -> Ruling:
         """The decision to hold a payment that agrees, while the shop cannot say what the order costs now."""
         reason = Reason.DUPLICATE if self._checkouts.has_paid(attempt.order_id) else Reason.ORDER_TOTAL_FAILED
         asked = Comparison("order_total now", str(attempt.total), f"raised {failure.text}", False)
-        return _Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)
+        return Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)
 
     # The statements
 
@@ -371,7 +327,7 @@ class Settlement:
             seen["not_found_reads"] = attempt.not_found_reads + 1
         else:
             seen["deposit_status"] = deposit.status[:64]
-            if deposit.status == _COMPLETED:
+            if deposit.status == COMPLETED:
                 # Also when the move fails, as it must always be visible that the money has arrived.
                 seen |= payment_columns(deposit, attempt.payment_completed_at or now)
             seen["payment_method"] = self._method(attempt, deposit)
@@ -402,14 +358,14 @@ class Settlement:
         self,
         attempt: CheckoutMixin,
         target: Status,
-        ruling: _Ruling,
+        ruling: Ruling,
         refused: bool,
         deposit: Deposit | None,
         via: FoundBy,
         now: datetime,
         seen: dict[str, Any],
     ) -> Moved | None:
-        def planned(final: _Ruling) -> Move:
+        def planned(final: Ruling) -> Move:
             assert final.evidence is not None  # noqa: S101 - a ruling without evidence moves nothing
             to = TRANSITIONS[Status(attempt.status), final.evidence]
             return self._plan(attempt, to, final, deposit, via, now, seen)
@@ -430,7 +386,7 @@ class Settlement:
         self,
         attempt: CheckoutMixin,
         to: Status,
-        ruling: _Ruling,
+        ruling: Ruling,
         deposit: Deposit | None,
         via: FoundBy,
         now: datetime,
