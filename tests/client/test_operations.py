@@ -166,9 +166,7 @@ CALLS = [
         "fiat_disbursements.find",
         lambda c: c.fiat_disbursements.find(["ref-1"]),
         "GET /v1/disbursement/fiat?limit=100&page=1&sort=-createdAt",
-        "signed",
         success(paged(samples.FIAT)),
-        repeated=True,
     ),
     Call(
         "fiat_disbursements.get",
