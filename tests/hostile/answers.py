@@ -20,11 +20,11 @@ __all__ = [
     "DRIPPING",
     "FLOODS",
     "GIGABYTE",
-    "GROUPS",
+    "SAMPLES",
     "WHOLE",
+    "bomb",
     "drips",
     "hangs_up_after",
-    "packed",
     "says",
 ]
 
@@ -93,61 +93,35 @@ DRIPPING: dict[str, Answer] = {
     "silence": drips(b"", b""),
     "status-line": drips(b"HTTP/1.1 200 ", b"O"),
     "one-header": drips(_OK + b"X: ", b"a"),
-    "headers": drips(_OK, b"X: a\r\n"),
     "continue": drips(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "early-hints": drips(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n"),
     "body": drips(_OK + b"Content-Length: 100000\r\n\r\n" + BODY, b" "),
     "until-close": drips(_OK + b"\r\n" + BODY, b" "),
     "chunks": drips(_CHUNKED + b"%x\r\n%b\r\n" % (len(BODY), BODY), b"1\r\n \r\n"),
-    "chunk-size": drips(_CHUNKED, b"0"),
-    "chunk-extension": drips(_CHUNKED + b"1;a=", b"a"),
     "trailer": drips(_CHUNKED + b"%x\r\n%b\r\n0\r\nX: " % (len(BODY), BODY), b"a"),
 }
 
 # Never at their end, and never waiting.
 FLOODS: dict[str, Answer] = {
     "until-close": pours(_OK + b"\r\n" + BODY, b" "),
-    "digits": pours(_OK + b'\r\n{"statusCode":', b"1"),
     "deep": pours(_OK + b'\r\n{"statusCode":200,"data":', b"["),
     "chunks": pours(_CHUNKED, b"1000\r\n%b\r\n" % (b" " * 4096)),
-    "small-chunks": pours(_CHUNKED, b"1\r\n \r\n"),
     "one-huge-chunk": pours(_CHUNKED + b"ffffffffffffffff\r\n" + BODY, b" "),
     "chunk-extension": pours(_CHUNKED + b"1;a=", b"a"),
     "trailers": pours(_CHUNKED + b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY), b"X: a\r\n"),
     "one-header": pours(_OK + b"X: ", b"a"),
     "headers": pours(_OK, b"X: a\r\n"),
-    "folded-header": pours(_OK + b"X: a\r\n", b" a\r\n"),
     "status-line": pours(b"HTTP/1.1 200 ", b"O"),
-    "continue": pours(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "early-hints": pours(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </>; rel=preload\r\n\r\n"),
 }
 
 
-def packed(encoding: str) -> bytes:
-    """A body below every cap that unpacks to a gigabyte."""
-    return _zstd() if encoding == "zstd" else _deflate(encoding)
-
-
-def _deflate(encoding: str) -> bytes:
-    """One compressed block again and again: making it costs next to nothing."""
+def bomb() -> bytes:
+    """A body below every cap that unpacks to a gigabyte: one compressed block again and again."""
     zeros = bytes(16 * 1024 * 1024)
     times = GIGABYTE // len(zeros) + 1
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     block = packer.compress(zeros) + packer.flush(zlib.Z_FULL_FLUSH)
-    raw = block * times + b"\x03\x00"
-    if encoding == "gzip":
-        # With no right checksum at its end: whoever looks at that has unpacked everything before.
-        return b"\x1f\x8b\x08\0\0\0\0\0\x02\xff" + raw + bytes(8)
-    return raw
-
-
-def _zstd() -> bytes:
-    """Blocks that say "this byte, 131,072 times", four bytes each."""
-    size = 131_072
-    blocks = GIGABYTE // size + 1
-    repeat = (size << 3 | 1 << 1).to_bytes(3, "little") + b" "
-    last = (size << 3 | 1 << 1 | 1).to_bytes(3, "little") + b" "
-    return b"\x28\xb5\x2f\xfd\x00\x58" + repeat * blocks + last
+    # With no right checksum at its end: whoever looks at that has unpacked everything before.
+    return b"\x1f\x8b\x08\0\0\0\0\0\x02\xff" + block * times + b"\x03\x00" + bytes(8)
 
 
 def _head(*headers: str, status: str = "200 OK") -> bytes:
@@ -173,97 +147,67 @@ _CHUNK = b"%x\r\n%b\r\n" % (len(BODY), BODY)
 
 _ENCODED = {
     f"encoded-{name}": _framed(_LENGTH, f"Content-Encoding: {name}")
-    for name in ("gzip", "x-gzip", "br", "deflate", "zstd", "compress", "GZIP", "identity, gzip", "gzip, identity")
+    for name in ("gzip", "br", "GZIP", "identity, gzip")
 } | {"encoded-twice": _framed(_LENGTH, "Content-Encoding: identity", "Content-Encoding: gzip")}
 
 _REDIRECTS = {
     f"redirect-{status}": _framed(_LENGTH, f"Location: {where}", status=f"{status} Elsewhere")
     for status, where in [
-        (300, "http://127.0.0.1:9/"),
         (301, "https://evil.example/v1/deposit/chk-1"),
-        (302, "//evil.example/"),
         (303, "/v1/deposit/chk-1"),
         (307, "http://127.0.0.1:9/"),
-        (308, "http://169.254.169.254/"),
-        (399, "file:///etc/passwd"),
     ]
 }
 
 _LENGTHS = {
     "length-too-long": _framed(f"Content-Length: {len(BODY) + 1}"),
     "length-too-short": _framed(f"Content-Length: {len(BODY) - 1}"),
-    "length-zero": _framed("Content-Length: 0"),
     "length-huge": says(_head(f"Content-Length: {10**12}") + BODY),
-    "length-overlong": says(_head("Content-Length: " + "9" * 40) + BODY),
     "lengths-differ": _framed(_LENGTH, f"Content-Length: {len(BODY) + 1}"),
     "lengths-listed": _framed(f"Content-Length: {len(BODY)}, {len(BODY) + 1}"),
     "length-negative": _framed("Content-Length: -1"),
-    "length-signed": _framed(f"Content-Length: +{len(BODY)}"),
     "length-hexadecimal": _framed(f"Content-Length: {len(BODY):#x}"),
-    "length-empty": _framed("Content-Length: "),
-    "length-with-a-blank": _framed(f"Content-Length : {len(BODY)}"),
 }
 
 _CHUNKS = {
     "chunk-size-no-number": hangs_up_after(_CHUNKED + b"zz\r\n" + BODY),
     "chunk-size-negative": hangs_up_after(_CHUNKED + b"-" + _CHUNK),
-    "chunk-size-overlong": hangs_up_after(_CHUNKED + b"f" * 40 + b"\r\n" + BODY),
-    "chunk-size-huge": hangs_up_after(_CHUNKED + b"7fffffffffffffff\r\n" + BODY),
     "chunk-longer-than-told": hangs_up_after(_CHUNKED + b"1\r\n" + BODY + b"\r\n0\r\n\r\n"),
     "chunk-without-an-end": hangs_up_after(_CHUNKED + _CHUNK),
-    "chunks-without-a-blank-line": hangs_up_after(_CHUNKED + _CHUNK + b"0\r\n"),
     "chunked-and-gzip": hangs_up_after(_head("Transfer-Encoding: gzip, chunked") + _CHUNK + b"0\r\n\r\n"),
-    "chunked-twice": hangs_up_after(_head("Transfer-Encoding: chunked, chunked") + _CHUNK + b"0\r\n\r\n"),
-    "chunked-unknown": hangs_up_after(_head("Transfer-Encoding: xchunked") + _CHUNK + b"0\r\n\r\n"),
 }
 
 _HEADS = {
     "nothing": hangs_up_after(b""),
     "no-head": hangs_up_after(BODY),
     "tls-alert": hangs_up_after(b"\x15\x03\x03\x00\x02\x02\x28"),
-    "tls-hello": hangs_up_after(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(512)),
-    "ssh": hangs_up_after(b"SSH-2.0-OpenSSH_9.9\r\n"),
     "http-2": hangs_up_after(b"\0\0\x12\x04\0\0\0\0\0\0\x03\0\0\0\x64"),
-    "http-0.9": hangs_up_after(b"\r\n\r\n" + BODY),
-    "status-of-four-digits": hangs_up_after(WHOLE.replace(b"200", b"2000", 1)),
     "status-of-letters": hangs_up_after(WHOLE.replace(b"200", b"abc", 1)),
     "header-with-nul": _framed(_LENGTH, "X: a\0b"),
     "header-without-colon": _framed(_LENGTH, "X"),
-    "header-without-name": _framed(_LENGTH, ": x"),
     "header-of-200-kilobytes": _framed(_LENGTH, "X: " + "a" * 200_000),
     "switching-protocols": says(_head("Upgrade: x", "Connection: upgrade", status="101 Switching Protocols") + BODY),
-    "no-content": says(_head(status="204 No Content") + BODY),
     "not-modified": says(_head(status="304 Not Modified") + BODY),
-    "request-instead": hangs_up_after(b"POST /paycheckout/webhook HTTP/1.1\r\nHost: x\r\n\r\n" + BODY),
 }
 
 _TEXTS = {
     "empty": _plain(b""),
     "html": says(http(b"<html>502 Bad Gateway</html>", "502 Bad Gateway")),
     "null": _plain(b"null"),
-    "number": _plain(b"200"),
     "array": _plain(b"[" + BODY + b"]"),
-    "string": _plain(json.dumps(BODY.decode()).encode()),
     "twice": _plain(BODY + BODY),
     "more-behind": _plain(BODY + b"x"),
-    "nul-behind": _plain(BODY + b"\0"),
     "cut": _plain(BODY[:-1]),
     "byte-order-mark": _plain(b"\xef\xbb\xbf" + BODY),
     "utf-16": _plain(BODY.decode().encode("utf-16")),
-    "utf-32": _plain(BODY.decode().encode("utf-32")),
     "not-utf-8": _plain(BODY.replace(b"ok", b"\xff\xfe", 1)),
-    "comment": _plain(b"/* */" + BODY),
-    "callback": _plain(b"f(" + BODY + b")"),
-    "deep-lists": _plain(b"[" * 100_000),
     "deep-lists-closed": _plain(b"[" * 100_000 + b"]" * 100_000),
-    "deep-objects": _plain(b'{"a":' * 100_000 + b"1" + b"}" * 100_000),
     "deep-data": _plain(b'{"statusCode":200,"data":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
     "deep-beside": _plain(BODY[:-1] + b',"more":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001),
-    "deep-refusal": _plain(b'{"statusCode":404,"message":' + b"[" * 100_000 + b"]" * 100_000 + b"}"),
     "long-number": _plain(b'{"statusCode":' + b"2" * 1_000_000 + b"}"),
 }
 
-_NO_DATA: list[Any] = [None, True, 1, "completed", [], {}, [SAID]]
+_NO_DATA: list[Any] = [None, "completed", {}, [SAID]]
 _ENVELOPES = {
     "envelope-empty": _plain(b"{}"),
     "envelope-without-status": _plain(json.dumps({"data": SAID}).encode()),
@@ -271,21 +215,22 @@ _ENVELOPES = {
     "envelope-with-two-data": _plain(BODY[:-1] + b',"data":' + json.dumps(SAID).encode() + b"}"),
     **{
         f"envelope-status-{status!r}": _envelope(statusCode=status)
-        for status in ("200", True, None, 200.5, 0, -200, 100, 302, 600, 10**30, [200], {"a": 200})
+        for status in ("200", True, None, 200.5, 0, 100, 302, 600, [200])
     },
     **{f"envelope-data-{data!r}": _envelope(data=data) for data in _NO_DATA},
 }
 
 AT_ONCE: dict[str, Answer] = _ENCODED | _REDIRECTS | _LENGTHS | _CHUNKS | _HEADS | _TEXTS | _ENVELOPES
 
-GROUPS: dict[str, dict[str, Answer]] = {
-    "dripping": DRIPPING,
-    "floods": FLOODS,
-    "encoded": _ENCODED,
-    "redirects": _REDIRECTS,
-    "lengths": _LENGTHS,
-    "chunks": _CHUNKS,
-    "heads": _HEADS,
-    "texts": _TEXTS,
-    "envelopes": _ENVELOPES,
+#: One of each kind.
+SAMPLES: dict[str, Answer] = {
+    "dripping": DRIPPING["body"],
+    "flood": FLOODS["deep"],
+    **{
+        name: AT_ONCE[name]
+        for name in (
+            *("encoded-gzip", "redirect-301", "length-too-short", "chunk-without-an-end", "switching-protocols"),
+            *("deep-lists-closed", "envelope-with-two-data"),
+        )
+    },
 }

@@ -30,11 +30,11 @@ from tests.hostile.answers import (
     DRIPPING,
     FLOODS,
     GIGABYTE,
-    GROUPS,
+    SAMPLES,
     WHOLE,
+    bomb,
     drips,
     hangs_up_after,
-    packed,
     says,
 )
 from tests.hostile.shops import shop_at
@@ -120,11 +120,10 @@ def test_an_endless_answer_is_cut_off_in_time_and_in_flat_memory(serve: Serve, a
         client.deposits.get(CHECKOUT)
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate", "zstd"])
-def test_a_gigabyte_stays_packed(serve: Serve, encoding: str) -> None:
-    bomb = packed(encoding)
-    assert len(bomb) < 1024 * 1024 < GIGABYTE
-    server = serve(says(http(bomb, "200 OK", f"Content-Encoding: {encoding}")))
+def test_a_gigabyte_stays_packed(serve: Serve) -> None:
+    body = bomb()
+    assert len(body) < 1024 * 1024 < GIGABYTE
+    server = serve(says(http(body, "200 OK", "Content-Encoding: gzip")))
     with client_of(server) as client, in_time(0), flat_memory(), pytest.raises(TransportFailed, match="encoded"):
         client.deposits.get(CHECKOUT)
 
@@ -191,9 +190,7 @@ def test_no_certificate_of_the_environment_is_trusted(monkeypatch: pytest.Monkey
 # What stands in the place of a server's half of the handshake.
 HANDSHAKES = {
     "plain-http": says(WHOLE),
-    "alert": hangs_up_after(b"\x15\x03\x03\x00\x02\x02\x28"),
     "garbage": hangs_up_after(bytes(range(256)) * 64),
-    "half-a-hello": hangs_up_after(b"\x16\x03\x03\x00\x7a\x02\x00\x00\x76\x03\x03" + bytes(20)),
     "hang-up": hangs_up_after(b""),
     "dripping-record": drips(b"\x16\x03\x03\x40\x00", b"\x02"),
     "silence": drips(b"", b""),
@@ -283,26 +280,16 @@ def attacked(shop: Shop) -> tuple[object, ...]:
     return *made, standing(shop)
 
 
-def test_without_a_fault_the_order_is_paid(shop: Shop) -> None:
-    assert shop.settles(CHECKOUT).status == "paid"
-
-
-@pytest.mark.parametrize("answers", GROUPS.values(), ids=GROUPS)
-def test_the_order_stands_as_before(shop: Shop, turncoat: Turncoat, answers: dict[str, Answer]) -> None:
+def test_the_order_stands_as_before(shop: Shop, turncoat: Turncoat) -> None:
+    """The client raises one error for all faults, so that one of each kind is enough."""
     before = standing(shop)
     seen = {}
-    for name, answer in answers.items():
+    for name, answer in SAMPLES.items():
         turncoat.answer = answer
         seen[name] = attacked(shop)
     refused = (ReconcileReport(checked=1, failed=1), TransportFailed, TransportFailed, before)
-    assert seen == dict.fromkeys(answers, refused)
+    assert seen == dict.fromkeys(SAMPLES, refused)
     assert before == ("created", None, None, 0, 1)
     assert CLIENT_SECRET not in str(shop.attempt(CHECKOUT).history)
-
-
-def test_and_is_paid_when_the_service_comes_to_its_senses(shop: Shop, turncoat: Turncoat) -> None:
-    turncoat.answer = AT_ONCE["deep-data"]
-    with pytest.raises(TransportFailed):
-        shop.settles(CHECKOUT)
     turncoat.answer = says(WHOLE)
-    assert shop.settles(CHECKOUT).status == "paid"
+    assert shop.settles(CHECKOUT).status == "paid", "when the service comes to its senses"

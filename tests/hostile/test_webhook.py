@@ -11,9 +11,10 @@ import pytest
 from flask_paycheckout import Pay
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
-from tests.hostile.door import Answer, knock
+from tests.hostile.door import knock
 from tests.hostile.posts import CARRIERS, draw
 from tests.scripted import Shop
+from tests.security.answers import Answer
 
 EVERY_CHANGE = 10_000
 SOAK = 1_000_000

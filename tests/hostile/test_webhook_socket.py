@@ -79,22 +79,16 @@ def head(*lines: str) -> bytes:
 CHUNKED = "Transfer-Encoding: chunked"
 REQUESTS = [
     pytest.param(head(CHUNKED) + chunked(HINT, 3), {200}, id="in small chunks"),
-    pytest.param(head(CHUNKED) + chunked(HINT.ljust(65_536), 1000), {200}, id="in chunks, as large as may be"),
     pytest.param(head(CHUNKED) + chunked(HINT.ljust(65_537), 1000), {413}, id="in chunks, a byte too large"),
     pytest.param(head(CHUNKED) + chunked(HINT.ljust(3_000_000), 60_000), {413, 0}, id="in chunks, far too large"),
     pytest.param(head(CHUNKED) + b"zz\r\n" + HINT, {400}, id="no chunk size"),
-    pytest.param(head(CHUNKED) + b"-5\r\n" + HINT, {400}, id="a negative chunk size"),
-    pytest.param(head(CHUNKED) + b"ffffffffffffffff\r\n" + HINT, {400, 413}, id="a vast chunk size"),
     pytest.param(head(CHUNKED) + b"5\r\n" + HINT, {400}, id="a chunk that ends elsewhere"),
     pytest.param(head() + HINT, {400}, id="no length at all"),
     pytest.param(head("Content-Length: 1000") + HINT, {400}, id="less than announced"),
     pytest.param(head("Content-Length: 70000") + HINT, {413}, id="too much announced"),
-    pytest.param(head("Content-Length: -1") + HINT, {400}, id="a negative length"),
     pytest.param(head("Content-Length: 21", CHUNKED) + chunked(HINT, 5), {200, 400}, id="a length and chunks"),
-    pytest.param(head("Content-Length: 21", "Content-Encoding: gzip") + HINT, {200}, id="called gzip"),
     pytest.param(head("Content-Length: 21", "X-Evil: a\x00b\xff") + HINT, {200, 400}, id="NUL in a header"),
     pytest.param(head("Content-Length: 21", "X-Long: " + "x" * 70_000) + HINT, {400, 431}, id="a long header"),
-    pytest.param(head("Content-Length: 21", "Expect: 100-continue") + HINT, {100, 200}, id="expects to go on"),
 ]
 
 

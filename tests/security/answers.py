@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from werkzeug.test import TestResponse
 
-__all__ = ["Answer", "told"]
+__all__ = ["Answer", "answer_of", "told"]
 
 _NONCE = re.compile(r"nonce-[\w-]{22}'")
 
@@ -21,7 +22,10 @@ class Answer:
     body: bytes
 
 
+def answer_of(status: int, headers: Iterable[tuple[str, str]], body: bytes) -> Answer:
+    return Answer(status, tuple((name, _NONCE.sub("NONCE'", value)) for name, value in headers), body)
+
+
 def told(response: TestResponse) -> Answer:
     """A response's status, headers and body."""
-    headers = tuple((name, _NONCE.sub("NONCE'", value)) for name, value in response.headers)
-    return Answer(response.status_code, headers, response.data)
+    return answer_of(response.status_code, response.headers, response.data)
