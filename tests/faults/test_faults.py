@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,3 @@ def test_a_planted_fault_is_noticed(fault: Fault, tmp_path: Path) -> None:
 def test_without_a_fault_the_same_tests_pass(tmp_path: Path) -> None:
     code, said = run(sorted({fault.noticed_by for fault in ALL}), (), tmp_path / "log")
     assert code == _PASSED, said
-
-
-def test_no_name_is_used_twice() -> None:
-    assert [name for name, times in Counter(fault.name for fault in ALL).items() if times > 1] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import pytest
 
 from tests.chance import seed_of, soak_count
 from tests.optional_parts import postgresql
+from tests.soak.checker import PROMISES, check
 from tests.soak.databases import KINDS
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +58,50 @@ def test_a_small_soak_loses_nothing_and_doubles_nothing(kind: str, tmp_path: Pat
     assert figures["webhooks_dropped"] > 3
     assert figures["webhooks_doubled"] > 3
     assert figures["faults"]["GET /v1/deposit/{id} error"] > 3
+    finds_what_is_broken_in(json.loads((tmp_path / "record.json").read_text()))
+
+
+def finds_what_is_broken_in(record: Record) -> None:
+    """Each promise, broken on purpose in a history that kept them all."""
+    assert set(BREAKS) == {promise.__name__ for promise in PROMISES}
+    for promise, breaks in BREAKS.items():
+        broken = copy.deepcopy(record)
+        breaks(broken)
+        assert promise in {violation.promise for violation in check(broken)}, promise
+
+
+def paid(record: Record) -> Record:
+    """A checkout that was paid."""
+    found: Record = next(row for row in record["checkouts"] if row["status"] == "paid")
+    return found
+
+
+def deposit(record: Record) -> Record:
+    """The deposit of that checkout."""
+    found: Record = next(row for row in record["service_deposits"] if row["id"] == paid(record)["checkout_id"])
+    return found
+
+
+def add_a_second_payment(record: Record) -> None:
+    record["service_deposits"].append(deposit(record) | {"id": "second"})
+    record["checkouts"].append(paid(record) | {"checkout_id": "second", "status": "abandoned"})
+
+
+BREAKS: dict[str, Callable[[Record], object]] = {
+    "no_payment_is_lost": lambda record: paid(record).update(status="abandoned"),
+    "nothing_is_made_up": lambda record: deposit(record).update(status="failed"),
+    "paid_orders_are_fulfilled_once": lambda record: record["fulfilments"].append(record["fulfilments"][0]),
+    "only_paid_orders_are_marked_paid": lambda record: paid(record).update(paid_order_id=None),
+    "what_was_paid_is_what_is_shipped": lambda record: record["fulfilments"][0].update(amount="0.02"),
+    "effects_happen_with_one_event": lambda record: record["effects"][0].update(event_id="another"),
+    "only_the_right_money_pays": lambda record: deposit(record).update(input_amount="0.01", output_amount="0.01"),
+    "only_wrong_payments_are_held": lambda record: paid(record).update(status="held", reason="amount_mismatch"),
+    "second_payments_are_noticed": add_a_second_payment,
+    "every_location_is_stored": lambda record: record["locations"][0].update(order_id="another"),
+    "no_state_goes_backwards": lambda record: paid(record).update(status="rejected"),
+    "every_event_is_delivered_once": lambda record: record["notes"].append(record["notes"][0]),
+    "everything_is_at_rest": lambda record: paid(record).update(next_read_at=paid(record)["created_at"]),
+}
 
 
 @pytest.mark.soak

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 __all__ = ["LEGAL", "MINUTE", "Model"]
 
 MINUTE = 60
-DAY = 24 * 60 * MINUTE
 
 #: Every move that the table has a row for, and no other.
 LEGAL = frozenset(
@@ -51,7 +50,6 @@ class Model:
     signals: list[str] = field(default_factory=lambda: ["checkout_created"])
     not_found: int = 0
     said: str | None = None
-    moved_at: float = 0
 
     def reads(self, answer: str | None, now: float, *, right: bool = True) -> None:
         """The deposit is read: its status, or None for "Deposit not found".
@@ -63,42 +61,36 @@ class Model:
         if answer is None:
             self._is_not_found(now)
         elif answer == "completed":
-            self._moves("paid" if right else "held", now)
+            self._moves("paid" if right else "held")
         elif answer in _CLOSED:
-            self._is_closed(now)
+            self._is_closed()
         else:
-            self._is_open(answer, now)
-        if answer is not None and answer != self.said:
-            self.said, self.moved_at = answer, now
+            self._is_open(answer)
+        self.said = answer or self.said
 
-    def decides(self, *, accept: bool, now: float) -> bool:
+    def decides(self, *, accept: bool) -> bool:
         """A person decides; False when there is nothing to decide."""
         if self.state != "held":
             return False
         self.signals.append("payment_resolved")
-        self._moves("paid" if accept else "rejected", now)
+        self._moves("paid" if accept else "rejected")
         return True
 
     def _is_not_found(self, now: float) -> None:
         self.not_found += 1
-        never_picked = self.state == "created" and self.not_found >= 2 and now > 16 * MINUTE
-        stalled = self.state == "pending" and now - self.moved_at >= DAY
-        if never_picked or stalled:
-            self._moves("abandoned", now)
+        if self.state == "created" and self.not_found >= 2 and now > 16 * MINUTE:
+            self._moves("abandoned")
 
-    def _is_closed(self, now: float) -> None:
+    def _is_closed(self) -> None:
         if self.state == "created":
-            self._moves("pending", now)
+            self._moves("pending")
         if self.state == "pending":
-            self._moves("abandoned", now)
+            self._moves("abandoned")
 
-    def _is_open(self, answer: str, now: float) -> None:
-        news = answer != self.said
-        if self.state == "created" or (self.state == "abandoned" and news):
-            self._moves("pending", now)
-        elif self.state == "pending" and not news and now - self.moved_at >= DAY:
-            self._moves("abandoned", now)
+    def _is_open(self, answer: str) -> None:
+        if self.state == "created" or (self.state == "abandoned" and answer != self.said):
+            self._moves("pending")
 
-    def _moves(self, to: str, now: float) -> None:
-        self.state, self.moved_at = to, now
+    def _moves(self, to: str) -> None:
+        self.state = to
         self.signals.append(_SIGNALS[to])

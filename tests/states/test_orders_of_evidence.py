@@ -2,7 +2,7 @@
 
 Orders that share a beginning are walked once up to where they part. Where two beginnings leave the same things stored
 at the same time, and the same evidence is still to come, what follows is the same and is walked once; it counts for
-both. Orders drawn by chance are walked from end to end beside that.
+both.
 """
 
 from __future__ import annotations
@@ -12,16 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.states.walk import KINDS, Walk
 from tests.states.watching import watch_moves
-
-#: The seven kinds whose orders are all walked; the drawn ones also hold outages, and days on which nothing moves.
-SEVEN = ("not found", "not found late", "pending", "completed", "completed wrong", "closed", "decided")
-DRAWN = 60
-SOAK = 300_000
 
 #: Evidence that is still to come, in alphabetical order.
 Coming = tuple[str, ...]
@@ -55,28 +49,5 @@ def walk_every_order(walk: Walk, coming: Coming, walked: dict[Any, int]) -> int:
 def test_no_order_of_evidence_moves_a_state_backwards(shop: Shop, accept: bool) -> None:
     walk = Walk(shop, accept=accept)
     walked: dict[Any, int] = {}
-    orders = sum(walk_every_order(walk, tuple(sorted([*SEVEN, doubled])), walked) for doubled in SEVEN)
+    orders = sum(walk_every_order(walk, tuple(sorted([*KINDS, doubled])), walked) for doubled in KINDS)
     assert orders == 7 * factorial(8) // 2 == 141_120
-
-
-def walk_drawn_orders(shop: Shop, seed: int, count: int) -> None:
-    """Orders of all kinds, each kind up to three times, from end to end."""
-    chance = stream(seed, "orders of evidence")
-    walk = Walk(shop, accept=True)
-    beginning = walk.moment()
-    for _ in range(count):
-        walk.accept = chance.random() < 0.5
-        order = [kind for kind in KINDS for _ in range(chance.choice([1, 1, 2, 3]))]
-        chance.shuffle(order)
-        for kind in order:
-            walk.takes(kind)
-        walk.back_to(beginning)
-
-
-def test_no_drawn_order_moves_a_state_backwards(shop: Shop, pytestconfig: pytest.Config) -> None:
-    walk_drawn_orders(shop, seed_of(pytestconfig), DRAWN)
-
-
-@pytest.mark.soak
-def test_no_drawn_order_moves_a_state_backwards_in_a_long_run(shop: Shop, pytestconfig: pytest.Config) -> None:
-    walk_drawn_orders(shop, seed_of(pytestconfig), soak_count(SOAK))

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import TransitionRefused
 from tests.scripted import Shop, number
-from tests.states.model import DAY, LEGAL, Model
+from tests.states.model import LEGAL, Model
 from tests.states.watching import MOVES, driver_of
 
 __all__ = ["KINDS", "Walk"]
@@ -84,29 +83,10 @@ class Walk:
         self.shop.service.says(self.checkout_id, status, **({} if right else {"inputAmount": number("12.51")}))
         self._reads(status, right=right)
 
-    def is_unreadable(self) -> None:
-        """An outage; what the service says afterwards is what it said before."""
-        answer = self.shop.service.deposits.get(self.checkout_id)
-        self.shop.service.fails(self.checkout_id)
-        if self.model.state in ("created", "pending", "abandoned"):
-            with pytest.raises(PaymentsError):
-                self.shop.runtime.settlement.settle(self.checkout_id)
-        else:
-            self.shop.runtime.settlement.settle(self.checkout_id)
-        self.shop.service.deposits.pop(self.checkout_id)
-        if answer is not None:
-            self.shop.service.deposits[self.checkout_id] = answer
-
-    def waits_a_day(self) -> None:
-        """A day and a second go by, and an open deposit is read as it was."""
-        self.shop.clock.advance(seconds=DAY + 1)
-        if self.model.said == "pending" and self.checkout_id in self.shop.service.deposits:
-            self._reads("pending")
-
     def is_decided(self) -> None:
         """A person decides; only a held payment has something to decide."""
         resolve = self.shop.runtime.settlement.resolve
-        if self.model.decides(accept=self.accept, now=self._age):
+        if self.model.decides(accept=self.accept):
             resolve(self.checkout_id, self.accept, "Ada", "seen on the statement")
         else:
             with pytest.raises(TransitionRefused):
@@ -125,6 +105,4 @@ KINDS: dict[str, Callable[[Walk], None]] = {
     "completed wrong": lambda walk: walk.says("completed", right=False),
     "closed": lambda walk: walk.says("failed"),
     "decided": Walk.is_decided,
-    "no answer": Walk.is_unreadable,
-    "a day": Walk.waits_a_day,
 }

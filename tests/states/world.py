@@ -40,7 +40,6 @@ class Stored:
     digits: str
     currency: str
     url: str
-    found_by: str | None
 
     @property
     def amount(self) -> Decimal:
@@ -150,7 +149,7 @@ class World:
     def attempts(self) -> dict[str, Stored]:
         rows = self._raw.execute(
             "SELECT checkout_id, order_id, status, reason, CASE total_kind WHEN 'pay' THEN 'input' ELSE 'output' END,"
-            " total_amount, total_currency, url, found_by FROM paycheckout_checkout ORDER BY id"
+            " total_amount, total_currency, url FROM paycheckout_checkout ORDER BY id"
         )
         return {row[0]: Stored(*row) for row in rows}
 
