@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
-from threading import Thread
 
 import pytest
 import requests
@@ -23,55 +20,34 @@ from flask_paycheckout.runtime import KEY
 from flask_paycheckout.service.calls import CREATE, READ
 from tests.availability.processes import gunicorn
 from tests.docs.pages import snippet
-from tests.scripted import SAME_SITE, make_app
+from tests.scripted import SAME_SITE, make_app, refusal, success
+from tests.socket_service import Call, SocketService
 
 
-class Service(ThreadingHTTPServer):
+class Service(SocketService):
     """Makes checkouts, knows no deposits, and remembers which connection each call came on."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__()
         self.ids = count(1)
         #: The client's port and the process that it names, call by call.
         self.calls: list[tuple[int, str]] = []
 
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Service
-
-    def do_POST(self) -> None:
-        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def creates(self, call: Call) -> bytes:
         # Each process asks for an amount of its own.
-        made = {"id": f"chk-{next(self.server.ids)}", "url": "https://pay.example/checkout"}
-        self._answer(str(int(sent["inputAmount"])), {"statusCode": 201, "message": "ok", "data": made})
+        self.calls.append((call.port, str(int(call.sent["inputAmount"]))))
+        return success({"id": f"chk-{next(self.ids)}", "url": "https://pay.example/checkout"}, 201)
 
-    def do_GET(self) -> None:
-        who = self.path.rsplit("/", 1)[1]
-        self._answer(who, {"statusCode": 404, "error": "Not Found", "message": "Deposit not found"})
-
-    def _answer(self, who: str, envelope: dict[str, object]) -> None:
-        self.server.calls.append((self.client_address[1], who))
-        body = json.dumps(envelope).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        """Nothing is printed."""
+    def reads(self, call: Call) -> bytes:
+        self.calls.append((call.port, call.name))
+        return refusal(404, "Deposit not found").content
 
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    with Service() as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join(30)
+    service = Service()
+    with service.running():
+        yield service
 
 
 @contextmanager
@@ -105,7 +81,7 @@ def test_parent_and_children_share_nothing_of_ours(
 ) -> None:
     app = make_app(
         SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path}/forks.db",
-        PAYCHECKOUT_BASE_URL=f"http://127.0.0.1:{service.server_port}",
+        PAYCHECKOUT_BASE_URL=service.url,
         PAYCHECKOUT_WEB_CALLS=1,
     )
     db = SQLAlchemy(app)

@@ -18,8 +18,9 @@ from tests.celery.processes import Redis, Upstream, Worker
 @pytest.fixture
 def upstream() -> Iterator[Upstream]:
     service = Upstream()
-    yield service
-    service.close()
+    with service.running():
+        yield service
+        service.go_on()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,13 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 
-import msgspec
-
 from tests.optional_parts import redis
-from tests.scripted import success
+from tests.scripted import number, success
+from tests.socket_service import Call, SocketService
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -89,21 +87,15 @@ class Worker:
                 self.dies()
 
 
-class Upstream:
-    """The payments service: every deposit is completed, and `hold` lets reads wait for their answer."""
+class Upstream(SocketService):
+    """Every deposit is completed; `hold` lets reads wait for their answer."""
 
     def __init__(self) -> None:
-        self.reads: list[str] = []
+        super().__init__()
+        self.read: list[str] = []
+        self._ids = count(1)
         self._go_on = threading.Event()
         self._go_on.set()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def hold(self) -> None:
         self._go_on.clear()
@@ -111,40 +103,12 @@ class Upstream:
     def go_on(self) -> None:
         self._go_on.set()
 
-    def close(self) -> None:
-        self.go_on()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+    def creates(self, call: Call) -> bytes:
+        checkout_id = f"chk-{next(self._ids)}"
+        return success({"id": checkout_id, "url": f"https://pay.example/{checkout_id}"}, 201)
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        upstream = self
-        created: list[str] = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                created.append(f"chk-{len(created) + 1}")
-                self.answer(success({"id": created[-1], "url": f"https://pay.example/{created[-1]}"}, 201))
-
-            def do_GET(self) -> None:
-                checkout_id = self.path.rsplit("/", 1)[1]
-                upstream.reads.append(checkout_id)
-                upstream._go_on.wait()
-                paid = {"depositId": checkout_id, "status": "completed", "inputCurrency": "USD"}
-                self.answer(success(paid | {"inputAmount": msgspec.Raw(b"12.50")}))
-
-            def answer(self, body: bytes) -> None:
-                try:
-                    self.send_response(200)
-                    self.send_header("Content-Length", str(len(body)))
-                    self.end_headers()
-                    self.wfile.write(body)
-                except OSError:
-                    # Who asked was killed meanwhile.
-                    self.close_connection = True
-
-            def log_message(self, *words: object) -> None:
-                pass
-
-        return Handler
+    def reads(self, call: Call) -> bytes:
+        self.read.append(call.name)
+        self._go_on.wait()
+        paid = {"depositId": call.name, "status": "completed", "inputCurrency": "USD", "inputAmount": number("12.50")}
+        return success(paid)

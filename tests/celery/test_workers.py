@@ -23,9 +23,9 @@ def test_the_webhook_answers_and_the_worker_reads(shop: Till, start_worker: Star
     checkout_id = shop.starts()
     upstream.hold()
     assert shop.hears_of(checkout_id) == 200
-    assert upstream.reads == [], "answered without a read"
+    assert upstream.read == [], "answered without a read"
     start_worker()
-    eventually(lambda: upstream.reads)
+    eventually(lambda: upstream.read)
     assert not shop.is_paid(checkout_id)
     upstream.go_on()
     eventually(lambda: shop.shipped())
@@ -38,7 +38,7 @@ def test_a_worker_killed_in_the_middle_of_a_task(shop: Till, start_worker: Start
     upstream.hold()
     shop.hears_of(checkout_id)
     worker = start_worker()
-    eventually(lambda: upstream.reads)
+    eventually(lambda: upstream.read)
     worker.dies()
     died = time.monotonic()
     upstream.go_on()
@@ -57,7 +57,7 @@ def test_a_child_killed_in_the_middle_of_a_task(shop: Till, start_worker: StartW
     upstream.hold()
     shop.hears_of(checkout_id)
     worker = start_worker()
-    eventually(lambda: upstream.reads)
+    eventually(lambda: upstream.read)
     for pid in worker.children:
         os.kill(pid, signal.SIGKILL)
     upstream.go_on()

@@ -18,7 +18,7 @@ from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
 from tests.races.crowds import PATIENCE
 from tests.races.effects import add_effects, counts
-from tests.races.service import watching_service
+from tests.races.service import WatchingService
 from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
@@ -53,13 +53,14 @@ def test_reconcilers_share_the_reads_and_settle_each_checkout_once(shop: Shop, d
     orders = [f"p-{number}" for number in range(CHECKOUTS)]
     shop.totals |= dict.fromkeys(orders, Pay("12.50", "USD"))
     made = [shop.starts(order_id) for order_id in orders]
-    with watching_service(PROCESSES) as service:
-        running = [begin(COMMAND, database, service.address, number) for number in range(PROCESSES)]
+    service = WatchingService(PROCESSES)
+    with service.running():
+        running = [begin(COMMAND, database, service.url, number) for number in range(PROCESSES)]
         ended = [process.communicate(timeout=PATIENCE) for process in running]
 
     assert [process.returncode for process in running] == [0] * PROCESSES
     assert service.overlapping == []
-    assert dict(service.reads) == dict.fromkeys(made, 1)
+    assert dict(service.read) == dict.fromkeys(made, 1)
     assert len(service.readers) == PROCESSES, "they were at it at the same time"
     reports = [json.loads(output) for output, _ in ended]
     totals = {name: sum(report[name] for report in reports) for name in ("checked", "changed", "failed")}
@@ -73,8 +74,9 @@ def test_reconcilers_share_the_reads_and_settle_each_checkout_once(shop: Shop, d
 @pytest.mark.soak
 def test_a_payment_that_eight_processes_find_at_once_is_told_once(shop: Shop, database: str) -> None:
     """Each process looks in four ways: 32 threads over 8 processes."""
-    with watching_service(0) as service, ExitStack() as stack:
-        running = [stack.enter_context(begin(WORKER, database, service.address, number)) for number in range(8)]
+    service = WatchingService(0)
+    with service.running(), ExitStack() as stack:
+        running = [stack.enter_context(begin(WORKER, database, service.url, number)) for number in range(8)]
         for process in running:
             stack.callback(process.kill)
             assert process.stdout is not None
