@@ -104,7 +104,8 @@ def reconcile(shop: Shop) -> tuple[ReconcileReport, float, float]:
         return report, time.perf_counter() - began, time.process_time() - spent
 
 
-def measure(options: argparse.Namespace, stored: int, server: str | None, base_url: str) -> dict[str, Any]:
+def measure(options: argparse.Namespace, stored: int, server: str | None, base_url: str) -> None:
+    """Print what rounds cost with so many stored checkouts, a tenth of them open."""
     with fresh_database(server) as database, ExitStack() as stack:
         shop = stack.enter_context(closing(Shop(database, base_url, PAYCHECKOUT_RECONCILE_READERS=options.readers)))
         shop.create_tables()
@@ -116,42 +117,28 @@ def measure(options: argparse.Namespace, stored: int, server: str | None, base_u
         store(shop, checkouts, rows("open", 0, waiting))
         with shop.runtime.engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql("ANALYZE")
-        seconds, spent = [], []
-        floor, floors = None, []
+        floor = None
         if options.floor:
-            floor = FloorRounds(database, base_url, options.readers)
-            stack.callback(floor.close)
+            floor = stack.enter_context(closing(FloorRounds(database, base_url, options.readers)))
+        ours, least = [], []
         for number in range(options.rounds):
             store(shop, checkouts, rows("due", number * options.due, options.due))
-            report, took, processor = reconcile(shop)
+            report, *took = reconcile(shop)
             assert (report.checked, report.changed, report.delivered) == (options.due,) * 3, report
-            seconds.append(took)
-            spent.append(processor)
+            ours.append(took)
             if floor is not None:
-                floors.append(floor.round(number * options.due, options.due))
-        median = statistics.median(seconds)
-        return {
-            "database": options.database,
-            "stored": stored,
-            "open": waiting,
-            "due": options.due,
-            "latency": options.latency,
-            "readers": options.readers,
-            "seconds": [round(second, 3) for second in seconds],
-            "settled_per_second": round(options.due / median, 1),
-            "processor_ms_each": round(1000 * statistics.median(spent) / options.due, 3),
-            "plan": plan_of_a_claim(shop),
-            "floor": _of_floor(floors, options.due),
-        }
+                least.append(floor.round(number * options.due, options.due))
+        print(f"{options.database}: {stored} stored, {waiting} open, {_pace(ours, options.due)}")
+        print("    rounds", *(f"{seconds:.3f}" for seconds, _ in ours), "s")
+        if least:
+            print(f"    the least possible work: {_pace(least, options.due)}")
+        print(*(f"    {step}" for step in plan_of_a_claim(shop)), sep="\n")
 
 
-def _of_floor(rounds: list[tuple[float, float]], due: int) -> dict[str, float] | None:
-    if not rounds:
-        return None
-    return {
-        "settled_per_second": round(due / statistics.median(seconds for seconds, _ in rounds), 1),
-        "processor_ms_each": round(1000 * statistics.median(spent for _, spent in rounds) / due, 3),
-    }
+def _pace(rounds: Sequence[Sequence[float]], due: int) -> str:
+    """The medians of rounds, each given by its seconds and those of processor time."""
+    seconds, spent = (statistics.median(part) for part in zip(*rounds, strict=True))
+    return f"{due} due: {due / seconds:.1f} settled/s, {1000 * spent / due:.3f} ms of processor each"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -167,21 +154,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     with database_kinds((options.database,)) as servers, running_stub(options.latency) as base_url:
         for stored in options.stored:
             print(f"storing {stored} checkouts ...", file=sys.stderr)
-            show(measure(options, stored, servers[options.database], base_url))
+            measure(options, stored, servers[options.database], base_url)
     return 0
-
-
-def show(result: dict[str, Any]) -> None:
-    print(
-        f"{result['database']}: {result['stored']} stored, {result['open']} open, {result['due']} due, "
-        f"{result['latency'] * 1000:g} ms, {result['readers']} readers: {result['settled_per_second']} settled/s, "
-        f"{result['processor_ms_each']} ms of processor each, rounds {result['seconds']} s"
-    )
-    if result["floor"]:
-        least = result["floor"]
-        print(f"    the least possible work: {least['settled_per_second']}/s, {least['processor_ms_each']} ms each")
-    for step in result["plan"]:
-        print("   ", step)
 
 
 if __name__ == "__main__":

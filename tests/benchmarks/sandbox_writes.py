@@ -19,7 +19,8 @@ from flask_paycheckout.client.signing import HmacSigner
 from flask_paycheckout.sandbox import create_sandbox
 from tests.benchmarks.measuring import CPU_MS, OURS, PER_SECOND, Contender, Goal, Options
 from tests.benchmarks.row import Row
-from tests.benchmarks.serving import free_port, processor_seconds
+from tests.benchmarks.serving import processor_seconds
+from tests.docs.merchant import free_port
 
 __all__ = ["ROW"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.benchmarks.measuring import CPU_MS, PER_SECOND
 
-__all__ = ["Server", "free_port", "processor_seconds", "request_of", "running_server"]
+__all__ = ["Server", "processor_seconds", "request_of", "running_server"]
 
 WORKERS = 2
 _CUSTOMERS = 4
@@ -61,13 +61,6 @@ def processor_seconds(pid: int) -> float:
     """The processor time that a process has spent, threads that ended included; in steps of a hundredth."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def free_port() -> int:
-    """A port of the loopback interface on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-    return port
 
 
 def _proportional(pid: int) -> float:
