@@ -27,12 +27,13 @@ No socket is opened. Sandbox and shop share a clock, which runs normally, and wh
 # Cheap to import: pytest does so in every test run of every project that has the package installed.
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 
 import pytest
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from flask_paycheckout import CheckoutMixin, PayCheckout
     from flask_paycheckout.checkouts.reconcile import ReconcileReport
 
-__all__ = ["Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckout_signals"]
+__all__ = ["RequestedPayout", "Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckout_signals"]
 
 _TOKEN = "in-process-control"  # noqa: S105 - guards a sandbox that no socket reaches
 _WEBHOOK_URL = "http://localhost/webhook"
@@ -77,6 +78,33 @@ class SentWebhook(TypedDict):
     createdAt: str
     dueAt: str | None
     attempts: list[WebhookAttempt]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestedPayout:
+    """A payout as the service has it: a bank transfer, or a transfer of tokens."""
+
+    reference: str | None
+    """The reference that the service was given."""
+
+    amount: Decimal
+    currency: str
+    """The amount's currency code, or the id of the token."""
+
+    to: str
+    """The id of a recipient of the service, the account number of a bank account, or the address of a wallet."""
+
+    status: str
+    """`pending`, `completed` or `failed`."""
+
+    disbursement_id: str
+
+
+class _OfShop(Protocol):
+    """A payout of the shop."""
+
+    @property
+    def service_reference(self) -> str: ...
 
 
 class Sandbox:
@@ -228,16 +256,60 @@ class Sandbox:
             if not any(attempt["answer"] for attempt in webhook["attempts"]):
                 self.control("POST", f"webhooks/{webhook['id']}/redeliver")
 
+    @property
+    def payouts(self) -> list[RequestedPayout]:
+        """All that the service was asked to pay out, oldest first."""
+        # Not `control`, whose floats would round amounts.
+        listed = json.loads(self._taken("GET", "disbursements", {}).text, parse_float=Decimal)
+        return [
+            RequestedPayout(
+                reference=one["reference"],
+                amount=Decimal(one["amount"]),
+                currency=one["currency"],
+                to=one["to"],
+                status=one["status"],
+                disbursement_id=one["disbursementId"],
+            )
+            for one in listed
+        ]
+
+    def finish(
+        self, payout: RequestedPayout | _OfShop | str, status: Literal["completed", "failed"]
+    ) -> RequestedPayout:
+        """Complete a pending payout as the bank or network, or let it fail. The service sends the webhook.
+
+        :param payout: one of `payouts`, a payout of the shop, or the service's reference of either.
+        :returns: the payout as it is now.
+        :raises AssertionError: there is no such payout, or it is not pending any more; the text says why.
+        """
+        disbursement_id = self._disbursement_id(payout)
+        self.control("POST", f"disbursements/{disbursement_id}/finish", status=status)
+        return next(one for one in self.payouts if one.disbursement_id == disbursement_id)
+
+    def _disbursement_id(self, payout: RequestedPayout | _OfShop | str) -> str:
+        if isinstance(payout, RequestedPayout):
+            return payout.disbursement_id
+        reference = payout if isinstance(payout, str) else payout.service_reference
+        payouts = self.payouts
+        for one in payouts:
+            if one.reference == reference:
+                return one.disbursement_id
+        known = ", ".join(repr(one.reference) for one in payouts) or "none"
+        raise AssertionError(f"the service has no payout with the reference {reference!r}; it has these: {known}")
+
     def control(self, method: str, path: str, **body: Any) -> Any:
         """Call the control interface, with fields in camelCase or snake_case; fields that are None are left out.
 
         :raises AssertionError: the sandbox refused it; the text says why.
         """
         given = {_camel(name): value for name, value in body.items() if value is not None}
+        return self._taken(method, path, given).get_json()
+
+    def _taken(self, method: str, path: str, given: dict[str, Any]) -> TestResponse:
         answer = self._ask(method, path, given)
         if answer.status_code != 200:
             raise AssertionError(f"{method} /_sandbox/{path}: {answer.status_code} {answer.text}")
-        return answer.get_json()
+        return answer
 
     def _ask(self, method: str, path: str, given: dict[str, Any]) -> TestResponse:
         import msgspec

@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,9 +19,19 @@ from freezegun import freeze_time
 
 from flask_paycheckout import Pay, PayCheckout, testing
 from flask_paycheckout.checkouts.reconcile import ReconcileReport
-from flask_paycheckout.client import NotFound, PaymentsClient, RequestRefused
+from flask_paycheckout.client import (
+    CryptoReceiver,
+    FiatItem,
+    NewRecipient,
+    NotFound,
+    PaymentsClient,
+    PayoutBank,
+    RequestRefused,
+)
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.scripted import make_app
+
+WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 
 @pytest.fixture
@@ -48,6 +60,7 @@ def client(sandbox: Sandbox) -> PaymentsClient:
         sandbox.base_url,
         client_id=sandbox.config["PAYCHECKOUT_CLIENT_ID"],
         client_secret=sandbox.config["PAYCHECKOUT_CLIENT_SECRET"],
+        access_token=sandbox.config["PAYCHECKOUT_ACCESS_TOKEN"],
         retries=0,
         transport=sandbox.transport,
     )
@@ -247,6 +260,56 @@ def test_reconciling_that_finds_no_end_is_told(paycheckout_sandbox: Sandbox) -> 
 
     with pytest.raises(AssertionError, match=r"each of 100 rounds.*checked=1"):
         paycheckout_sandbox.reconcile(Busy())  # type: ignore[arg-type]  # all of it that is called
+
+
+def test_what_the_service_was_asked_to_pay_out_is_told_exactly_oldest_first(paycheckout_sandbox: Sandbox) -> None:
+    service = client(paycheckout_sandbox)
+    assert paycheckout_sandbox.payouts == []
+    supplier = next(service.recipients.iterate(currency="USD"))
+    account = PayoutBank(
+        bank_name="First Sandbox", bank_code="us_first_sandbox", account_name="Bo", account_number="4000123412"
+    )
+    service.fiat_disbursements.create(
+        "USD",
+        [
+            FiatItem(amount="80.10", recipient_id=supplier.id, reference="maker-1"),
+            FiatItem(amount=7, recipient=NewRecipient(bank=account)),
+        ],
+    )
+    service.crypto_disbursements.create(
+        "usdc-polygon", [CryptoReceiver(amount="5.000001", receiver_wallet_address=WALLET, reference="maker-2")]
+    )
+    asked = [(one.reference, one.amount, one.currency, one.to, one.status) for one in paycheckout_sandbox.payouts]
+    assert asked == [
+        ("maker-1", Decimal("80.10"), "USD", supplier.id, "pending"),
+        (None, Decimal(7), "USD", "4000123412", "pending"),
+        ("maker-2", Decimal("5.000001"), "usdc-polygon", WALLET, "pending"),
+    ]
+
+
+def test_a_payout_is_finished_by_what_names_it(paycheckout_sandbox: Sandbox) -> None:
+    payouts = client(paycheckout_sandbox).fiat_disbursements
+    supplier = next(client(paycheckout_sandbox).recipients.iterate(currency="USD"))
+    payouts.create("USD", [FiatItem(amount=1, recipient_id=supplier.id, reference=name) for name in ("a", "b", "c")])
+    assert paycheckout_sandbox.finish("b", "failed").status == "failed"
+    assert paycheckout_sandbox.finish(paycheckout_sandbox.payouts[0], "completed").reference == "a"
+    of_the_shop = SimpleNamespace(reference="the shop's own", service_reference="c")
+    assert paycheckout_sandbox.finish(of_the_shop, "completed").reference == "c"
+    assert [one.status for one in paycheckout_sandbox.payouts] == ["completed", "failed", "completed"]
+    assert payouts.find(["b"])["b"].status == "failed"
+
+
+def test_a_payout_that_cannot_be_finished_is_told(paycheckout_sandbox: Sandbox) -> None:
+    payouts = client(paycheckout_sandbox).fiat_disbursements
+    supplier = next(client(paycheckout_sandbox).recipients.iterate(currency="USD"))
+    payouts.create("USD", [FiatItem(amount=1, recipient_id=supplier.id, reference="a")])
+    with pytest.raises(AssertionError, match=r"no payout with the reference 'b'.*: 'a'"):
+        paycheckout_sandbox.finish("b", "completed")
+    paycheckout_sandbox.finish("a", "completed")
+    with pytest.raises(AssertionError, match=r"409 .*completed already"):
+        paycheckout_sandbox.finish("a", "failed")
+    with pytest.raises(AssertionError, match=r"400 .*completed or failed"):
+        paycheckout_sandbox.finish("a", "paid")  # type: ignore[arg-type]  # the fault
 
 
 STOPPED = datetime(2024, 2, 29, 12, tzinfo=UTC)

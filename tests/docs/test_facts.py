@@ -84,6 +84,7 @@ def test_every_call_of_the_control_interface_is_documented_and_exists() -> None:
 #: What the sandbox answers, each with the heading below which the page documents its fields.
 ANSWERS: dict[str, Callable[[Sandbox, str], Any]] = {
     "Webhooks": lambda sandbox, paid: sandbox.control("GET", "webhooks")[0],
+    "Disbursements": lambda sandbox, paid: _disbursements(sandbox),
     "Account": lambda sandbox, paid: sandbox.control("GET", "account"),
     "Faults": lambda sandbox, paid: sandbox.control(
         "POST",
@@ -148,6 +149,15 @@ def _picked(sandbox: Sandbox) -> str:
     checkout_id = _checkout(sandbox)
     sandbox.pick(checkout_id)
     return checkout_id
+
+
+def _disbursements(sandbox: Sandbox) -> Any:
+    asked = {"currency": "USD", "disburseData": [{"recipientId": "5a6d00000000000000000101", "amount": 5}]}
+    made = sandbox.app.test_client().post(
+        "/v2/disbursement/fiat", json=asked, headers={"Authorization": "Bearer sandbox-access-token"}
+    )
+    assert made.status_code == 200
+    return sandbox.control("GET", "disbursements")
 
 
 def test_the_page_on_testing_names_all_that_the_fixture_does() -> None:

@@ -41,10 +41,22 @@ def force_disbursement(session: Session, user_id: str, disbursement_id: str, sta
     made = find_disbursement(session, user_id, disbursement_id)
     if made is None:
         return False
-    force_status(session, made, status, _is_forcible(), "The disbursement")
+    _move(session, made, status, _is_forcible())
+    return True
+
+
+def finish_disbursement(session: Session, made: Disbursement, status: str) -> None:
+    """Let the bank complete a pending disbursement or refuse it, and queue its webhook.
+
+    :raises NotPossible: it is not pending any more.
+    """
+    _move(session, made, status, Disbursement.status == PENDING)
+
+
+def _move(session: Session, made: Disbursement, status: str, allowed: ColumnElement[bool]) -> None:
+    force_status(session, made, status, allowed, "The disbursement")
     record_transition(session, made.id, made.kind, status, made.updated_at)
     _enqueue_webhook(session, made)
-    return True
 
 
 def _is_forcible() -> ColumnElement[bool]:

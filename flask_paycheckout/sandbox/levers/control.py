@@ -2,7 +2,7 @@
 
 Every call is JSON and carries `X-Sandbox-Control`. Errors are `{"error": {"field", "fault", "remedy"}}` with 400 for a
 wrong field, 401 without the token, 403 from another machine, 404 for what does not exist, and 409 for what the state
-of a checkout does not allow. Successful answers have the status 200:
+of a checkout or disbursement does not allow. Successful answers have the status 200:
 
 reset               `{"reset": true}`
 clock               `{"now", "offsetSeconds"}`
@@ -17,6 +17,11 @@ pick, pay           `{"paymentMethod", "deposit"}`, with the deposit's record; `
 fail                as for pick; the bank refuses a payment that is not completed
 leave               `{"now", "offsetSeconds"}`: the customer picks nothing, and the clock advances past the page's
                     expiry; 409 once a method is picked
+disbursements       an array of `{"disbursementId", "kind", "reference", "amount", "currency", "to", "status",
+                    "createdAt"}`, oldest first and of every account, and for finish one of them; `to` is the id of a
+                    saved recipient, the account number of another one, or the address of a wallet
+finish              the bank completes a pending disbursement or lets it fail, as the `status` says; 409 when it is not
+                    pending any more
 account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
                     "outputCurrency", "enabled", ...}]}`; POST accepts any part of it, and changes only that
 faults              the planned faults as an array for GET and DELETE, the new fault for POST: `{"id", "operation",
@@ -40,7 +45,7 @@ from werkzeug.exceptions import HTTPException
 from flask_paycheckout.sandbox.deposits.schemas import represent
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
-from flask_paycheckout.sandbox.levers import customer
+from flask_paycheckout.sandbox.levers import bank, customer
 from flask_paycheckout.sandbox.levers.account_switches import read_switches, set_switches
 from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.levers.fault_parsing import read_fault
@@ -188,6 +193,25 @@ def leave(checkout_id: str) -> Response:
 def _answer_deposit(deposit: Deposit) -> Response:
     with transaction() as session:
         return _answer({"paymentMethod": deposit.method, "deposit": represent(session, deposit)})
+
+
+@control.get("/disbursements")
+def read_disbursements() -> Response:
+    with transaction() as session:
+        return _answer(bank.list_disbursements(session))
+
+
+@control.post("/disbursements/<disbursement_id>/finish")
+def finish(disbursement_id: str) -> Response:
+    """Let the bank complete a disbursement, or let it fail."""
+    try:
+        return _answer(bank.finish(disbursement_id, read_object().get("status")))
+    except bank.NoSuchDisbursement:
+        remedy = "GET /_sandbox/disbursements lists them."
+        raise CallRefused(404, "disbursement", "does not exist", remedy) from None
+    except NotPossible as wrong:
+        remedy = "PATCH /v1/disbursement/{disbursementId} may change it."
+        raise CallRefused(409, "disbursement", str(wrong), remedy) from None
 
 
 @control.get("/account")
