@@ -14,8 +14,6 @@ import requests
 
 from tests.docs.merchant import free_port
 
-__all__ = ["gunicorn", "running_sandbox"]
-
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60
@@ -23,7 +21,6 @@ PATIENCE = 60
 
 @contextmanager
 def running_sandbox() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Gives its address and its process."""
     port = free_port()
     command = [sys.executable, "-m", "flask_paycheckout.sandbox", "--port", str(port), "--control-token", "control"]
     with _process(command, {}) as process:
@@ -34,7 +31,6 @@ def running_sandbox() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 
 @contextmanager
 def gunicorn(app: str, *options: str, **environ: str) -> Iterator[str]:
-    """Gives the address of the server."""
     port = free_port()
     command = [str(BIN / "gunicorn"), "--bind", f"127.0.0.1:{port}", *options, app]
     with _process(command, environ) as process:
@@ -44,7 +40,6 @@ def gunicorn(app: str, *options: str, **environ: str) -> Iterator[str]:
 
 
 def answers(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until somebody does."""
     until = time.monotonic() + PATIENCE
     while True:
         try:

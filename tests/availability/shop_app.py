@@ -9,8 +9,6 @@ from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout
 
-__all__ = ["create_app"]
-
 
 def create_app() -> Flask:
     app = Flask("availability")

@@ -7,8 +7,6 @@ import sys
 from tests.benchmarks import client_call, decoding, imports, memory, sandbox_order, sandbox_writes, web
 from tests.benchmarks.program import main
 
-__all__ = ["ROWS"]
-
 ROWS = (
     *web.ROWS,
     client_call.ROW,

@@ -15,8 +15,6 @@ from tests.benchmarks.measuring import CPU_MS, FLOOR, OURS, Contender, Goal, Opt
 from tests.benchmarks.row import Row
 from tests.benchmarks.stub import running_stub
 
-__all__ = ["ROW"]
-
 # As its users write it: their client, their object, our stub, whose answer it takes for a customer.
 _STRIPE = """
     import json, sys, time, stripe

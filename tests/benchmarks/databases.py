@@ -11,8 +11,6 @@ from pathlib import Path
 from tests.postgres import empty_database
 from tests.postgres import running_server as running_postgres
 
-__all__ = ["database_kinds", "fresh_database"]
-
 
 @contextmanager
 def database_kinds(kinds: tuple[str, ...]) -> Iterator[dict[str, str | None]]:

@@ -14,8 +14,6 @@ from flask_paycheckout.client.records.reading import RecordReader
 from tests.benchmarks.measuring import CPU_MS, FLOOR, OURS, Contender, Goal, Options, repeated
 from tests.benchmarks.row import Row
 
-__all__ = ["ROW"]
-
 _RECORDS = 100
 _STEP = {"activity": "Created", "description": "by u-1", "status": "pending", "updatedAt": "2026-01-01T12:00:00.000Z"}
 _RECORD: dict[str, Any] = {

@@ -18,8 +18,6 @@ from urllib.parse import urlsplit
 from flask import Flask, Response, jsonify, redirect, request
 from sqlalchemy import make_url
 
-__all__ = ["TABLES", "Store", "make_floor"]
-
 TABLES = (
     "CREATE TABLE checkout (checkout_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(64), status VARCHAR(16), url TEXT)",
     "CREATE INDEX checkout_order ON checkout (order_id)",

@@ -14,8 +14,6 @@ from contextlib import contextmanager
 from tests.benchmarks.measuring import CPU_MS, FLOOR, MS, OURS, Contender, Goal, Options
 from tests.benchmarks.row import Row
 
-__all__ = ["ROW"]
-
 _FLOOR = "import flask, flask_sqlalchemy, httpx"
 _OURS = "from flask_paycheckout import PayCheckout"
 _OPTIONAL = {"flask_paycheckout.sandbox", "celery", "fpdf", "segno", "uharfbuzz", "psycopg", "pytest", "requests"}

@@ -12,21 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-__all__ = [
-    "CPU_MS",
-    "FLOOR",
-    "MIB",
-    "MS",
-    "OURS",
-    "PER_SECOND",
-    "Contender",
-    "Goal",
-    "Options",
-    "Result",
-    "in_turns",
-    "repeated",
-]
-
 OURS, FLOOR = "ours", "floor"
 CPU_MS, MS, MIB, PER_SECOND = "CPU ms", "ms", "MiB", "per second"
 
@@ -53,7 +38,6 @@ class Options:
     say: Callable[[str], None] = print
 
     def amount(self, full: int, least: int = 2) -> int:
-        """The scaled amount of work."""
         return max(least, int(full * self.scale))
 
 

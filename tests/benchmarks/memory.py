@@ -20,8 +20,6 @@ from tests.benchmarks.serving import request_of, running_server
 from tests.benchmarks.sites import Site, running_ours
 from tests.benchmarks.stub import running_stub
 
-__all__ = ["ROW", "make_bare"]
-
 GROWTH = "times as much after many requests"
 _FIRST, _MANY = 400, 100_000
 _BATCH = 2_000

@@ -16,14 +16,11 @@ import sqlalchemy as sa
 from flask import Flask
 from werkzeug.test import run_wsgi_app
 
-__all__ = ["replayed", "show_profile"]
-
 _TIMES = 200
 _FUNCTIONS = 40
 
 
 def show_profile(name: str, work: Callable[[], object]) -> None:
-    """Do the work many times, and print what it did."""
     for _ in range(20):
         work()
     with _statements() as statements:

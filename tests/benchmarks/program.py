@@ -15,8 +15,6 @@ from tests.benchmarks.profiling import show_profile
 from tests.benchmarks.reporting import as_markdown, show
 from tests.benchmarks.row import Row
 
-__all__ = ["main"]
-
 _QUICK_SCALE, _QUICK_ROUNDS = 0.2, 3
 
 

@@ -59,7 +59,6 @@ def rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
 
 
 def events(first: int, count: int) -> Iterator[dict[str, Any]]:
-    """The delivered events of paid checkouts."""
     for number in range(first, first + count):
         yield {
             "event_id": f"evt-{number:032}",
@@ -81,7 +80,6 @@ def store(shop: Shop, table: Any, made: Iterator[dict[str, Any]]) -> None:
 
 
 def plan_of_a_claim(shop: Shop) -> list[str]:
-    """What the database says it does to find what is due."""
     engine = shop.runtime.engine()
     seen: list[tuple[str, Any]] = []
     record = lambda connection, cursor, statement, parameters, *others: seen.append((statement, parameters))  # noqa: E731

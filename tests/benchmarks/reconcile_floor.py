@@ -19,8 +19,6 @@ from urllib.parse import urlsplit
 
 from tests.benchmarks.floor import Store
 
-__all__ = ["FloorRounds"]
-
 _CONNECTIONS = 3
 _TABLES = (
     "CREATE TABLE floor_checkout (id VARCHAR(64) PRIMARY KEY, status VARCHAR(16), due INTEGER)",

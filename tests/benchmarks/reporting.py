@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from tests.benchmarks.measuring import OURS, Goal, Result
 from tests.benchmarks.row import Row
 
-__all__ = ["as_markdown", "show"]
-
 
 def show(row: Row, result: Result) -> None:
     """Print a result: every contender's median, least and most, and the goals."""

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from tests.benchmarks.measuring import Contender, Goal, Options, Result, in_turns
 
-__all__ = ["Contenders", "Profiled", "Row"]
-
 Contenders = Callable[[Options, str | None], AbstractContextManager[Mapping[str, Contender]]]
 """Sets the contenders of a row up. Called with what `databases.fresh_database` wants."""
 
@@ -39,7 +37,6 @@ class Row:
     most_rounds: int = 100
 
     def measured(self, options: Options, kind: str | None, database: str | None) -> Result:
-        """Every contender's rounds."""
         with self.contenders(options, database) as contenders:
             options.say(f"{self.name} {kind or ''}: warming up")
             for contender in contenders.values() if self.warm else ():

@@ -16,8 +16,6 @@ from tests.benchmarks.measuring import CPU_MS, MS, OURS, Contender, Goal, Option
 from tests.benchmarks.row import Row
 from tests.benchmarks.shop import Shop
 
-__all__ = ["ROW"]
-
 FRESH = "ms for a fresh sandbox"
 _FRESH_CPU = "CPU ms for a fresh sandbox"
 

@@ -10,10 +10,10 @@ import itertools
 import json
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 
 from flask_paycheckout.client.signing import HmacSigner
 from flask_paycheckout.sandbox import create_sandbox
@@ -21,8 +21,6 @@ from tests.benchmarks.measuring import CPU_MS, OURS, PER_SECOND, Contender, Goal
 from tests.benchmarks.row import Row
 from tests.benchmarks.serving import processor_seconds
 from tests.docs.merchant import free_port
-
-__all__ = ["ROW"]
 
 READY = "ms until it is ready"
 _BODY = b'{"inputCurrency":"USD","inputAmount":12.50}'
@@ -76,39 +74,26 @@ def _serving(command: list[str], port: int) -> Iterator[tuple[subprocess.Popen[b
 
 
 def _answers(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    try:
-        connection.request("GET", "/")
-        connection.getresponse().read()
-    except (OSError, http.client.HTTPException):
-        return False
-    finally:
-        connection.close()
-    return True
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+        try:
+            connection.request("GET", "/")
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException):
+            return False
+        return True
 
 
 def _written(process: subprocess.Popen[bytes], port: int, exchange: Exchange, times: int) -> dict[str, float]:
     """The pace of so many writes, by a few customers at once."""
     spent, began = processor_seconds(process.pid), time.perf_counter()
-    faults: list[Exception] = []
 
-    def customer() -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE)
-        try:
+    def customer(_: int) -> None:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=_PATIENCE)) as connection:
             for _ in range(times // _CUSTOMERS):
                 exchange(connection)
-        except Exception as error:
-            faults.append(error)
-        finally:
-            connection.close()
 
-    customers = [threading.Thread(target=customer) for _ in range(_CUSTOMERS)]
-    for thread in customers:
-        thread.start()
-    for thread in customers:
-        thread.join()
-    if faults:
-        raise faults[0]
+    with ThreadPoolExecutor(_CUSTOMERS) as customers:
+        list(customers.map(customer, range(_CUSTOMERS)))
     made = times // _CUSTOMERS * _CUSTOMERS
     seconds = time.perf_counter() - began
     return {PER_SECOND: made / seconds, CPU_MS: 1000 * (processor_seconds(process.pid) - spent) / made}
@@ -139,9 +124,8 @@ def _moto_server(python: str, times: int) -> Iterator[Contender]:
     port = free_port()
     command = [python, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with _serving(command, port) as (process, ready):
-        connection = http.client.HTTPConnection("127.0.0.1", port)
-        _moto(connection, "/bench", b"")
-        connection.close()
+        with closing(http.client.HTTPConnection("127.0.0.1", port)) as connection:
+            _moto(connection, "/bench", b"")
         yield lambda: _written(process, port, _put_object, times) | {READY: ready}
 
 

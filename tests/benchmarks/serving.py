@@ -11,13 +11,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.benchmarks.measuring import CPU_MS, PER_SECOND
-
-__all__ = ["Server", "processor_seconds", "request_of", "running_server"]
 
 WORKERS = 2
 _CUSTOMERS = 4
@@ -106,7 +105,6 @@ def running_server(
 
 
 def _wait(server: Server, process: subprocess.Popen[bytes]) -> None:
-    """Until every worker has answered."""
     until = time.monotonic() + _PATIENCE
     while len(server.workers()) < WORKERS:
         if process.poll() is not None or time.monotonic() > until:
@@ -128,28 +126,19 @@ def ask(port: int, requests: Sequence[bytes], status: int | None) -> None:
     """Send every request once, by several customers at the same time."""
     waiting = iter(requests)
     one_at_a_time = threading.Lock()
-    faults: list[str] = []
 
-    def customer() -> None:
-        try:
-            while True:
-                with one_at_a_time:
-                    request = next(waiting, None)
-                if request is None or faults:
-                    return
-                answer = _exchange(port, request)
-                if status is not None and not answer.startswith(b"HTTP/1.1 %d " % status):
-                    faults.append(f"{request[:200]!r} was answered {answer[:300]!r}")
-        except OSError as error:
-            faults.append(str(error))
+    def customer(_: int) -> None:
+        while True:
+            with one_at_a_time:
+                request = next(waiting, None)
+            if request is None:
+                return
+            answer = _exchange(port, request)
+            if status is not None and not answer.startswith(b"HTTP/1.1 %d " % status):
+                raise RuntimeError(f"{request[:200]!r} was answered {answer[:300]!r}")
 
-    customers = [threading.Thread(target=customer) for _ in range(_CUSTOMERS)]
-    for thread in customers:
-        thread.start()
-    for thread in customers:
-        thread.join()
-    if faults:
-        raise RuntimeError(faults[0])
+    with ThreadPoolExecutor(_CUSTOMERS) as customers:
+        list(customers.map(customer, range(_CUSTOMERS)))
 
 
 def _exchange(port: int, request: bytes) -> bytes:

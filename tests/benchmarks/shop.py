@@ -12,8 +12,6 @@ from flask_sqlalchemy import SQLAlchemy
 from flask_paycheckout import Pay, PayCheckout, order_paid
 from flask_paycheckout.runtime import KEY, Runtime
 
-__all__ = ["Shop", "make_shop"]
-
 
 class Shop:
     """The shop's app, with the extension on it.
@@ -65,7 +63,6 @@ _shops: list[Shop] = []
 
 
 def make_shop() -> Flask:
-    """The app that gunicorn serves."""
     # A receiver that is a method of a shop which nobody holds would be forgotten.
     _shops.append(Shop(os.environ["BENCH_DATABASE"], os.environ["BENCH_SERVICE"]))
     return _shops[-1].app

@@ -20,8 +20,6 @@ from tests.benchmarks.serving import Server, request_of, running_server
 from tests.benchmarks.shop import Shop
 from tests.benchmarks.stub import running_stub
 
-__all__ = ["Ours", "Site", "running_ours", "web_contenders", "web_profile"]
-
 _SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
 
 
@@ -90,8 +88,6 @@ class Ours:
 
 
 class Floor:
-    """The least possible work."""
-
     def __init__(self, server: Server, store: Store) -> None:
         self.server = server
         self._store = store
@@ -163,7 +159,6 @@ def _running_sites(database: str | None, peers: tuple[str, ...], python: str) ->
 
 @contextmanager
 def running_ours(database: str | None, service: str) -> Iterator[Site]:
-    """The shop with the extension."""
     with fresh_database(database) as address, closing(Shop(address, service)) as shop:
         shop.create_tables()
         with running_server("tests.benchmarks.shop:make_shop()", _environment(address, service)) as server:

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["event_of", "running_stub"]
-
 _DEPOSIT = (
     b'{"statusCode":200,"message":"ok","data":{"depositId":"%s","depositType":"checkout","userId":"u-1",'
     b'"inputCurrency":"USD","inputAmount":12.5,"outputCurrency":"USD","outputAmount":12.13,'
@@ -76,7 +74,6 @@ class _Connection(asyncio.Protocol):
                 self._transport.write(answer)
 
     def _request(self) -> tuple[bytes, bytes] | None:
-        """Method and target of the next whole request."""
         head, end, rest = self._received.partition(b"\r\n\r\n")
         length = _length(head)
         if not end or len(rest) < length:

@@ -6,8 +6,6 @@ from tests.benchmarks.measuring import CPU_MS, FLOOR, PER_SECOND, Goal
 from tests.benchmarks.row import Row
 from tests.benchmarks.sites import Requests, Site, web_contenders, web_profile
 
-__all__ = ["ROWS"]
-
 
 def _starts(site: Site, first: int, count: int) -> list[bytes]:
     return site.starts(first, count)

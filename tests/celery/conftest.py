@@ -43,7 +43,6 @@ class Till:
             return str(till.paycheckout.start(order_id).checkout_id)
 
     def hears_of(self, checkout_id: str) -> int:
-        """A webhook comes; gives the status of the answer."""
         answer = self.app.test_client().post("/paycheckout/webhook", json={"orderId": checkout_id})
         return answer.status_code
 

@@ -20,7 +20,6 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 def eventually(condition: Callable[[], object], seconds: float = 60) -> None:
-    """Waits until it holds; fails when it does not in so many seconds."""
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until, "waited in vain"
@@ -74,7 +73,6 @@ class Worker:
         return [int(pid) for pid in listed.split()]
 
     def dies(self) -> None:
-        """Worker and children, at whatever instruction they are."""
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(timeout=60)
 

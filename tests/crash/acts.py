@@ -11,8 +11,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.client import PaymentsError
 from tests.crash.world import World
 
-__all__ = ["ACTS", "Act", "returns"]
-
 
 @dataclass(frozen=True)
 class Act:

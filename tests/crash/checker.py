@@ -15,13 +15,10 @@ from tests.crash.record import Record
 from tests.crash.world import RECEIVERS
 from tests.states.model import LEGAL
 
-__all__ = ["complaints", "complaints_at_rest", "money_without_an_order"]
-
 _SIGNAL = {"pending": "order_pending", "paid": "order_paid", "held": "payment_held", "abandoned": "order_abandoned"}
 
 
 def complaints(rows: Rows, record: Record) -> list[str]:
-    """Promises that are broken in this very moment."""
     return [
         *_pages(rows, record),
         *_moves(rows),

@@ -18,8 +18,6 @@ from flask_paycheckout.testing import Sandbox
 from tests.crash.nursery import Found
 from tests.scripted import Clock, Service, Shop, make_app
 
-__all__ = ["Try"]
-
 Try = Callable[..., Found]
 
 _ROOT = Path(__file__).parents[2]

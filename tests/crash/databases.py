@@ -12,8 +12,6 @@ import sqlalchemy as sa
 from psycopg import sql
 from psycopg.rows import dict_row
 
-__all__ = ["TABLES", "Database", "Rows", "database_at"]
-
 TABLES = ("paycheckout_checkout", "paycheckout_event", "fulfilment", "shop_order")
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -81,6 +79,5 @@ Database = _SQLite | _PostgreSQL
 
 
 def database_at(address: str) -> Database:
-    """The database of a shop's address."""
     url = sa.make_url(address)
     return _SQLite(Path(str(url.database))) if url.get_backend_name() == "sqlite" else _PostgreSQL(url)

@@ -32,8 +32,6 @@ from tests.crash.databases import Rows, database_at
 from tests.crash.points import DEAD, Counting, Death, Outage, watch_database, watch_instructions
 from tests.crash.world import World
 
-__all__ = ["Found", "Order"]
-
 # After a restart a claimed read is free again after 60 s, and so is an event whose deliverer died.
 _CLAIM, _LEASE = 61, 61
 _LONGEST_LIFE = 60
@@ -161,8 +159,6 @@ class Nursery:
         return wanted[part::parts]
 
     def _passed(self, begun: _Begun) -> list[tuple[str, bool]]:
-        """Everything that the act passes, in order."""
-
         def count() -> None:
             counting = Counting()
             self._watch(counting)

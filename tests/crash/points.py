@@ -13,8 +13,6 @@ from sqlalchemy import Engine
 
 import flask_paycheckout
 
-__all__ = ["DEAD", "Counting", "Death", "Outage", "Passes", "watch_database", "watch_instructions"]
-
 DEAD = 77
 """How a process leaves that died where it was told to."""
 

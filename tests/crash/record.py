@@ -16,8 +16,6 @@ import httpx
 
 from tests.scripted import Answer, number, refusal, success
 
-__all__ = ["Record", "Service"]
-
 Line = dict[str, Any]
 
 
@@ -43,17 +41,14 @@ class Record:
 
     @property
     def urls(self) -> dict[str, str]:
-        """The page of each checkout that the service ever made, by its id."""
         return {entry["id"]: entry["url"] for entry in self.lines("created")}
 
     @property
     def deposits(self) -> dict[str, Line]:
-        """The deposits as they are now."""
         return {entry["id"]: entry for entry in self.lines("deposit")}
 
     @property
     def given_out(self) -> list[str]:
-        """Every payment page that a customer was sent to."""
         return [entry["url"] for entry in self.lines("location")]
 
 

@@ -24,8 +24,6 @@ from flask_paycheckout import (
 from tests.crash.record import Record, Service
 from tests.scripted import SAME_SITE, Clock, make_app
 
-__all__ = ["ORDERS", "RECEIVERS", "World"]
-
 ORDERS = ("o-1", "o-2", "o-3", "o-4")
 RECEIVERS = ("stock", "books")
 """The receivers that write to the shop's database. A third one, between them, tells somebody outside.
@@ -66,7 +64,6 @@ class World:
             return self.db.engine
 
     def opens(self) -> None:
-        """Makes the tables and takes the orders."""
         if self.engine.dialect.name == "sqlite":
             # A process dies here, never the machine: nobody needs to wait for the disk.
             event.listen(self.engine, "connect", lambda connection, _: connection.execute("PRAGMA synchronous = OFF"))
@@ -92,7 +89,6 @@ class World:
             return str(self.paycheckout.start(order_id).checkout_id)
 
     def pays(self, checkout_id: str, amount: str = "12.50") -> None:
-        """The customer pays on the page; the shop hears nothing of it."""
         self.deposit(checkout_id, "completed", amount)
 
     def deposit(self, checkout_id: str, status: str, amount: str = "12.50") -> None:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from tests.faults.planting import After, Always, Before, Drop, Edit, First, InTemplate, Never, Said, Swap, Value
 
-__all__ = ["FAULTS", "Fault"]
-
 
 @dataclass(frozen=True)
 class Fault:

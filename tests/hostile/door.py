@@ -10,8 +10,6 @@ from werkzeug.test import create_environ, run_wsgi_app
 from tests.hostile.posts import Post
 from tests.security.answers import Answer, answer_of
 
-__all__ = ["PATH", "knock"]
-
 PATH = "/paycheckout/webhook"
 
 

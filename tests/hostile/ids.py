@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["QUOTED", "REFUSED"]
-
 # What is sent: always one segment, which the service reads back as the very id.
 QUOTED = {
     "up": "../admin",

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-__all__ = ["CARRIERS", "RUBBISH", "Post", "draw"]
-
 MOST = 64 * 1024
 
 

@@ -10,8 +10,6 @@ from flask_sqlalchemy import SQLAlchemy
 from flask_paycheckout import Pay, PayCheckout
 from tests.scripted import Clock, Service, Shop, make_app
 
-__all__ = ["shop_at"]
-
 
 @contextmanager
 def shop_at(base_url: str, database: str) -> Iterator[Shop]:

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from threading import Barrier, Event
 from typing import TypeVar
 
-__all__ = ["PATIENCE", "Crowd", "Gate", "aside", "crowd"]
-
 Result = TypeVar("Result")
 #: Seconds after which whoever waits for another thread fails.
 PATIENCE = 120

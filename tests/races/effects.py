@@ -11,8 +11,6 @@ from sqlalchemy import Table, select
 
 from tests.scripted import Shop
 
-__all__ = ["add_effects", "counts", "writer", "writes"]
-
 
 def add_effects(db: SQLAlchemy) -> None:
     """The table "effect". Nothing in it is unique: whatever is done twice stands there twice."""

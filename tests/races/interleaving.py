@@ -17,8 +17,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event, text
 
-__all__ = ["every_interleaving"]
-
 _PATIENCE = 60
 _LOOK_AGAIN = 0.002
 _WRITES = ("INSERT", "UPDATE", "DELETE", "WITH due", "BEGIN IMMEDIATE")

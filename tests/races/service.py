@@ -9,8 +9,6 @@ from tests.races.crowds import PATIENCE
 from tests.scripted import number, success
 from tests.socket_service import Call, SocketService
 
-__all__ = ["WatchingService"]
-
 
 class WatchingService(SocketService):
     """Answers nobody before it has heard from so many processes, told apart by their client ids."""

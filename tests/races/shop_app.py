@@ -13,8 +13,6 @@ from flask_sqlalchemy import SQLAlchemy
 from flask_paycheckout import Pay, PayCheckout, order_paid
 from tests.races.effects import add_effects
 
-__all__ = ["create_app", "db", "paycheckout"]
-
 db = SQLAlchemy()
 paycheckout = PayCheckout()
 add_effects(db)

@@ -9,8 +9,6 @@ from typing import Any
 from flask_paycheckout import Pay
 from tests.scripted import Shop
 
-__all__ = ["Acts", "TwoPages"]
-
 Acts = dict[str, Callable[[], object]]
 
 
@@ -37,7 +35,6 @@ class TwoPages:
         return self.shop.attempts(self.order_id)
 
     def winner(self) -> str:
-        """Which of the two pages paid the order."""
         (paid,) = [attempt.checkout_id for attempt in self.attempts() if attempt.paid_order_id]
         return "first" if paid == self.first else "second"
 

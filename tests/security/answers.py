@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from werkzeug.test import TestResponse
 
-__all__ = ["Answer", "answer_of", "told"]
-
 _NONCE = re.compile(r"nonce-[\w-]{22}'")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["GOOD", "TRICKS"]
-
 #: Plain ones, which must be taken whatever is refused.
 GOOD = (
     "https://pay.example/checkout/1",

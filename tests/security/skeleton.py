@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-__all__ = ["skeleton"]
-
 
 def skeleton(page: str) -> list[tuple[str, tuple[str, ...]]]:
     """Each start tag of a page with its attributes' names, in order; comments and declarations count as tags."""

@@ -58,12 +58,10 @@ class Facts:
 
     @cached_property
     def checkout(self) -> dict[str, Row]:
-        """Stored checkouts by their id."""
         return {row["checkout_id"]: row for row in self.checkouts}
 
     @cached_property
     def completed(self) -> dict[str, Row]:
-        """Completed deposits by their id."""
         return {row["id"]: row for row in self._record["service_deposits"] if row["status"] == "completed"}
 
     @cached_property
@@ -73,7 +71,6 @@ class Facts:
 
     @cached_property
     def paid(self) -> dict[str, list[Row]]:
-        """Paid checkouts by order."""
         return _grouped([row for row in self.checkouts if row["status"] == "paid"], "order_id")
 
     @cached_property
@@ -90,7 +87,6 @@ class Facts:
 
     @cached_property
     def news(self) -> dict[tuple[str, str], list[Row]]:
-        """Events by their name and checkout."""
         grouped = defaultdict(list)
         for row in self.events:
             grouped[row["name"], row["checkout_id"]].append(row)
@@ -128,7 +124,6 @@ def utc(text: str) -> datetime:
 
 
 def _moves(checkout: Row) -> list[tuple[datetime, str]]:
-    """When the checkout got into which state, from the lines of its history."""
     lines = [json.loads(line) for line in checkout["history"].splitlines()]
     return [
         (utc(line["at"]), "created" if line["what"] == "created" else line["to"])
@@ -343,6 +338,5 @@ PROMISES: tuple[Callable[[Facts], Violations], ...] = (
 
 
 def check(record: dict[str, Any]) -> list[Violation]:
-    """Every broken promise that the record shows; none is the good news."""
     facts = Facts(record)
     return [Violation(promise.__name__, evidence) for promise in PROMISES for evidence in promise(facts)]

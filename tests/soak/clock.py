@@ -23,7 +23,6 @@ class FileClock:
         self._looked = -1.0
 
     def __call__(self) -> datetime:
-        """The aware UTC now."""
         if time.monotonic() - self._looked > _CACHED:
             # Never back, even if two threads read at once.
             self._offset = max(self._offset, read_offset(self._path))
@@ -66,13 +65,11 @@ class Clockwork:
         self._thread.start()
 
     def jump(self, seconds: float) -> None:
-        """Move both clocks on, the sandbox's first."""
         with self._lock:
             self._offset = max(self._offset, timedelta(seconds=self._advance(seconds)))
             write_offset(self._path, self._offset)
 
     def stop(self) -> None:
-        """Let time pass as it does on the machine."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(60)

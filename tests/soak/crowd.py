@@ -47,7 +47,6 @@ class Crowd:
 
     @property
     def done(self) -> bool:
-        """Whether every life has ended."""
         return self.ended >= self._many
 
     def stop(self) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import html
 import re
-import threading
 from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,7 +75,6 @@ class Customer:
         return f"{self._chance.randint(500, 90_000) / 100:.2f}"
 
     def life(self) -> Pauses:
-        """From the cart to whatever end."""
         self._town.plans[self._plan] = self._town.plans.get(self._plan, 0) + 1
         if not (yield from self._places_the_order()):
             return
@@ -265,7 +264,6 @@ class Customer:
                 return
 
     def _tries(self, once: Callable[[], Answer]) -> Pauses:
-        """Again and again until the shop answers."""
         for _ in range(_MOST_TRIES):
             try:
                 answer = once()
@@ -287,14 +285,8 @@ class Customer:
         return call(method, shop + path, body, **headers)
 
     def _together(self, *deeds: Callable[[], Any]) -> list[Any]:
-        """Several deeds at the same time."""
-        done: list[Any] = []
-        threads = [threading.Thread(target=lambda deed=deed: done.append(deed())) for deed in deeds]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return done
+        with ThreadPoolExecutor(len(deeds) or 1) as threads:
+            return [done.result() for done in [threads.submit(deed) for deed in deeds]]
 
     def _some(self, least: float, most: float) -> float:
         return self._chance.uniform(least, most)

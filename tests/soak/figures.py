@@ -67,7 +67,6 @@ def _waits(record: dict[str, Any]) -> dict[str, float]:
 
 
 def as_table(result: Result) -> str:
-    """One line a figure, then every violation."""
     lines = [f"{name.replace('_', ' '):<24}{_shown(value)}" for name, value in result.figures.items()]
     lines += [f"VIOLATED {one.promise}: {one.evidence}" for one in result.violations[:_MOST_SHOWN]]
     return "\n".join(lines)

@@ -21,7 +21,7 @@ from flask.cli import main as flask
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 import flask_paycheckout.cli  # noqa: F401 - all that a process needs is imported before it is forked
-from tests.soak.ports import HOST, reserve
+from tests.soak.processes import HOST, reserve
 from tests.soak.shop import create_app, db
 
 PORT = "SOAK_WEB_PORT"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -12,13 +13,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.soak.ports import HOST, reserve
-
+HOST = "127.0.0.1"
 ROOT = Path(__file__).parents[2]
 WEB = ("web-1", "web-2")
 RECONCILE = ("reconcile-1", "reconcile-2")
 #: Where the shop's processes find their settings, a JSON file.
 SETTINGS = "SOAK_SHOP_SETTINGS"
+
+
+def reserve(port: int = 0) -> socket.socket:
+    """A bound socket that does not listen, on any free port unless one is named; several may hold the same one.
+
+    It keeps the port while the process that serves it is dead.
+    """
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    found.bind((HOST, port))
+    return found
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,12 @@
-"""The soak itself: a small one in every test run, the large one by hand with `-m soak`; and that it leaves nothing."""
+"""A small soak in every complete test run, and the large one with `-m soak`."""
 
 from __future__ import annotations
 
 import copy
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -116,57 +112,3 @@ def test_a_large_soak_loses_nothing_and_doubles_nothing(
     with capsys.disabled():
         print("\n" + json.dumps(figures, indent=2))
     assert (figures["orders"], figures["lost"], figures["doubled"]) == (orders, 0, 0)
-
-
-# What it leaves
-
-
-@pytest.fixture
-def running(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A soak in full swing; its temporary files, and only its, are in `tmp_path`."""
-    command = [*PROGRAM, "--orders", "500", "--kills", "100", "--minutes", "2"]
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE, start_new_session=True)
-    try:
-        wait_for(lambda: any(tmp_path.glob("soak-*/effects")), "the first order to be paid", 60)
-        yield process
-    finally:
-        process.kill()
-        process.communicate(timeout=30)
-        # Where the test below is red, what it found must not run on.
-        for left in processes_of(tmp_path):
-            with suppress(ProcessLookupError):
-                os.kill(left, signal.SIGKILL)
-
-
-def wait_for(condition: Callable[[], object], what: str, seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, f"waited {seconds} s for {what}"
-        time.sleep(0.1)
-
-
-def processes_of(folder: Path) -> list[int]:
-    """Processes that were started with this folder for their temporary files."""
-    found = []
-    for environ in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if f"TMPDIR={folder}\0".encode() in environ.read_bytes() + b"\0":
-                found.append(int(environ.parent.name))
-        except OSError:
-            continue
-    return found
-
-
-@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes where Linux lists them")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
-def test_a_soak_that_is_ended_early_leaves_no_process(
-    running: subprocess.Popen[bytes], tmp_path: Path, number: signal.Signals
-) -> None:
-    assert len(processes_of(tmp_path)) >= 5
-    running.send_signal(number)
-    running.wait(60)
-    wait_for(lambda: not processes_of(tmp_path), "every process to end", 30)
-    if number != signal.SIGKILL:
-        assert running.returncode == 130
-        assert not list(tmp_path.glob("soak-*"))

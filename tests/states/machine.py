@@ -17,8 +17,6 @@ from flask_paycheckout.errors import TransitionRefused
 from tests.states.model import LEGAL
 from tests.states.world import ORDERS, Deposit, Stored, World
 
-__all__ = ["Machine"]
-
 READ, CREATE = "GET /v1/deposit/{reference}", "POST /v1/checkout"
 # A watched attempt is read for seven days; money that comes later than that is beyond the promise.
 MOST_MINUTES = 6 * 24 * 60

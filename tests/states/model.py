@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-__all__ = ["LEGAL", "MINUTE", "Model"]
-
 MINUTE = 60
 
 #: Every move that the table has a row for, and no other.

@@ -14,8 +14,6 @@ from tests.scripted import Shop, number
 from tests.states.model import LEGAL, Model
 from tests.states.watching import MOVES, driver_of
 
-__all__ = ["KINDS", "Walk"]
-
 
 class Walk:
     """

@@ -7,8 +7,6 @@ from typing import Any
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import text
 
-__all__ = ["MOVES", "driver_of", "watch_moves"]
-
 #: Every stored state in order: the checkout's id, the state before (NULL for a new row), and the state then.
 MOVES = "SELECT checkout_id, before, after FROM watched_move ORDER BY number"
 
@@ -27,7 +25,6 @@ _STATEMENTS = (
 
 
 def watch_moves(db: SQLAlchemy) -> None:
-    """Make the witness on a SQLite database that has the tables."""
     with db.engine.begin() as connection:
         for statement in _STATEMENTS:
             connection.execute(text(statement))

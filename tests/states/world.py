@@ -22,8 +22,6 @@ from flask_paycheckout.testing import Sandbox
 from tests.scripted import SAME_SITE, make_app
 from tests.states.watching import MOVES, driver_of, watch_moves
 
-__all__ = ["ORDERS", "Deposit", "Stored", "World"]
-
 ORDERS = ("o-1", "o-2")
 Total = Pay | Receive
 
@@ -93,7 +91,6 @@ class World:
         _wait_for_nothing(self.app.extensions[KEY].client)
 
     def begins(self, **unknowns: str) -> None:
-        """An empty shop, and a service that nobody has called yet."""
         self._raw.deserialize(self._empty)
         self.sandbox = self.line.sandbox = Sandbox(seed="machine", unknowns=unknowns)
         self.sandbox.deliver_to(self.app.test_client())
@@ -124,22 +121,19 @@ class World:
         there = answer.location or ""
         return httpx.URL(there) if answer.status_code == 303 and "/checkout/" in there else None
 
-    def opens_status(self, order_id: str) -> str:
+    def opens_status(self, order_id: str) -> None:
         with self.app.test_request_context():
             path = self.paycheckout.status_url(order_id)
         answer = self.app.test_client().get(path + "/status")
         assert answer.status_code == 200
-        return str(answer.get_json()["status"])
 
-    def control(self, path: str, **body: Any) -> bool:
-        """A call of the sandbox's control interface; False when the checkout's state does not allow it."""
+    def control(self, path: str, **body: Any) -> None:
+        """A call of the sandbox's control interface; the checkout's state may not allow it."""
         try:
             self.sandbox.control("POST", path, **body)
         except AssertionError as refused:
             if ": 409 " not in str(refused):
                 raise
-            return False
-        return True
 
     # What is true
 
@@ -154,7 +148,6 @@ class World:
         return {row[0]: Stored(*row) for row in rows}
 
     def paid_events(self) -> list[tuple[str, str]]:
-        """Order id and event id of every stored `order_paid`."""
         return list(
             self._raw.execute("SELECT order_id, event_id FROM paycheckout_event WHERE name = 'order_paid' ORDER BY id")
         )

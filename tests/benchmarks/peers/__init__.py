@@ -7,8 +7,6 @@ import venv
 from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["peers_python"]
-
 PACKAGES = (
     "django-payments>=4.1",
     "dj-stripe>=2.11",

@@ -43,10 +43,8 @@ def _database(address: str) -> dict[str, Any]:
 
 
 def served() -> WSGIHandler:
-    """The application."""
     return WSGIHandler()
 
 
 def make_tables() -> None:
-    """Once, before the server starts."""
     call_command("migrate", run_syncdb=True, verbosity=0)

@@ -31,8 +31,6 @@ _address = os.environ["BENCH_SERVICE"]
 
 
 class ServiceProvider(BasicProvider):
-    """The payments service as a provider."""
-
     def get_form(self, payment: Payment, data: object = None) -> object:
         asked = {"inputCurrency": payment.currency, "inputAmount": float(payment.total)}
         made = _service.post(f"{_address}/v1/checkout", json=asked, timeout=15).json()["data"]
@@ -60,7 +58,6 @@ status_changed.connect(_ship)
 
 @csrf_exempt
 def start(request: HttpRequest, order_id: str) -> HttpResponse:
-    """Store a payment, ask its provider for the page, and go there."""
     payment = Payment.objects.create(variant="service", order_id=order_id, total=Decimal("12.50"), currency="USD")
     try:
         payment.get_form()

@@ -17,8 +17,6 @@ from tests.benchmarks.floor import Store
 from tests.benchmarks.serving import Server, request_of, running_server
 from tests.benchmarks.stub import event_of
 
-__all__ = ["PEERS", "Peer", "running_peer"]
-
 _FOLDER = Path(__file__).parent
 
 
