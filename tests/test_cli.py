@@ -107,23 +107,6 @@ def test_a_terminal_gets_a_progress_bar(shop: Shop, monkeypatch: pytest.MonkeyPa
     assert terminal.getvalue().count("Reading deposits") >= 1
 
 
-def test_filling_in_payments_shows_its_progress_too(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    shop.has_paid()
-    with shop.app.app_context():
-        assert cli._fill_with_progress(None, 0).filled == 0
-        assert terminal.getvalue() == "", "nothing waits, so nothing is drawn"
-        with shop.runtime.engine().begin() as connection:
-            connection.execute(shop.runtime.models.checkouts.update().values(payment_completed_at=None))
-        assert cli._fill_with_progress(None, 0).filled == 1
-    assert "Reading deposits" in terminal.getvalue()
-
-
 def test_show_tells_the_story(shop: Shop) -> None:
     shop.has_held()
     ran = runs(shop, "show", "o-1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -67,38 +68,26 @@ def test_a_factory_used_twice_with_one_module_level_db(clock: Clock, service: Se
         gc.collect()
 
 
-def test_the_constructor_is_init_app() -> None:
-    app = make_app()
-    db = SQLAlchemy(app)
-    paycheckout = PayCheckout(app, db)
-    assert KEY in app.extensions
-    assert paycheckout.Checkout.__tablename__ == "paycheckout_checkout"
-    assert paycheckout.Event.__tablename__ == "paycheckout_event"
-
-
-def test_the_constructor_needs_the_db_with_the_app() -> None:
-    with pytest.raises(TypeError, match="as db"):
-        PayCheckout(make_app())
-
-
-def test_setting_up_twice_is_refused_by_the_apps_name(shop: Shop) -> None:
-    with pytest.raises(ConfigurationError, match="already set up on 'shop'"):
-        shop.paycheckout.init_app(shop.app, shop.db)
+@pytest.mark.parametrize(
+    ("act", "error", "message"),
+    [
+        (lambda shop: PayCheckout(make_app()), TypeError, "as db"),
+        (lambda shop: shop.paycheckout.init_app(shop.app, shop.db), ConfigurationError, "already set up on 'shop'"),
+        (lambda shop: PayCheckout().Checkout, ConfigurationError, r"made by init_app\(app, db\)"),
+        (lambda shop: PayCheckout().start("o-1"), RuntimeError, "application context"),
+    ],
+    ids=["no db", "set up twice", "models before init_app", "no application context"],
+)
+def test_a_wrong_use_is_an_error_with_the_remedy(
+    shop: Shop, act: Callable[[Shop], object], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        act(shop)
 
 
 def test_an_app_without_the_extension_is_named() -> None:
     with make_app().app_context(), pytest.raises(ConfigurationError, match=r"not set up on 'shop'.*init_app"):
         runtime()
-
-
-def test_the_models_are_made_by_init_app() -> None:
-    with pytest.raises(ConfigurationError, match=r"made by init_app\(app, db\)"):
-        _ = PayCheckout().Checkout
-
-
-def test_everything_needs_an_application_context() -> None:
-    with pytest.raises(RuntimeError, match="application context"):
-        PayCheckout().start("o-1")
 
 
 def test_the_client_is_the_current_apps(shop: Shop) -> None:
@@ -116,29 +105,6 @@ def test_a_transport_with_a_clock_brings_it_along(shop: Shop) -> None:
         PayCheckout().init_app(app, SQLAlchemy(app), transport=Timed(shop.service), clock=given)
         moment: Any = app.extensions[KEY].clock()
         assert moment == expected()
-
-
-def test_order_total_gives_the_function_back() -> None:
-    paycheckout = PayCheckout()
-
-    @paycheckout.order_total
-    def price(order_id: str) -> Pay | None:
-        return None
-
-    assert price("o-1") is None
-
-
-def test_order_total_sees_what_is_committed_in_a_context_of_its_own(shop: Shop) -> None:
-    sessions: list[object] = []
-
-    @shop.paycheckout.order_total
-    def price(order_id: str) -> Pay:
-        sessions.append(shop.db.session())
-        return Pay("1", "USD")
-
-    with shop.app.app_context():
-        shop.paycheckout.start("o-1")
-        assert sessions[0] is not shop.db.session()
 
 
 def test_no_repr_of_what_the_app_holds_shows_a_secret(open_shop: OpenShop) -> None:

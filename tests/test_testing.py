@@ -23,7 +23,6 @@ from flask_paycheckout.client import (
     CryptoReceiver,
     FiatItem,
     NewRecipient,
-    NotFound,
     PaymentsClient,
     PayoutBank,
     RequestRefused,
@@ -98,17 +97,6 @@ def test_whoever_waits_too_long_to_pick_cannot_pay(paycheckout_sandbox: Sandbox)
         paycheckout_sandbox.pay(checkout_id, after_minutes=1)
 
 
-def test_a_deposit_exists_once_a_method_was_picked(paycheckout_sandbox: Sandbox) -> None:
-    service = client(paycheckout_sandbox)
-    checkout_id = service.checkouts.create(Pay("12.50", "USD")).id
-    with pytest.raises(NotFound):
-        service.deposits.get(checkout_id)
-    paycheckout_sandbox.pick(checkout_id)
-    assert service.deposits.get(checkout_id).status == "pending"
-    paycheckout_sandbox.pay(checkout_id)
-    assert service.deposits.get(checkout_id).status == "completed"
-
-
 def test_time_moves_for_the_sandbox_and_the_extension_together(
     app: Flask, paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
 ) -> None:
@@ -149,11 +137,6 @@ def test_delivering_again_sends_nothing_twice(
     sent = sum(len(webhook["attempts"]) for webhook in paycheckout_sandbox.webhooks)
     paycheckout_sandbox.deliver_to(app.test_client())
     assert sum(len(webhook["attempts"]) for webhook in paycheckout_sandbox.webhooks) == sent
-
-
-def test_a_lever_that_the_sandbox_refuses_says_why(paycheckout_sandbox: Sandbox) -> None:
-    with pytest.raises(AssertionError, match=r"POST /_sandbox/checkouts/nobody/pay: 4\d\d"):
-        paycheckout_sandbox.pay("nobody")
 
 
 def test_the_signals_are_kept_with_what_they_passed(

@@ -20,43 +20,22 @@ from tests import optional_parts
 def test_browser(number, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     optional_parts.chromium()
-
-def test_broker(monkeypatch):
-    monkeypatch.setenv("PATH", "/nowhere")
-    optional_parts.redis()
-"""
-PLUGIN = """
-from tests.conftest import pytest_terminal_summary
 """
 
 
-def run_skipping(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> pytest.RunResult:
+@pytest.mark.slow("runs of pytest")
+@pytest.mark.parametrize(("required", "outcome"), [("", "skipped"), ("1", "failed")])
+def test_a_missing_part_is_named_in_one_line_or_fails_where_all_are_required(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, required: str, outcome: str
+) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    pytester.makeconftest(PLUGIN)
+    monkeypatch.setenv("REQUIRE_OPTIONAL_PARTS", required)
+    pytester.makeconftest("from tests.conftest import pytest_terminal_summary")
     pytester.makepyfile(SKIPS)
-    return pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", *arguments, timeout=300)
-
-
-@pytest.mark.slow("runs of pytest")
-@pytest.mark.parametrize("spread", [("-n", "2"), ("-p", "no:xdist")], ids=["two workers", "no xdist"])
-def test_each_missing_part_is_named_in_one_line(
-    spread: tuple[str, ...], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("REQUIRE_OPTIONAL_PARTS", raising=False)
-    told = run_skipping(pytester, monkeypatch, *spread)
-    told.assert_outcomes(skipped=21)
-    assert [line for line in told.outlines if "not on this machine" in line] == [
-        "20 tests left out: Chromium is not on this machine; install Debian's package chromium",
-        "1 test left out: Redis is not on this machine; install Debian's package redis-server",
-    ]
-
-
-@pytest.mark.slow("runs of pytest")
-def test_a_missing_part_fails_where_all_are_required(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("REQUIRE_OPTIONAL_PARTS", "1")
-    run_skipping(pytester, monkeypatch, "-p", "no:xdist").assert_outcomes(failed=21)
+    told = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", "-n", "2", timeout=300)
+    told.assert_outcomes(**{outcome: 20})
+    line = "20 tests left out: Chromium is not on this machine; install Debian's package chromium"
+    assert told.outlines.count(line) == (outcome == "skipped")
 
 
 @pytest.mark.parametrize(
@@ -68,12 +47,6 @@ def test_a_whole_run_uses_all_cores(pytester: pytest.Pytester, arguments: list[s
     config = pytester.parseconfig(*arguments)
     pytest_cmdline_main(config)
     assert config.option.numprocesses == processes
-
-
-def test_debugging_without_xdist_needs_no_more_than_to_say_so(pytester: pytest.Pytester) -> None:
-    config = pytester.parseconfig("-p", "no:xdist")
-    pytest_cmdline_main(config)
-    assert not hasattr(config.option, "numprocesses")
 
 
 TIERS = {
@@ -96,14 +69,13 @@ def test_program(): pass
 @pytest.mark.parametrize(
     ("arguments", "ran", "said"),
     [
-        ([], 2, "Left out: PostgreSQL (1 tests), crashes at every instruction, programs (1 tests)."),
         (["-n", "2"], 2, "Left out: PostgreSQL (1 tests), crashes at every instruction, programs (1 tests)."),
         (["--rest"], 3, None),
         (["--all"], 5, None),
         (["tests/test_shop.py"], 4, None),
         (["tests/crash"], 1, None),
     ],
-    ids=["usual", "workers", "rest", "all", "file", "folder"],
+    ids=["usual", "rest", "all", "file", "folder"],
 )
 def test_a_whole_run_leaves_out_the_attacks_and_names_them(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: list[str], ran: int, said: str | None

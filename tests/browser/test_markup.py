@@ -120,12 +120,6 @@ def skeletons(page: Page, pages: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def test_the_browser_sees_what_an_escape_forgets(page: Page) -> None:
-    frame = '<title>{0}</title><a href="{0}">{0}</a><p title=\'{0}\'>{0}</p><script>"{0}"</script>'
-    plain = skeletons(page, {"page": frame.format(PLAIN)})
-    assert [said for said in PAYLOADS if skeletons(page, {"page": frame.format(said)}) == plain] == []
-
-
 def test_no_page_gets_an_element_or_attribute(
     page: Page, open_shop: OpenShop, make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox
 ) -> None:

@@ -78,41 +78,6 @@ def test_a_customer_pays_an_order(make_demo: Callable[..., Demo], new_page: Call
     assert parcel in requests.get(demo.warehouse_url, timeout=60).text
 
 
-def test_without_any_webhook_the_reconciler_finds_the_payment(make_demo: Callable[..., Demo], page: Page) -> None:
-    demo = make_demo(webhooks=False, reconcile_every=0.2)
-    order_url = place_order(page, demo)
-    go_to_pay(page)
-    demo.advance(minutes=1)
-    pay(page)
-    demo.advance(minutes=2)
-    page.goto(order_url)
-    for _ in range(50):
-        if page.get_by_text("Your parcel is").is_visible():
-            break
-        page.wait_for_timeout(200)
-        page.reload()
-    expect(page.get_by_text("Your parcel is")).to_be_visible()
-    assert demo.control("GET", "/webhooks") == [] or all(
-        not attempt["answer"] for webhook in demo.control("GET", "/webhooks") for attempt in webhook["attempts"]
-    )
-
-
-def test_an_abandoned_page_and_a_new_start(make_demo: Callable[..., Demo], page: Page) -> None:
-    demo = make_demo(reconciler=False)
-    order_url = place_order(page, demo)
-    go_to_pay(page)
-    demo.advance(minutes=17)
-    demo.reconcile()
-    page.goto(status_page(page, order_url))
-    expect(page.get_by_role("heading", name="No payment arrived")).to_be_visible()
-
-    page.get_by_role("button", name="Pay again").click()
-    expect(page.get_by_role("heading", name="How would you like to pay?")).to_be_visible()
-    pay(page)
-    page.goto(status_page(page, order_url))
-    expect(page.get_by_role("heading", name="Paid, thank you")).to_be_visible()
-
-
 @pytest.mark.parametrize("cancelled", [False, True], ids=["still-open", "cancelled"])
 def test_money_on_an_old_attempt_after_its_abandonment(
     make_demo: Callable[..., Demo], page: Page, cancelled: bool

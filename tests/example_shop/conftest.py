@@ -159,51 +159,46 @@ def shopper(shop: Flask) -> Shopper:
     return Shopper(shop)
 
 
-@pytest.fixture
-def buy(shopper: Shopper, paycheckout_sandbox: Sandbox) -> Callable[..., str]:
-    """Orders these jars, pays for them and lets the webhook arrive; gives the order's id."""
+@dataclass
+class Payments:
+    """The payments of a customer's orders, from the payment page to the shop's webhook or reconcile."""
 
-    def run(**jars: int) -> str:
-        order_id = shopper.orders(**jars)
-        paycheckout_sandbox.pay(shopper.starts_to_pay(order_id))
-        paycheckout_sandbox.deliver_to(shopper.browser)
-        return order_id
+    shopper: Shopper
+    sandbox: Sandbox
 
-    return run
-
-
-@pytest.fixture
-def picks_a_method(shopper: Shopper, paycheckout_sandbox: Sandbox) -> Callable[[str], str]:
-    """Goes to the order's payment page and picks a method there; gives the checkout's id."""
-
-    def run(order_id: str) -> str:
-        checkout_id = shopper.starts_to_pay(order_id)
-        paycheckout_sandbox.pick(checkout_id)
+    def picks(self, order_id: str) -> str:
+        """Go to the order's payment page and pick a method there; gives the checkout's id."""
+        checkout_id = self.shopper.starts_to_pay(order_id)
+        self.sandbox.pick(checkout_id)
         return checkout_id
 
-    return run
+    def pays(self, order_id: str) -> None:
+        """Pay the order, and let the webhook arrive."""
+        self.sandbox.pay(self.shopper.starts_to_pay(order_id))
+        self.sandbox.deliver_to(self.shopper.browser)
+
+    def buys(self, **jars: int) -> str:
+        """Order these jars and pay them; gives the order's id."""
+        order_id = self.shopper.orders(**jars)
+        self.pays(order_id)
+        return order_id
+
+    def passes(self, *minutes: int) -> None:
+        """Let time pass; the shop reconciles after each of these spans."""
+        for each in minutes:
+            self.sandbox.advance(minutes=each)
+            with self.shopper.shop.app_context():
+                paycheckout.reconcile()
 
 
 @pytest.fixture
-def webhooks(shop: Flask, paycheckout_sandbox: Sandbox) -> None:
-    """From now on the service's webhooks reach the shop."""
-    paycheckout_sandbox.deliver_to(shop.test_client())
+def payments(shopper: Shopper, paycheckout_sandbox: Sandbox) -> Payments:
+    return Payments(shopper, paycheckout_sandbox)
 
 
 @pytest.fixture
 def owner(shop: Flask) -> Owner:
     return Owner(shop)
-
-
-@pytest.fixture
-def reconcile(shop: Flask) -> Callable[[], Any]:
-    """Reconciles the shop once."""
-
-    def run() -> Any:
-        with shop.app_context():
-            return paycheckout.reconcile()
-
-    return run
 
 
 @pytest.fixture

@@ -138,10 +138,7 @@ class Moment:
 
 @pytest.fixture
 def moment(
-    make_shop: Callable[..., Flask],
-    each_database: str,
-    paycheckout_sandbox: Sandbox,
-    warehouse: responses.RequestsMock,
+    make_shop: Callable[..., Flask], each_database: str, paycheckout_sandbox: Sandbox, warehouse: responses.RequestsMock
 ) -> Iterator[Moment]:
     shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database, WAREHOUSE_URL=WAREHOUSE, PAYCHECKOUT_RECONCILE_READERS=1)
     owner = Owner(shop)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import responses
 
 from example_shop.fulfilment import BadAnswer, number_in
 from example_shop.warehouse import create_warehouse
-from tests.example_shop.conftest import WAREHOUSE, Owner, Shopper
+from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from flask import Flask
 
     from flask_paycheckout.testing import Sandbox
+
 
 NAMES = {
     "end-of-line": "Ada\r\n\r\nYour order is void. Pay at https://evil.example",
@@ -106,37 +107,27 @@ def test_what_is_no_parcel_is_none(body: bytes) -> None:
         number_in(body)
 
 
-@pytest.fixture
-def pay(make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox) -> Callable[[], str]:
-    """Pays an order of a shop that has a warehouse, and lets the webhook arrive; gives the order's page."""
-
-    def run() -> str:
-        shopper = Shopper(make_shop(WAREHOUSE_URL=WAREHOUSE))
-        order_id = shopper.orders(first_snow=1)
-        checkout_id = shopper.starts_to_pay(order_id)
-        paycheckout_sandbox.pick(checkout_id)
-        paycheckout_sandbox.pay(checkout_id)
-        paycheckout_sandbox.deliver_to(shopper.browser)
-        return shopper.sees(f"/orders/{order_id}")
-
-    return run
-
-
-def test_a_redirect_of_the_warehouse_leads_nowhere(warehouse: responses.RequestsMock, pay: Callable[[], str]) -> None:
-    """It would carry a customer's name to whoever it names, or knock at another door of this machine."""
-    warehouse.post(f"{WAREHOUSE}/parcels", status=307, headers={"Location": "http://127.0.0.1:9/parcels"})
-    page = pay()
-    assert [call.request.url for call in warehouse.calls] == [f"{WAREHOUSE}/parcels"]
-    assert "Paid, thank you" in page
-    assert "Your parcel" not in page
-
-
-def test_an_answer_is_read_to_its_bound_and_never_unpacked(
-    warehouse: responses.RequestsMock, pay: Callable[[], str]
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"status": 307, "headers": {"Location": "http://127.0.0.1:9/parcels"}},
+        {"status": 201, "body": b'{"parcel": "P-1", "x": "' + b"y" * 70_000 + b'"}'},
+    ],
+    ids=["redirect", "endless"],
+)
+def test_an_answer_is_followed_nowhere_and_read_to_its_bound(
+    make_shop: Callable[..., Flask],
+    paycheckout_sandbox: Sandbox,
+    warehouse: responses.RequestsMock,
+    answer: dict[str, Any],
 ) -> None:
-    warehouse.post(f"{WAREHOUSE}/parcels", body=b'{"parcel": "P-1", "x": "' + b"y" * 70_000 + b'"}', status=201)
-    page = pay()
-    assert warehouse.calls[0].request.headers["Accept-Encoding"] == "identity"
+    """A redirect would carry a customer's name to whoever it names, or knock at another door of this machine."""
+    warehouse.post(f"{WAREHOUSE}/parcels", **answer)
+    shopper = Shopper(make_shop(WAREHOUSE_URL=WAREHOUSE))
+    page = shopper.sees(f"/orders/{Payments(shopper, paycheckout_sandbox).buys(first_snow=1)}")
+    (call,) = warehouse.calls
+    assert call.request.url == f"{WAREHOUSE}/parcels"
+    assert call.request.headers["Accept-Encoding"] == "identity", "nothing is unpacked"
     assert "Paid, thank you" in page
     assert "Your parcel" not in page
 

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from example_shop.models import new_order_id
-from tests.example_shop.conftest import Shopper, stored
+from tests.example_shop.conftest import Payments, Shopper, stored
 
 if TYPE_CHECKING:
     from flask import Flask
-
-    from flask_paycheckout.testing import Sandbox
 
 
 def test_an_order_holds_the_basket_and_empties_it(shop: Flask, shopper: Shopper) -> None:
@@ -98,12 +96,9 @@ def test_a_cancelled_order_stays_as_it_is(shop: Flask, shopper: Shopper) -> None
     assert "Pay $" not in shopper.sees(f"/orders/{order_id}")
 
 
-def test_a_paid_order_stays_as_it_is(shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox) -> None:
+def test_a_paid_order_stays_as_it_is(shop: Flask, shopper: Shopper, payments: Payments) -> None:
     order_id = shopper.orders(first_snow=2)
-    checkout_id = shopper.starts_to_pay(order_id)
-    paycheckout_sandbox.pick(checkout_id)
-    paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.deliver_to(shopper.browser)
+    payments.pays(order_id)
     assert shopper.reads(order_id) == "Paid, thank you!"
     assert shopper.changes(order_id, first_snow=1).status_code == 409
     assert shopper.cancels(order_id).status_code == 409

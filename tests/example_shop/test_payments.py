@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
-
-import pytest
+from typing import TYPE_CHECKING
 
 from example_shop.payments import order_total, paycheckout
 from flask_paycheckout import Pay, Receive
-from tests.example_shop.conftest import Shopper, stored
+from tests.example_shop.conftest import Payments, Shopper, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from flask import Flask
 
-    from flask_paycheckout.testing import Sandbox, Signals
+    from flask_paycheckout.testing import Sandbox
 
 
 def total_of(shop: Flask, order_id: str) -> Pay | Receive | None:
@@ -56,19 +52,15 @@ def test_the_payment_pages_lead_back_to_the_order(shop: Flask, shopper: Shopper)
 
 
 def test_the_diary_tells_how_a_payment_came_to_nothing(
-    shop: Flask,
-    shopper: Shopper,
-    picks_a_method: Callable[[str], str],
-    paycheckout_sandbox: Sandbox,
-    reconcile: Callable[[], Any],
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, payments: Payments
 ) -> None:
     unused, failed, silent = (shopper.orders(first_snow=1) for _ in range(3))
     shopper.starts_to_pay(unused)
-    paycheckout_sandbox.fail(picks_a_method(failed))
-    picks_a_method(silent)
+    paycheckout_sandbox.fail(payments.picks(failed))
+    payments.picks(silent)
     for minutes in (2, 17, 2, 25 * 60):
         paycheckout_sandbox.advance(minutes=minutes)
-        reconcile()
+        payments.passes(0)
     assert stored(shop, unused)["diary"][-1] == "The payment page ran out unused."
     assert stored(shop, failed)["diary"][-1] == "The payment failed."
     assert stored(shop, silent)["diary"][-1] == "The money that was awaited did not come."
@@ -76,63 +68,22 @@ def test_the_diary_tells_how_a_payment_came_to_nothing(
 
 
 def test_a_payment_is_followed_from_page_to_paid(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, payments: Payments
 ) -> None:
     order_id = shopper.orders(first_snow=1)
     checkout_id = shopper.starts_to_pay(order_id)
     assert "A payment page is open" in shopper.sees(f"/orders/{order_id}")
     paycheckout_sandbox.pick(checkout_id)
-    paycheckout_sandbox.advance(minutes=2)
-    reconcile()
+    payments.passes(2)
     assert shopper.reads(order_id) == "Your payment is on its way"
     paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.advance(minutes=10)
-    reconcile()
+    payments.passes(10)
     assert shopper.reads(order_id) == "Paid, thank you!"
     assert stored(shop, order_id)["diary"] == [
         "A payment page was opened.",
         "The customer chose how to pay; the money is awaited.",
         "The order is paid.",
     ]
-
-
-@pytest.mark.usefixtures("webhooks")
-def test_a_customer_pays_late(
-    shopper: Shopper, picks_a_method: Callable[[str], str], paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
-) -> None:
-    checkout_id = picks_a_method(shopper.orders(first_snow=1))
-    paycheckout_sandbox.advance(minutes=16)
-    paycheckout_sandbox.pay(checkout_id)
-    assert paycheckout_signals.names == ["checkout_created", "order_paid"]
-
-
-def test_a_consigned_jar_is_paid_with_the_fee_on_top(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox
-) -> None:
-    order_id = shopper.orders(full_moon=1)
-    checkout_id = shopper.starts_to_pay(order_id)
-    paycheckout_sandbox.pick(checkout_id)
-    paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    assert stored(shop, order_id)["state"] == "paid"
-
-
-def test_an_abandoned_page_can_be_followed_by_another(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
-) -> None:
-    order_id = shopper.orders(first_snow=1)
-    first = shopper.starts_to_pay(order_id)
-    paycheckout_sandbox.advance(minutes=17)
-    reconcile()
-    paycheckout_sandbox.advance(minutes=2)
-    reconcile()
-    assert shopper.reads(order_id) == "Nothing was paid"
-    second = shopper.starts_to_pay(order_id)
-    assert second != first
-    paycheckout_sandbox.pick(second)
-    paycheckout_sandbox.pay(second)
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    assert shopper.reads(order_id) == "Paid, thank you!"
 
 
 def test_money_for_an_order_that_was_changed_meanwhile_is_held(
@@ -149,15 +100,3 @@ def test_money_for_an_order_that_was_changed_meanwhile_is_held(
     held = "Money arrived and is held: the order was changed after this payment began."
     assert stored(shop, order_id)["diary"][-1] == held
     assert stored(shop, order_id)["state"] == "open"
-
-
-def test_money_for_a_cancelled_order_is_held(shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox) -> None:
-    order_id = shopper.orders(first_snow=1)
-    checkout_id = shopper.starts_to_pay(order_id)
-    shopper.cancels(order_id)
-    paycheckout_sandbox.pick(checkout_id)
-    paycheckout_sandbox.pay(checkout_id)
-    paycheckout_sandbox.deliver_to(shopper.browser)
-    assert shopper.reads(order_id) == "We are looking at your payment"
-    with shop.app_context():
-        assert paycheckout.order_status(order_id) == "held"

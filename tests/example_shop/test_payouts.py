@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select, update
@@ -16,7 +16,7 @@ from example_shop.ledger import Earning, Payout
 from example_shop.ledger import owed as all_owed
 from example_shop.payments import paycheckout
 from flask_paycheckout.testing import Sandbox
-from tests.example_shop.conftest import Shopper
+from tests.example_shop.conftest import Payments, Shopper
 from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def paycheckout_sandbox(unknowns: dict[str, str]) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def sold(buy: Callable[..., str]) -> str:
-    return buy(northern_lights=1, first_snow=2, small_rainbow=1)
+def sold(payments: Payments) -> str:
+    return payments.buys(northern_lights=1, first_snow=2, small_rainbow=1)
 
 
 @pytest.fixture
@@ -75,18 +75,10 @@ def transfers(shop: Flask) -> list[tuple[str | None, Decimal | None]]:
         return [(made.reference, made.amount) for made in paycheckout.client.fiat_disbursements.iterate(limit=100)]
 
 
-def test_a_paid_order_earns_each_supplier_its_share_once(
-    shop: Flask, sold: str, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
-) -> None:
+def test_a_paid_order_earns_each_supplier_its_share_once(shop: Flask, sold: str, payments: Payments) -> None:
     assert owed(shop) == EARNED
-    paycheckout_sandbox.advance(minutes=60)
-    reconcile()
+    payments.passes(60)
     assert owed(shop) == EARNED
-
-
-def test_nothing_is_earned_before_it_is_paid(shop: Flask, shopper: Shopper) -> None:
-    shopper.starts_to_pay(shopper.orders(northern_lights=1))
-    assert not any(owed(shop).values())
 
 
 def test_suppliers_are_paid_in_their_way_and_followed_to_the_end(
@@ -189,22 +181,6 @@ def test_a_transfer_that_failed_is_owed_again_under_another_reference(
     assert len({row.reference for row in maren}) == 2
 
 
-@pytest.mark.parametrize("fault", ["lose_response", "drop"])
-def test_tokens_whose_answer_was_lost_wait_for_somebody_who_looks(
-    shop: Flask, sold: str, pay_out: Callable[[], dict[str, str]], paycheckout_sandbox: Sandbox, fault: str
-) -> None:
-    paycheckout_sandbox.fault(CRYPTO, fault)
-    assert pay_out()["puddle"] == "sending"
-    paycheckout_sandbox.advance(minutes=3)
-    assert pay_out()["puddle"] == "unknown"
-    assert pay_out()["puddle"] == "unknown"
-    (reference,) = [row.reference for row in recorded(shop) if row.supplier == "puddle"]
-    with shop.app_context():
-        assert payouts.decide(reference, was_sent=fault == "lose_response")
-        assert not payouts.decide(reference, was_sent=True)
-    assert pay_out()["puddle"] == "sent"
-
-
 def test_who_is_wrong_about_a_lost_answer_still_pays_nobody_twice(
     shop: Flask, sold: str, pay_out: Callable[[], dict[str, str]], paycheckout_sandbox: Sandbox
 ) -> None:
@@ -224,10 +200,9 @@ def test_rounds_at_the_same_moment_bind_every_earning_once(
     make_shop: Callable[..., Flask], each_database: str, paycheckout_sandbox: Sandbox
 ) -> None:
     shop = make_shop(SQLALCHEMY_DATABASE_URI=each_database)
-    shopper = Shopper(shop)
+    payments = Payments(Shopper(shop), paycheckout_sandbox)
     for _ in range(2):
-        paycheckout_sandbox.pay(shopper.starts_to_pay(shopper.orders(northern_lights=1, first_snow=2, small_rainbow=1)))
-    paycheckout_sandbox.deliver_to(shopper.browser)
+        payments.buys(northern_lights=1, first_snow=2, small_rainbow=1)
 
     def pays() -> list[str]:
         with shop.app_context():

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from sqlalchemy import select
@@ -18,7 +18,7 @@ from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.receipts import Letter, payment_lines
 from flask_paycheckout import Payment
-from tests.example_shop.conftest import Owner, Shopper, stored
+from tests.example_shop.conftest import Owner, Payments, Shopper, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -89,16 +89,10 @@ def test_a_receipt_tells_what_is_known_of_the_payment_and_keeps_to_its_lines() -
 
 
 def test_a_paid_order_has_one_receipt_on_the_owners_page(
-    shop: Flask,
-    shopper: Shopper,
-    owner: Owner,
-    buy: Callable[..., str],
-    reconcile: Callable[[], Any],
-    paycheckout_sandbox: Sandbox,
+    shop: Flask, shopper: Shopper, owner: Owner, payments: Payments
 ) -> None:
-    order_id = buy(first_snow=2, sea_breeze=1)
-    paycheckout_sandbox.advance(minutes=30)
-    reconcile()
+    order_id = payments.buys(first_snow=2, sea_breeze=1)
+    payments.passes(30)
     assert letters(shop) == [("ada@example.com", False)]
     assert owner.browser.get("/owner/letters/").location == "/owner/login"
     owner.logs_in()
@@ -121,20 +115,10 @@ def test_a_paid_order_has_one_receipt_on_the_owners_page(
     assert "Your receipt goes to ada@example.com." in shopper.sees(f"/orders/{order_id}")
 
 
-def test_nobody_gets_a_receipt_for_nothing(shop: Flask, shopper: Shopper, owner: Owner) -> None:
-    shopper.starts_to_pay(shopper.orders(first_snow=1))
-    assert letters(shop) == []
-    owner.logs_in()
-    assert "No letters yet." in owner.sees("/owner/letters/")
-
-
 def test_a_mail_server_gets_the_receipt(make_shop: Callable[..., Flask], paycheckout_sandbox: Sandbox) -> None:
     with serving() as mail:
         shop = make_shop(MAIL_SERVER="127.0.0.1", MAIL_PORT=mail.server_address[1])
-        shopper = Shopper(shop)
-        order_id = shopper.orders(first_snow=1)
-        paycheckout_sandbox.pay(shopper.starts_to_pay(order_id))
-        paycheckout_sandbox.deliver_to(shopper.browser)
+        order_id = Payments(Shopper(shop), paycheckout_sandbox).buys(first_snow=1)
     (letter,) = mail.taken
     assert letter["To"] == "ada@example.com"
     assert letter["From"] == "Fair & Foul <shop@fair-and-foul.example>"

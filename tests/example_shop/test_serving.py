@@ -75,17 +75,6 @@ def test_a_payment_goes_all_the_way_to_the_warehouse_by_webhook() -> None:
         assert order_id in requests.get(demo.warehouse_url, timeout=PATIENCE).text
 
 
-def test_without_webhooks_reconciling_finds_the_payment() -> None:
-    with Demo(webhooks=False, reconciler=False) as demo:
-        customer = Customer(demo)
-        order_id = customer.orders("first-snow")
-        customer.pays(order_id)
-        assert stored(demo.app, order_id)["state"] == "open"
-        demo.advance(minutes=2)
-        assert demo.reconcile().changed == 1
-        assert stored(demo.app, order_id) == stored(demo.app, order_id) | {"state": "paid", "parcel": "P-0001"}
-
-
 def test_the_reconciler_needs_nobody_to_call_it() -> None:
     told = threading.Event()
     with Demo(webhooks=False, reconcile_every=0.05) as demo:

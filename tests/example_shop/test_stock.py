@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select, update
@@ -12,15 +12,13 @@ from example_shop.database import db
 from example_shop.models import Order
 from example_shop.shelf import OPENING, Reservation, SoldOut, Stock, release, reserve
 from example_shop.stock import follow_payment
-from tests.example_shop.conftest import Owner, Shopper, newest_checkout, stored
+from tests.example_shop.conftest import Owner, Payments, Shopper, newest_checkout, stored
 from tests.races.crowds import crowd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flask import Flask
-
-    from flask_paycheckout.testing import Sandbox
 
 
 def shelf(shop: Flask, slug: str = "first-snow") -> tuple[int, int, int]:
@@ -38,51 +36,31 @@ def leave_only(shop: Flask, free: int, slug: str = "first-snow") -> None:
         db.session.commit()
 
 
-def passes(sandbox: Sandbox, reconcile: Callable[[], Any], *minutes: int) -> None:
-    for each in minutes:
-        sandbox.advance(minutes=each)
-        reconcile()
-
-
 def test_jars_are_reserved_while_somebody_pays_and_taken_once_it_is_paid(
-    shop: Flask, shopper: Shopper, paycheckout_sandbox: Sandbox, reconcile: Callable[[], Any]
+    shop: Flask, shopper: Shopper, payments: Payments
 ) -> None:
     order_id = shopper.orders(first_snow=3)
     assert shelf(shop) == (OPENING, 0, 0)
-    checkout_id = shopper.starts_to_pay(order_id)
-    assert shelf(shop) == (OPENING, 0, 0), "to press the button is free"
-    paycheckout_sandbox.pick(checkout_id)
-    passes(paycheckout_sandbox, reconcile, 2)
+    checkout_id = payments.picks(order_id)
+    payments.passes(2)
     assert shelf(shop) == (OPENING - 3, 3, 0)
-    paycheckout_sandbox.pay(checkout_id)
-    passes(paycheckout_sandbox, reconcile, 10)
+    payments.sandbox.pay(checkout_id)
+    payments.passes(10)
     assert shelf(shop) == (OPENING - 3, 0, 3)
 
 
-def test_jars_of_an_abandoned_order_are_free_again(
-    shop: Flask,
-    shopper: Shopper,
-    picks_a_method: Callable[[str], str],
-    paycheckout_sandbox: Sandbox,
-    reconcile: Callable[[], Any],
-) -> None:
-    picks_a_method(shopper.orders(first_snow=3))
-    passes(paycheckout_sandbox, reconcile, 2)
+def test_jars_of_an_abandoned_order_are_free_again(shop: Flask, shopper: Shopper, payments: Payments) -> None:
+    payments.picks(shopper.orders(first_snow=3))
+    payments.passes(2)
     assert shelf(shop) == (OPENING - 3, 3, 0)
-    passes(paycheckout_sandbox, reconcile, 25 * 60)
+    payments.passes(25 * 60)
     assert shelf(shop) == (OPENING, 0, 0)
 
 
-def test_a_change_reserves_at_once_what_is_wanted_now(
-    shop: Flask,
-    shopper: Shopper,
-    picks_a_method: Callable[[str], str],
-    paycheckout_sandbox: Sandbox,
-    reconcile: Callable[[], Any],
-) -> None:
+def test_a_change_reserves_at_once_what_is_wanted_now(shop: Flask, shopper: Shopper, payments: Payments) -> None:
     order_id = shopper.orders(first_snow=3, north_wind=2)
-    picks_a_method(order_id)
-    passes(paycheckout_sandbox, reconcile, 2)
+    payments.picks(order_id)
+    payments.passes(2)
     assert shelf(shop, "north-wind") == (OPENING - 2, 2, 0)
     shopper.changes(order_id, first_snow=5, north_wind=0)
     assert shelf(shop) == (OPENING - 5, 5, 0)
@@ -90,15 +68,11 @@ def test_a_change_reserves_at_once_what_is_wanted_now(
 
 
 def test_jars_of_an_order_that_is_called_off_are_free_at_once(
-    shop: Flask,
-    shopper: Shopper,
-    picks_a_method: Callable[[str], str],
-    paycheckout_sandbox: Sandbox,
-    reconcile: Callable[[], Any],
+    shop: Flask, shopper: Shopper, payments: Payments
 ) -> None:
     order_id = shopper.orders(first_snow=3)
-    picks_a_method(order_id)
-    passes(paycheckout_sandbox, reconcile, 2)
+    payments.picks(order_id)
+    payments.passes(2)
     shopper.cancels(order_id)
     assert shelf(shop) == (OPENING, 0, 0)
     with shop.app_context():
@@ -107,38 +81,26 @@ def test_jars_of_an_order_that_is_called_off_are_free_at_once(
     assert shelf(shop) == (OPENING, 0, 0), "nor does a signal that comes late reserve any"
 
 
-def test_the_last_jar_is_for_who_pays_first(
-    shop: Flask,
-    shopper: Shopper,
-    picks_a_method: Callable[[str], str],
-    paycheckout_sandbox: Sandbox,
-    reconcile: Callable[[], Any],
-) -> None:
+def test_the_last_jar_is_for_who_pays_first(shop: Flask, shopper: Shopper, payments: Payments) -> None:
     leave_only(shop, 1)
     first, second = shopper.orders(first_snow=1), shopper.orders(first_snow=1)
     assert "Only 1 left." in shopper.sees("/jars/first-snow")
-    slow = picks_a_method(first)
-    quick = picks_a_method(second)
-    paycheckout_sandbox.pay(quick)
-    passes(paycheckout_sandbox, reconcile, 2)
+    slow = payments.picks(first)
+    quick = payments.picks(second)
+    payments.sandbox.pay(quick)
+    payments.passes(2)
     assert stored(shop, second)["state"] == "paid"
     assert "All gone for now." in shopper.sees("/jars/first-snow")
     page = shopper.sees(f"/orders/{first}")
     assert "We do not have enough left of First Snow." in page
     assert "Pay $" not in page
-    paycheckout_sandbox.pay(slow)
-    passes(paycheckout_sandbox, reconcile, 10)
+    payments.sandbox.pay(slow)
+    payments.passes(10)
     assert shopper.reads(first) == "We are looking at your payment"
     assert shelf(shop) == (0, 0, 1)
 
 
-def test_nobody_empties_the_shelf_without_paying(
-    shop: Flask,
-    shopper: Shopper,
-    picks_a_method: Callable[[str], str],
-    paycheckout_sandbox: Sandbox,
-    reconcile: Callable[[], Any],
-) -> None:
+def test_nobody_empties_the_shelf_without_paying(shop: Flask, shopper: Shopper, payments: Payments) -> None:
     """However many orders are placed, buttons pressed and ways to pay picked."""
     stranger = Shopper(shop)
     pressed = [stranger.orders(first_snow=20, northern_lights=11) for _ in range(3)]
@@ -148,8 +110,8 @@ def test_nobody_empties_the_shelf_without_paying(
         stranger.starts_to_pay(order_id)
     assert shelf(shop) == (OPENING, 0, 0)
     for order_id in (*pressed, *picked):
-        picks_a_method(order_id)
-    passes(paycheckout_sandbox, reconcile, 2)
+        payments.picks(order_id)
+    payments.passes(2)
     free, reserved, _ = shelf(shop)
     assert 0 < reserved <= free
     assert shelf(shop, "northern-lights") == (11, 0, 0)
@@ -159,71 +121,54 @@ def test_nobody_empties_the_shelf_without_paying(
     assert reserved <= free
 
     order_id = shopper.orders(first_snow=free)
-    paycheckout_sandbox.pay(shopper.starts_to_pay(order_id))
-    passes(paycheckout_sandbox, reconcile, 2)
+    payments.sandbox.pay(shopper.starts_to_pay(order_id))
+    payments.passes(2)
     assert stored(shop, order_id)["state"] == "paid"
     assert shelf(shop) == (0, reserved, free)
 
 
 def test_a_late_payment_takes_jars_that_were_released_while_there_are_enough(
-    shop: Flask,
-    shopper: Shopper,
-    picks_a_method: Callable[[str], str],
-    paycheckout_sandbox: Sandbox,
-    reconcile: Callable[[], Any],
+    shop: Flask, shopper: Shopper, payments: Payments
 ) -> None:
     leave_only(shop, 1)
     order_id = shopper.orders(first_snow=1)
-    checkout_id = picks_a_method(order_id)
-    passes(paycheckout_sandbox, reconcile, 10, 25 * 60)
+    checkout_id = payments.picks(order_id)
+    payments.passes(10, 25 * 60)
     assert shelf(shop) == (1, 0, 0)
-    paycheckout_sandbox.pay(checkout_id)
-    passes(paycheckout_sandbox, reconcile, 13 * 60)
+    payments.sandbox.pay(checkout_id)
+    payments.passes(13 * 60)
     assert stored(shop, order_id)["state"] == "paid"
     assert shelf(shop) == (0, 0, 1)
 
 
 @pytest.fixture
-def late_money(
-    shop: Flask,
-    shopper: Shopper,
-    picks_a_method: Callable[[str], str],
-    paycheckout_sandbox: Sandbox,
-    reconcile: Callable[[], Any],
-) -> str:
+def late_money(shop: Flask, shopper: Shopper, payments: Payments) -> str:
     """An order that was paid late, when its jar was released and somebody else's."""
     leave_only(shop, 1)
     late, quick = shopper.orders(first_snow=1), shopper.orders(first_snow=1)
-    checkout_id = picks_a_method(late)
-    passes(paycheckout_sandbox, reconcile, 10, 25 * 60)
-    paycheckout_sandbox.pay(shopper.starts_to_pay(quick))
-    passes(paycheckout_sandbox, reconcile, 10)
+    checkout_id = payments.picks(late)
+    payments.passes(10, 25 * 60)
+    payments.sandbox.pay(shopper.starts_to_pay(quick))
+    payments.passes(10)
     assert stored(shop, quick)["state"] == "paid"
-    paycheckout_sandbox.pay(checkout_id)
-    passes(paycheckout_sandbox, reconcile, 13 * 60)
+    payments.sandbox.pay(checkout_id)
+    payments.passes(13 * 60)
     return late
 
 
-def test_late_money_for_jars_that_are_gone_is_held(shop: Flask, shopper: Shopper, late_money: str) -> None:
-    assert shopper.reads(late_money) == "We are looking at your payment"
-    assert shelf(shop) == (0, 0, 1)
-
-
 def test_who_is_paid_for_and_sold_out_waits_for_the_next_catch(
-    shop: Flask,
-    owner: Owner,
-    late_money: str,
-    paycheckout_sandbox: Sandbox,
-    reconcile: Callable[[], Any],
+    shop: Flask, shopper: Shopper, owner: Owner, late_money: str, payments: Payments
 ) -> None:
     """Accepted without a jar on the shelf: nothing is oversold, and nothing forgotten."""
+    assert shopper.reads(late_money) == "We are looking at your payment"
+    assert shelf(shop) == (0, 0, 1)
     owner.logs_in()
     owner.decides(newest_checkout(shop, late_money), "accept", "more is caught tomorrow")
     assert stored(shop, late_money)["state"] == "paid"
     assert shelf(shop) == (0, 0, 1)
     assert "Paid, but sold out" in owner.sees("/owner/")
     assert owner.sends("/owner/stock/", slug="first-snow", jars=4).status_code == 303
-    passes(paycheckout_sandbox, reconcile, 60)
+    payments.passes(60)
     assert shelf(shop) == (3, 0, 2)
     assert "Paid, but sold out" not in owner.sees("/owner/")
 

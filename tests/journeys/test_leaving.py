@@ -11,17 +11,6 @@ from tests.journeys.conftest import Shop, Shopper
 pytestmark = pytest.mark.on_each_database
 
 
-def test_a_page_where_nobody_picked_a_method_is_abandoned(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    shopper.starts_to_pay()
-    paycheckout_sandbox.advance(minutes=17)
-    shop.reconciles()
-    assert shop.attempts("o-1")[0].status == "abandoned"
-    assert signals.names == ["checkout_created", "order_abandoned"]
-    assert shopper.sees_status() == "abandoned"
-
-
 def test_an_abandoned_order_may_be_paid_anew(
     shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
 ) -> None:
