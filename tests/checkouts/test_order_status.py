@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from flask_paycheckout.operations import AppOperations
 from tests.scripted import Shop
 
@@ -14,16 +12,6 @@ def test_a_rejected_payment_leaves_the_order_unpaid(shop: Shop) -> None:
     with shop.app.app_context():
         status = AppOperations(shop.runtime).read_order_status("o-1")
     assert (status.status, status.final) == ("unpaid", False)
-
-
-@pytest.mark.parametrize(("seconds", "reads"), [(4, 1), (5, 2)])
-def test_a_waiting_customer_causes_a_read_every_five_seconds(shop: Shop, seconds: int, reads: int) -> None:
-    shop.starts()
-    with shop.app.app_context():
-        AppOperations(shop.runtime).read_order_status("o-1")
-        shop.clock.advance(seconds=seconds)
-        AppOperations(shop.runtime).read_order_status("o-1")
-    assert len(shop.service.reads) == reads
 
 
 def test_a_replaced_attempt_is_read_by_the_schedule_only(shop: Shop) -> None:

@@ -98,11 +98,6 @@ def test_receivers_run_in_the_order_of_their_connection_with_the_events_facts(sh
     assert set(seen[0]) == {"app", "order_id", "checkout", "event_id"}
 
 
-def test_an_event_without_receivers_is_delivered(shop: Shop) -> None:
-    shop.has_paid()
-    assert (paid_event(shop).delivered_at, paid_event(shop).attempts) == (shop.clock.now, 1)
-
-
 def test_only_the_receiver_that_failed_runs_again(shop: Shop, recorder: Recorder) -> None:
     recorder.failing = {"b"}
     with receivers(shop, *(recorder.receiver(name) for name in "abc")):
@@ -116,19 +111,6 @@ def test_only_the_receiver_that_failed_runs_again(shop: Shop, recorder: Recorder
     assert recorder.ran == ["a", "b", "c", "b", "b"]
     assert (report.delivered, report.failed) == (1, 0)
     assert paid_event(shop).delivered_at == shop.clock.now
-
-
-@pytest.mark.parametrize("failing", ["a", "b", "c"])
-def test_whichever_receiver_fails_the_event_waits_for_it(shop: Shop, recorder: Recorder, failing: str) -> None:
-    recorder.failing = {failing}
-    with receivers(shop, *(recorder.receiver(name) for name in "abc")):
-        shop.has_paid()
-        assert paid_event(shop).delivered_at is None
-        assert [name[-1] for name in paid_event(shop).done] == [name for name in "abc" if name != failing]
-        recorder.failing = set()
-        shop.reconciles()
-    assert paid_event(shop).delivered_at is not None
-    assert recorder.ran.count(failing) == 2
 
 
 def test_a_failing_receiver_is_tried_at_once_then_ever_more_rarely(shop: Shop, recorder: Recorder) -> None:
@@ -293,21 +275,6 @@ def test_receivers_of_another_app_are_not_called(open_shop: OpenShop, recorder: 
     with receivers(there, recorder.receiver("there")):
         here.has_paid()
     assert recorder.ran == []
-
-
-def test_a_receiver_has_a_session_of_its_own(noting_shop: Shop) -> None:
-    """What the caller's session holds is neither seen nor committed by a receiver."""
-
-    def write(app: object, **facts: object) -> None:
-        writes(noting_shop, "receiver")
-
-    checkout_id = noting_shop.starts()
-    noting_shop.service.says(checkout_id, "completed")
-    with receivers(noting_shop, write), noting_shop.app.app_context():
-        noting_shop.db.session.execute(select(note_table(noting_shop)))
-        noting_shop.paycheckout.settle(checkout_id)
-        noting_shop.db.session.rollback()
-    assert notes(noting_shop) == ["receiver"]
 
 
 def test_an_outbox_that_cannot_be_reached_fails_no_settlement(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 from itertools import count, pairwise
 from threading import Barrier, get_ident
@@ -14,7 +13,6 @@ from flask import Flask
 from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import Pay, ReconcileReport, order_paid
-from flask_paycheckout.operations import AppOperations
 from flask_paycheckout.testing import Signals
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -63,20 +61,6 @@ def test_a_limit_bounds_the_checkouts_that_are_read(shop: Shop, limit: int | Non
     assert shop.reconciles(limit).checked == checked
 
 
-def test_a_limited_round_takes_the_longest_overdue(shop: Shop) -> None:
-    old = shop.starts("o-1")
-    shop.clock.advance(seconds=1)
-    shop.starts("o-2")
-    shop.reconciles(1)
-    assert shop.service.reads == [old]
-
-
-def test_everything_that_is_due_is_read_in_one_round(shop: Shop) -> None:
-    made = stores_many(shop, 251)
-    assert shop.reconciles().checked == 251
-    assert sorted(shop.service.reads) == sorted(made)
-
-
 def test_reads_that_fail_are_counted_and_stop_nothing(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
     broken, fine = starts_many(shop, 2)
     shop.service.fails(broken)
@@ -103,18 +87,6 @@ def test_a_shop_that_breaks_while_settling_is_counted_and_stops_nothing(
     assert (report.changed, report.failed) == (1, 1)
     order_paid.disconnect(close)
     assert f"checkout {broken} of order m-0 could not be settled" in caplog.text
-
-
-def test_a_checkout_that_another_process_claimed_is_left_to_it(shop: Shop) -> None:
-    first, second = starts_many(shop, 2)
-
-    def meanwhile() -> None:
-        shop.service.meanwhile = lambda: None
-        assert shop.runtime.due_reads.claim_again(shop.attempt(second), shop.clock.now)
-
-    shop.service.meanwhile = meanwhile
-    assert shop.reconciles().checked == 1
-    assert shop.service.reads == [first]
 
 
 def test_two_rounds_at_once_share_the_reads(shop: Shop) -> None:
@@ -329,35 +301,6 @@ def test_events_that_were_not_delivered_are_delivered_first(shop: Shop, signals:
         assert shop.reconciles(limit=0) == ReconcileReport(delivered=1)
     assert calls == ["run", "run"]
     assert signals.names.count("order_paid") == 1
-
-
-def test_a_receiver_that_fails_makes_the_round_unclean(shop: Shop) -> None:
-    def fail(app: object, **facts: object) -> None:
-        raise RuntimeError
-
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
-    with order_paid.connected_to(fail, sender=shop.app):
-        report = shop.reconciles()
-    assert report == ReconcileReport(checked=1, changed=1, delivered=0, failed=1)
-
-
-def test_progress_is_told_after_each_checkout(shop: Shop) -> None:
-    starts_many(shop, 3)
-    seen: list[int] = []
-    with shop.app.app_context():
-        AppOperations(shop.runtime).reconcile_with_progress(None, lambda report: seen.append(report.checked))
-    assert seen == [1, 2, 3]
-
-
-def test_no_log_holds_a_payment_url(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever has it can pay, and see what is paid."""
-    caplog.set_level(logging.DEBUG)
-    checkout_id = shop.starts()
-    shop.service.fails(checkout_id)
-    shop.reconciles()
-    assert "pay.example" not in caplog.text
-    assert "pay.example" not in repr(shop.attempt(checkout_id))
 
 
 def test_an_abandoned_checkout_is_watched_ever_more_rarely_and_then_let_go(shop: Shop) -> None:

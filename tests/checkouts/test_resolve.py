@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from flask_paycheckout import Pay, ReceiverFailed, order_paid, payment_resolved
+from flask_paycheckout import Pay, order_paid, payment_resolved
 from flask_paycheckout.testing import Signals
 from tests.reports.test_report import has_second, told
 from tests.scripted import Shop, number
@@ -113,18 +113,6 @@ def test_a_receiver_that_failed_gets_the_same_words_later(shop: Shop) -> None:
         shop.clock.advance(minutes=2)
         shop.reconciles()
     assert heard == [{"accepted": False, "by": "Zoë \ud83d", "why": "too\nlittle\0"}] * 2
-
-
-def test_an_atomic_receiver_that_fails_leaves_the_payment_held(shop: Shop) -> None:
-    checkout_id = shop.has_held()
-
-    def close(app: object, **facts: Any) -> None:
-        raise RuntimeError("the order is gone")
-
-    shop.paycheckout.atomic(close)
-    with order_paid.connected_to(close, sender=shop.app), pytest.raises(ReceiverFailed, match="the order is gone"):
-        shop.resolves(checkout_id, accept=True)
-    assert (shop.attempt(checkout_id).status, shop.events("payment_resolved")) == ("held", [])
 
 
 def test_both_events_reach_atomic_receivers_in_the_transaction_of_the_decision(shop: Shop) -> None:

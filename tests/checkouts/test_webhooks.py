@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import event
 from sqlalchemy.exc import SQLAlchemyError
 
 from tests.conftest import OpenShop
 from tests.scripted import Shop
-
-
-@contextmanager
-def statements(shop: Shop) -> Iterator[list[str]]:
-    """What the shop's database is asked meanwhile."""
-    seen: list[str] = []
-
-    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        seen.append(statement)
-
-    with shop.app.app_context():
-        event.listen(shop.db.engine, "before_cursor_execute", note)
-        yield seen
-        event.remove(shop.db.engine, "before_cursor_execute", note)
+from tests.test_bounds import statements
 
 
 @pytest.mark.parametrize("checkout_id", ["", "x" * 256, "a\x00b", "\ud800", "a\nb"])
@@ -40,20 +24,6 @@ def test_an_id_that_could_be_one_is_looked_up(shop: Shop) -> None:
         shop.db.drop_all()
     with pytest.raises(SQLAlchemyError):
         shop.runtime.webhooks.receive("x" * 255)
-
-
-def test_a_hint_is_written_into_the_story(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.runtime.webhooks.receive(checkout_id)
-    assert shop.attempt(checkout_id).history.count('"what":"webhook"') == 1
-
-
-def test_whatever_goes_wrong_after_storing_stays_inside(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    checkout_id = shop.starts()
-    shop.service.fails(checkout_id, RuntimeError("odd"))
-    shop.runtime.webhooks.receive(checkout_id)
-    assert "not read now, reconcile will" in caplog.text
-    assert shop.attempt(checkout_id).webhooks == 1
 
 
 def test_a_hint_about_an_abandoned_checkout_is_read(shop: Shop) -> None:
