@@ -144,7 +144,16 @@ class Shop:
         with self.app.app_context():
             return str(self.paycheckout.start(order_id).checkout_id)
 
-    def settles(self, checkout_id: str) -> Any:
+    def has_deposit(self, status: str, order_id: str = "o-1", **said: object) -> str:
+        """Starts an order and has the service say this of its deposit, which nobody has read; gives the id."""
+        checkout_id = self.starts(order_id)
+        self.service.says(checkout_id, status, **said)
+        return checkout_id
+
+    def settles(self, checkout_id: str, says: str | None = None, **said: object) -> Any:
+        """Settles a checkout, of which the service may say something new first."""
+        if says is not None:
+            self.service.says(checkout_id, says, **said)
         with self.app.app_context():
             return self.paycheckout.settle(checkout_id)
 
@@ -173,15 +182,13 @@ class Shop:
 
     def has_paid(self, order_id: str = "o-1") -> str:
         """Starts and pays an order; gives the checkout's id."""
-        checkout_id = self.starts(order_id)
-        self.service.says(checkout_id, "completed")
+        checkout_id = self.has_deposit("completed", order_id)
         assert self.settles(checkout_id).status == "paid"
         return checkout_id
 
     def has_held(self, order_id: str = "o-1") -> str:
         """Starts an order and pays it with the wrong amount; gives the checkout's id."""
-        checkout_id = self.starts(order_id)
-        self.service.says(checkout_id, "completed", inputAmount=number("1"))
+        checkout_id = self.has_deposit("completed", order_id, inputAmount=number("1"))
         assert self.settles(checkout_id).status == "held"
         return checkout_id
 

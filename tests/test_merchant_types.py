@@ -42,6 +42,7 @@ from flask_paycheckout import (
     order_paid,
     payment_held,
 )
+from flask_paycheckout.client import FiatDisbursement
 from flask_paycheckout.testing import Sandbox, Signals
 
 
@@ -161,6 +162,16 @@ def held() -> list[str]:
     ]
 
 
+def payouts() -> list[str]:
+    payouts = paycheckout.client.fiat_disbursements
+    one: FiatDisbursement = payouts.get("d1")
+    if one.status == "on hold":  # the service may say what its interface does not name
+        print(one.status)
+    paycheckout.client.recipients.iterate(search="Bo", sort="updatedAt")
+    listed = payouts.list(page=2, limit=5, sort="-createdAt", status="failed", currency=None)
+    return [payout.disbursement_id for payout in listed.docs]
+
+
 @pytest.fixture
 def shop(paycheckout_sandbox: Sandbox) -> Iterator[Flask]:
     app = create_app()
@@ -221,6 +232,11 @@ paycheckout.order_statuses([7])  # list-item
 paycheckout.order_statuses(["o-1"])["o-1"].paid  # attr-defined
 paycheckout.pay_url(7)  # arg-type
 paycheckout.client.deposits.get("c").statsu  # attr-defined
+paycheckout.client.fiat_disbursements.list(status="pendign")  # arg-type
+paycheckout.client.fiat_disbursements.iterate(sort="created")  # arg-type
+paycheckout.client.fiat_disbursements.sandbox_update("d1", "done")  # arg-type
+paycheckout.client.recipients.iterate(page=2)  # call-arg
+paycheckout.client.recipients.list(serach="Bo")  # call-arg
 
 select(paycheckout.Checkout.state)  # attr-defined
 select(paycheckout.Event).where(paycheckout.Event.nam == "order_paid")  # attr-defined

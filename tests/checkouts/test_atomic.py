@@ -61,8 +61,7 @@ def test_the_mark_stands_above_or_below_connect(shop: Shop, above: bool) -> None
         shop.paycheckout.atomic(order_paid.connect(close, shop.app))
     else:
         order_paid.connect(shop.paycheckout.atomic(close), shop.app)
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     shop.settles(checkout_id)
     order_paid.disconnect(close)
     assert (states, shop.attempt(checkout_id).status) == ([True], "created")
@@ -168,11 +167,9 @@ def test_every_move_has_its_atomic_receivers(shop: Shop) -> None:
     connected = [atomic(shop, recorder(signal.name), signal) for signal in signals]
     for each in connected:
         each.__enter__()
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "pending")
+    checkout_id = shop.has_deposit("pending")
     shop.settles(checkout_id)
-    shop.service.says(checkout_id, "completed", inputAmount=number("1"))
-    shop.settles(checkout_id)
+    shop.settles(checkout_id, says="completed", inputAmount=number("1"))
     shop.resolves(checkout_id, accept=False)
     for each in connected:
         each.__exit__(None, None, None)

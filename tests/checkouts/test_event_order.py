@@ -78,17 +78,14 @@ def event(shop: Shop, name: str) -> Any:
     return found
 
 
-def abandons(shop: Shop, checkout_id: str) -> None:
-    shop.service.says(checkout_id, "pending")
-    shop.settles(checkout_id)
-    shop.service.says(checkout_id, "failed")
-    shop.settles(checkout_id)
-    assert shop.attempt(checkout_id).status == "abandoned"
+def abandons(shop: Shop, checkout_id: str, becomes: str = "abandoned") -> None:
+    shop.settles(checkout_id, says="pending")
+    shop.settles(checkout_id, says="failed")
+    assert shop.attempt(checkout_id).status == becomes
 
 
 def pays(shop: Shop, checkout_id: str) -> None:
-    shop.service.says(checkout_id, "completed")
-    assert shop.settles(checkout_id).status == "paid"
+    assert shop.settles(checkout_id, says="completed").status == "paid"
 
 
 def test_a_receiver_that_missed_an_event_hears_it_before_the_next_one(shop: Shop, connected: Connect) -> None:
@@ -148,8 +145,7 @@ def test_an_abandonment_of_an_order_that_is_being_paid_anew_is_superseded(shop: 
 def test_that_a_payment_is_pending_is_not_told_once_it_is_decided(shop: Shop, connected: Connect) -> None:
     (shaky,) = connected("shaky")
     shaky.failing = {"order_pending"}
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "pending")
+    checkout_id = shop.has_deposit("pending")
     shop.settles(checkout_id)
     pays(shop, checkout_id)
     assert shaky.ran == ["checkout_created", "order_pending", "order_paid"]
@@ -161,24 +157,15 @@ def test_what_is_overtaken_while_its_receiver_works_is_not_committed(shop: Shop,
     slow, after = connected("slow", "after")
 
     def pay_meanwhile() -> None:
-        shop.service.says(checkout_id, "completed")
-        shop.settles(checkout_id)
+        shop.settles(checkout_id, says="completed")
 
     slow.before["order_abandoned"] = pay_meanwhile
     checkout_id = shop.starts()
-    abandons_until_paid(shop, checkout_id)
+    abandons(shop, checkout_id, becomes="paid")
     assert slow.wrote == after.wrote == {"checkout_created", "order_pending", "order_paid"}
     assert "order_abandoned" not in after.ran
     assert event(shop, "order_abandoned").superseded_at is not None
     assert event(shop, "order_paid").delivered_at is not None
-
-
-def abandons_until_paid(shop: Shop, checkout_id: str) -> None:
-    shop.service.says(checkout_id, "pending")
-    shop.settles(checkout_id)
-    shop.service.says(checkout_id, "failed")
-    shop.settles(checkout_id)
-    assert shop.attempt(checkout_id).status == "paid"
 
 
 def test_what_waits_for_a_receiver_at_work_follows_right_after_it(shop: Shop, connected: Connect) -> None:
@@ -197,13 +184,11 @@ def test_what_waits_for_a_receiver_at_work_follows_right_after_it(shop: Shop, co
 
 def test_what_a_dead_process_left_is_told_before_what_came_after_it(shop: Shop, connected: Connect) -> None:
     (listener,) = connected("listener")
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "pending")
+    checkout_id = shop.has_deposit("pending")
     settlement = shop.runtime.settlement
     settlement.apply(shop.attempt(checkout_id), lambda: settlement.read(checkout_id), via=FoundBy.SETTLE)
     shop.clock.advance(seconds=61)
-    shop.service.says(checkout_id, "failed")
-    shop.settles(checkout_id)
+    shop.settles(checkout_id, says="failed")
     assert listener.ran == ["checkout_created", "order_pending", "order_abandoned"]
     assert all(told.delivered_at for told in shop.events())
 

@@ -178,23 +178,10 @@ def test_a_deliverer_that_lost_its_lease_writes_nothing(noting_shop: Shop, recor
     assert paid_event(noting_shop).attempts == 2
 
 
-def test_a_leased_event_is_left_to_its_deliverer(shop: Shop) -> None:
-    reports: list[Any] = []
-
-    def look(app: object, **facts: object) -> None:
-        reports.append(shop.reconciles())
-
-    with receivers(shop, look):
-        shop.has_paid()
-    assert (reports[0].delivered, reports[0].failed) == (0, 0)
-    assert len(reports) == 1
-
-
 def test_an_event_whose_deliverer_died_is_delivered_when_the_lease_ends(shop: Shop, recorder: Recorder) -> None:
     """A minute at most. The process that dies stores the event, and that is the last of it."""
     with receivers(shop, recorder.receiver("a")):
-        checkout_id = shop.starts()
-        shop.service.says(checkout_id, "completed")
+        checkout_id = shop.has_deposit("completed")
         shop.runtime.settlement.apply(
             shop.attempt(checkout_id), lambda: shop.runtime.settlement.read(checkout_id), via=FoundBy.SETTLE
         )
@@ -231,8 +218,7 @@ def test_ctrl_c_in_a_receiver_ends_the_process_and_leaves_the_event_to_others_at
             raise KeyboardInterrupt
 
     with receivers(shop, interrupted):
-        checkout_id = shop.starts()
-        shop.service.says(checkout_id, "completed")
+        checkout_id = shop.has_deposit("completed")
         with pytest.raises(KeyboardInterrupt):
             shop.settles(checkout_id)
         assert shop.reconciles().delivered == 1
@@ -281,8 +267,7 @@ def test_an_outbox_that_cannot_be_reached_fails_no_settlement(
     shop: Shop, recorder: Recorder, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The payment is stored; telling of it is reconcile's, once nobody holds the event any more."""
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     with receivers(shop, recorder.receiver("a")):
         with refuses(shop, "UPDATE", shop.runtime.models.events.name):
             assert shop.settles(checkout_id).status == "paid"

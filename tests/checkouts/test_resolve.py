@@ -142,10 +142,8 @@ def test_a_mismatch_of_an_order_that_another_payment_paid_meanwhile_is_a_second_
     first = shop.starts()
     shop.totals["o-1"] = Pay("13.00", "USD")
     later = shop.starts()
-    shop.service.says(first, "completed", inputAmount=number("1"))
-    assert shop.settles(first).reason == "amount_mismatch"
-    shop.service.says(later, "completed", inputAmount=number("13.00"))
-    assert shop.settles(later).status == "paid"
+    assert shop.settles(first, says="completed", inputAmount=number("1")).reason == "amount_mismatch"
+    assert shop.settles(later, says="completed", inputAmount=number("13.00")).status == "paid"
     shop.resolves(first, accept=True)
     assert [money.checkout_id for money in told(shop).to_pay_back] == [first]
     assert len(shop.events("order_paid")) == 1

@@ -44,8 +44,7 @@ def test_a_page_on_which_nothing_is_picked_is_given_up_after_16_minutes(shop: Sh
 
 
 def test_a_payment_without_news_is_given_up_after_a_day(shop: Shop, signals: Signals) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "pending")
+    shop.has_deposit("pending")
     shop.reconciles()
     assert waits_for(shop, signals, "order_abandoned", timedelta(minutes=10)) == timedelta(hours=24)
 
@@ -54,8 +53,7 @@ def test_a_payment_without_news_is_given_up_after_a_day(shop: Shop, signals: Sig
 def test_the_end_of_a_payment_is_found_within_five_minutes_without_a_webhook(
     shop: Shop, signals: Signals, status: str, signal: str
 ) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "pending")
+    checkout_id = shop.has_deposit("pending")
     shop.reconciles()
     for _ in range(8 * 12):
         shop.clock.now += timedelta(minutes=5)
@@ -81,7 +79,6 @@ def by_status_page(shop: Shop, checkout_id: str) -> None:
 def test_a_webhook_or_a_look_at_the_status_page_tells_at_once(
     shop: Shop, signals: Signals, way: Callable[[Shop, str], None], status: str, signal: str
 ) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, status)
+    checkout_id = shop.has_deposit(status)
     way(shop, checkout_id)
     assert signal in signals.names

@@ -17,6 +17,7 @@ from flask_paycheckout import (
     Receive,
     StartContended,
     UnsafeCheckoutUrl,
+    checkout_created,
 )
 from flask_paycheckout.client import PaymentsError, TransportFailed, Unauthorized
 from flask_paycheckout.testing import Signals
@@ -39,8 +40,7 @@ def test_a_start_stores_what_was_asked_for_and_hands_out_the_services_own_url(sh
 def test_a_usable_page_is_used_again(shop: Shop, status: str) -> None:
     checkout_id = shop.starts()
     if status == "pending":
-        shop.service.says(checkout_id, "pending")
-        shop.settles(checkout_id)
+        shop.settles(checkout_id, says="pending")
     shop.clock.advance(minutes=14, seconds=29)
     assert shop.starts() == checkout_id
     assert len(shop.service.created) == 1
@@ -147,8 +147,7 @@ def test_a_start_that_loses_a_race_gives_the_winners_page(shop: Shop, signals: S
 
 
 def test_an_order_that_is_paid_while_its_new_page_is_made_gets_none(shop: Shop) -> None:
-    first = shop.starts()
-    shop.service.says(first, "completed")
+    first = shop.has_deposit("completed")
     shop.clock.advance(minutes=15)
 
     def meanwhile() -> None:
@@ -171,8 +170,6 @@ def test_a_start_that_keeps_losing_gives_up_and_says_so(shop: Shop) -> None:
 
 
 def test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody(shop: Shop) -> None:
-    from flask_paycheckout import checkout_created
-
     stored: list[Any] = []
 
     def look(app: object, *, checkout: Any, **rest: object) -> None:
@@ -184,8 +181,6 @@ def test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody(shop: Sh
 
 
 def test_a_failing_receiver_keeps_no_customer_from_paying(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
-    from flask_paycheckout import checkout_created
-
     def fail(app: object, **rest: object) -> None:
         raise RuntimeError("mail is down")
 

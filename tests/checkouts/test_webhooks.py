@@ -27,8 +27,7 @@ def test_an_id_that_could_be_one_is_looked_up(shop: Shop) -> None:
 
 
 def test_a_hint_about_an_abandoned_checkout_is_read(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "failed")
+    checkout_id = shop.has_deposit("failed")
     shop.settles(checkout_id)
     shop.service.says(checkout_id, "completed")
     shop.runtime.webhooks.receive(checkout_id)
@@ -73,8 +72,7 @@ def test_a_webhook_counts_once_only_though_two_arrive_together_after_the_decisio
 def test_a_hint_is_not_lost_to_a_move_made_since_the_checkout_was_loaded(shop: Shop) -> None:
     checkout_id = shop.starts()
     as_created = shop.attempt(checkout_id)
-    shop.service.says(checkout_id, "pending")
-    shop.settles(checkout_id)
+    shop.settles(checkout_id, says="pending")
     assert shop.runtime.due_reads.note_webhook(as_created, shop.clock(), timedelta(seconds=5))
     attempt = shop.attempt(checkout_id)
     assert (attempt.status, attempt.webhooks, attempt.next_read_at) == ("pending", 1, shop.clock())
@@ -83,8 +81,7 @@ def test_a_hint_is_not_lost_to_a_move_made_since_the_checkout_was_loaded(shop: S
 def test_a_hint_that_comes_as_the_payment_is_found_is_counted(shop: Shop) -> None:
     checkout_id = shop.starts()
     as_created = shop.attempt(checkout_id)
-    shop.service.says(checkout_id, "completed")
-    shop.settles(checkout_id)
+    shop.settles(checkout_id, says="completed")
     assert not shop.runtime.due_reads.note_webhook(as_created, shop.clock(), timedelta(seconds=5))
     attempt = shop.attempt(checkout_id)
     assert (attempt.status, attempt.webhooks, attempt.next_read_at) == ("paid", 1, None)
@@ -94,8 +91,7 @@ def test_a_hint_that_comes_as_the_payment_is_found_is_counted(shop: Shop) -> Non
 def test_webhooks_and_reconcile_together_read_once_per_cool_down(open_shop: OpenShop, deferred: bool) -> None:
     """Whoever makes a read that webhooks asked for: it is one in five seconds, and none is lost."""
     shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=deferred)
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "pending")
+    checkout_id = shop.has_deposit("pending")
     for second in range(120):
         # Each webhook comes twice, as from a service that sends it to two addresses of the shop.
         shop.reconciles()

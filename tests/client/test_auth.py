@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -101,21 +100,3 @@ def test_registering_says_status_code() -> None:
 def test_a_refusal_is_one_under_either_name(call: Call, body: bytes) -> None:
     with pytest.raises(Unauthorized):
         call(Shop(Script(body)))
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda auth: auth.login(5, "p"),
-        lambda auth: auth.login("a", None),
-        lambda auth: auth.register("a", b"p", "n"),
-        lambda auth: auth.register("a", "p", None),
-        lambda auth: auth.verify_login("t", 123456),
-        lambda auth: auth.verify_login("t", "1", disable_expire="yes"),
-    ],
-)
-def test_arguments_of_another_type_are_named(call: Callable[[Any], object]) -> None:
-    script = Script(by_status(GOOD))
-    with pytest.raises(TypeError, match=r"(email|password|full_name|otp|disable_expire) must be"):
-        call(Shop(script).auth)
-    assert script.requests == []

@@ -3,47 +3,18 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
-from flask_paycheckout.client import (
-    CryptoReceiver,
-    FiatItem,
-    FiatItemV1,
-    OutcomeUnknown,
-    PaymentsClient,
-    TransportFailed,
-)
+from flask_paycheckout.client import OutcomeUnknown, PaymentsClient, TransportFailed
+from tests.client.test_operations import HOW, MONEY, Call, every
 from tests.client.wire import Answer, RawServer, http, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-
-Use = Callable[[PaymentsClient], object]
-
-CREATES: dict[str, Use] = {
-    "fiat": lambda c: c.fiat_disbursements.create("USD", [FiatItem(amount=1, recipient_id="r1", reference="ref-1")]),
-    "fiat-v1": lambda c: c.fiat_disbursements.create_v1(
-        [FiatItemV1(amount=1, currency="USD", recipient_id="r1", reference="ref-1")]
-    ),
-    "crypto": lambda c: c.crypto_disbursements.create(
-        "usdc-polygon", [CryptoReceiver(amount=1, receiver_wallet_address="0xr", reference="ref-1")]
-    ),
-    "payment": lambda c: c.payments.create(
-        wallet_address="0xw",
-        input_amount=1,
-        sender_name="Ann",
-        sender_email="a@b.c",
-        receiver_id="r1",
-        input_currency="usdc-polygon",
-        output_currency="USD",
-    ),
-}
-every_create = pytest.mark.parametrize("use", CREATES.values(), ids=CREATES)
 
 
 def client_of(base_url: str, timeout: float = 10.0) -> PaymentsClient:
@@ -67,25 +38,25 @@ def a_gateway(connection: socket.socket, request: bytes, server: RawServer) -> N
     connection.sendall(http(b"<html>", "504 Gateway Timeout"))
 
 
-@every_create
+@every(MONEY)
 @pytest.mark.parametrize(
     ("answer", "timeout"), [(hangs_up, 10.0), (half_an_answer, 10.0), (silence, 1.0), (a_gateway, 10.0)]
 )
-def test_a_create_whose_answer_is_lost_is_sent_once(serve: Serve, use: Use, answer: Answer, timeout: float) -> None:
+def test_money_whose_answer_is_lost_is_sent_once(serve: Serve, call: Call, answer: Answer, timeout: float) -> None:
     server = serve(answer)
     with client_of(server.base_url, timeout) as client, pytest.raises(OutcomeUnknown) as caught:
-        use(client)
+        call.use(client)
     assert len(server.requests) == 1
     assert caught.value.request_sent
-    assert caught.value.references in ((), ("ref-1",))
+    assert caught.value.reference == HOW[call.method][0]
 
 
-@every_create
-def test_a_create_that_found_nobody_is_plainly_not_sent(use: Use) -> None:
+@every(MONEY)
+def test_money_that_finds_nobody_is_plainly_not_sent(call: Call) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with client_of(f"http://127.0.0.1:{port}") as client, pytest.raises(TransportFailed) as caught:
-        use(client)
+        call.use(client)
     assert type(caught.value) is TransportFailed
     assert not caught.value.request_sent
 

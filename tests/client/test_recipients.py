@@ -44,8 +44,6 @@ def test_an_odd_bank_hides_no_recipient(bank: object) -> None:
     ("changed", "kind", "fault"),
     [
         ({"name": None}, TypeError, "name must be a string"),
-        ({"post_code": 69001}, TypeError, "post_code must be a string"),
-        ({"reference": 5}, TypeError, "reference must be a string"),
         ({"bank": {"account_name": "Bo"}}, TypeError, "bank must be a BankDetails, not dict"),
         ({"bank": BankDetails(account_name="Bo", country="US")}, ValueError, r"bank\.currency is missing"),
         ({"bank": BankDetails(account_name="Bo", currency="USD")}, ValueError, r"bank\.country is missing"),
@@ -53,11 +51,6 @@ def test_an_odd_bank_hides_no_recipient(bank: object) -> None:
             {"bank": BankDetails(account_name="Bo", currency="USD", country="US", account_number=5)},  # type: ignore[arg-type]
             TypeError,
             r"bank\.account_number must be a string",
-        ),
-        (
-            {"bank": BankDetails(account_name=None, currency="USD", country="US")},  # type: ignore[arg-type]
-            TypeError,
-            r"bank\.account_name must be a string",
         ),
     ],
 )

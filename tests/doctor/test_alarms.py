@@ -49,14 +49,24 @@ def starts_in_vain(shop: Shop) -> None:
         shop.starts(*orders(shop))
 
 
-def paid_with_webhook(shop: Shop) -> str:
-    checkout_id = shop.starts(*orders(shop))
-    shop.service.says(checkout_id, "completed")
+def paid_with_webhook(shop: Shop, **said: object) -> str:
+    checkout_id = shop.has_deposit("completed", orders(shop)[0], **said)
     shop.runtime.webhooks.receive(checkout_id)
     return checkout_id
 
 
 # Troubles: each begins it, and is then called once a minute while reconcile runs.
+
+
+def lasting(begin: Callable[[Shop], None]) -> Trouble:
+    """A trouble that stays once it has begun."""
+
+    def trouble(shop: Shop) -> Generator[None, None, None]:
+        begin(shop)
+        while True:
+            yield
+
+    return trouble
 
 
 def reads_answered(answer: Answer) -> Trouble:
@@ -77,11 +87,9 @@ def one_deposit_fails(shop: Shop) -> Generator[None, None, None]:
         yield
 
 
-def another_deposit_answers(shop: Shop) -> Generator[None, None, None]:
-    checkout_id = shop.starts(*orders(shop))
-    shop.service.says(checkout_id, "completed", depositId="somebody-elses")
-    while True:
-        yield
+@lasting
+def another_deposit_answers(shop: Shop) -> None:
+    shop.has_deposit("completed", *orders(shop), depositId="somebody-elses")
 
 
 def receiver_fails(shop: Shop) -> Generator[None, None, None]:
@@ -91,11 +99,10 @@ def receiver_fails(shop: Shop) -> Generator[None, None, None]:
             yield
 
 
-def receiver_is_missing(shop: Shop) -> Generator[None, None, None]:
+@lasting
+def receiver_is_missing(shop: Shop) -> None:
     order_paid.disconnect(hears, sender=shop.app)
     paid_with_webhook(shop)
-    while True:
-        yield
 
 
 def atomic_receiver_fails(shop: Shop) -> Generator[None, None, None]:
@@ -109,57 +116,45 @@ def atomic_receiver_fails(shop: Shop) -> Generator[None, None, None]:
             yield
 
 
-def order_total_fails(shop: Shop) -> Generator[None, None, None]:
+@lasting
+def order_total_fails(shop: Shop) -> None:
     checkout_id = shop.starts(*orders(shop))
     shop.paycheckout.order_total(lambda order_id: 1 // 0)  # type: ignore[type-var]
     shop.service.says(checkout_id, "completed")
     shop.runtime.webhooks.receive(checkout_id)
-    while True:
-        yield
 
 
-def wrong_amount(shop: Shop) -> Generator[None, None, None]:
-    checkout_id = shop.starts(*orders(shop))
-    shop.service.says(checkout_id, "completed", inputAmount=number("1"))
-    shop.runtime.webhooks.receive(checkout_id)
-    while True:
-        yield
+@lasting
+def wrong_amount(shop: Shop) -> None:
+    paid_with_webhook(shop, inputAmount=number("1"))
 
 
-def paid_twice(shop: Shop) -> Generator[None, None, None]:
+@lasting
+def paid_twice(shop: Shop) -> None:
     [order_id] = orders(shop)
     first = shop.starts(order_id)
     shop.totals[order_id] = Pay("13.50", "USD")
-    second = shop.starts(order_id)
-    shop.service.says(second, "completed", inputAmount=number("13.50"))
+    second = shop.has_deposit("completed", order_id, inputAmount=number("13.50"))
     shop.service.says(first, "completed")
     for checkout_id in (second, first):
         shop.runtime.webhooks.receive(checkout_id)
-    while True:
-        yield
 
 
-def rejected(shop: Shop) -> Generator[None, None, None]:
-    checkout_id = shop.starts(*orders(shop))
-    shop.service.says(checkout_id, "completed", inputAmount=number("1"))
-    shop.runtime.webhooks.receive(checkout_id)
-    shop.resolves(checkout_id, accept=False)
-    while True:
-        yield
+@lasting
+def rejected(shop: Shop) -> None:
+    shop.resolves(paid_with_webhook(shop, inputAmount=number("1")), accept=False)
 
 
-def webhooks_never_come(shop: Shop) -> Generator[None, None, None]:
+@lasting
+def webhooks_never_come(shop: Shop) -> None:
     for order_id in orders(shop, 5):
         shop.service.says(shop.starts(order_id), "completed")
-    while True:
-        yield
 
 
-def reconcile_does_not_run(shop: Shop) -> Generator[None, None, None]:
+@lasting
+def reconcile_does_not_run(shop: Shop) -> None:
     shop.starts(*orders(shop))
     shop.reconciles = lambda limit=None: None  # type: ignore[assignment,method-assign,return-value]
-    while True:
-        yield
 
 
 def starts_answered(answer: Answer) -> Trouble:
@@ -179,15 +174,14 @@ def pages_are_elsewhere(shop: Shop) -> Generator[None, None, None]:
         yield
 
 
-def a_deliverer_died(shop: Shop) -> Generator[None, None, None]:
+@lasting
+def a_deliverer_died(shop: Shop) -> None:
     paid_with_webhook(shop)
     table = shop.runtime.models.events
     with shop.runtime.engine().begin() as connection:
         lost = {"delivered_at": None, "next_attempt_at": shop.clock(), "lease_until": shop.clock()}
         connection.execute(table.update().where(table.c.name == "order_paid").values(lost))
     shop.reconciles = lambda limit=None: None  # type: ignore[assignment,method-assign,return-value]
-    while True:
-        yield
 
 
 TROUBLES = {

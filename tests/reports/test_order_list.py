@@ -89,8 +89,7 @@ def test_a_second_payment_of_a_paid_order_is_found_among_what_is_held(shop: Shop
     old = shop.starts("o-1")
     shop.clock.advance(minutes=16)
     shop.has_paid("o-1")
-    shop.service.says(old, "completed")
-    assert shop.settles(old).status == "held"
+    assert shop.settles(old, says="completed").status == "held"
     assert names(page(shop, Status.HELD)) == names(page(shop, Status.PAID)) == ["o-1"]
     shop.resolves(old, accept=False)
     assert names(page(shop, Status.HELD)) == []

@@ -7,15 +7,15 @@ from typing import Any
 
 import httpx
 import pytest
-from flask import Flask
 from sqlalchemy import event, text
 
-from flask_paycheckout import Pay, order_paid
+from flask_paycheckout import Pay
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.reports.report import Report, report
 from flask_paycheckout.service.record import START
 from tests.conftest import OpenShop
 from tests.scripted import Shop, number, refusal
+from tests.test_bounds import statements
 
 URL = "https://shop.example/paycheckout/webhook"
 
@@ -36,8 +36,7 @@ def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
     paid = []
     for place in range(first, first + count):
         shop.totals[f"m-{place}"] = Pay("12.50", "USD")
-        checkout_id = shop.starts(f"m-{place}")
-        shop.service.says(checkout_id, "completed")
+        checkout_id = shop.has_deposit("completed", f"m-{place}")
         if webhooks:
             shop.runtime.webhooks.receive(checkout_id)
         else:
@@ -68,21 +67,6 @@ def test_checkouts_are_counted_by_state(shop: Shop) -> None:
     shop.service.says(shop.starts("o-6"), "failed")
     shop.settles("chk-6")
     assert told(shop).checkouts == dict.fromkeys(("created", "pending", "paid", "held", "rejected", "abandoned"), 1)
-
-
-def test_held_payments_need_a_person(shop: Shop) -> None:
-    shop.has_held("o-1")
-    shop.clock.advance(minutes=1)
-    shop.has_held("o-2")
-    found = told(shop)
-    assert found.needs_a_person
-    assert [(held.order_id, held.reason) for held in found.held] == [
-        ("o-1", "amount_mismatch"),
-        ("o-2", "amount_mismatch"),
-    ], "the longest first"
-    assert "HELD: 2 payments wait for your decision." in str(found)
-    told_of = "chk-1 of order o-1: amount_mismatch, 1 USD arrived of 12.50 USD, since 2026-01-01 12:00:00Z"
-    assert told_of in str(found)
 
 
 def test_money_that_paid_no_order_needs_a_person_until_somebody_says_what_became_of_it(shop: Shop) -> None:
@@ -131,24 +115,6 @@ def marks(shop: Shop, checkout_id: str, *, kept: bool = False) -> None:
         shop.paycheckout.mark_paid_back(checkout_id, by="Ada", why="bank transfer 17", kept=kept)
 
 
-def test_a_receiver_that_fails_needs_a_person(shop: Shop) -> None:
-    def break_down(app: Flask, **facts: Any) -> None:
-        raise RuntimeError("the warehouse\nis closed")
-
-    with order_paid.connected_to(break_down, sender=shop.app):
-        shop.has_paid()
-    shop.starts("o-2")
-    found = told(shop)
-    assert found.needs_a_person
-    assert found.undelivered_count == 1
-    [waiting] = found.undelivered
-    assert (waiting.name, waiting.order_id, waiting.attempts) == ("order_paid", "o-1", 1)
-    assert "tried 1 time: RuntimeError: the warehouse is closed" in str(found)
-    shop.clock.advance(minutes=1)
-    shop.reconciles()
-    assert not told(shop).undelivered
-
-
 def test_an_event_that_nobody_tries_to_deliver_needs_a_person_after_a_while(shop: Shop) -> None:
     """Stored by a process that died right then; and nobody runs reconcile."""
     shop.starts()
@@ -175,14 +141,6 @@ def test_webhooks_that_never_came_are_an_alarm_with_its_remedy(shop: Shop) -> No
     assert {payment.found_by for payment in found.unheard} == {"reconcile"}
     assert "WEBHOOKS DO NOT ARRIVE" in str(found)
     assert f"    {URL}\n" in str(found)
-
-
-def test_webhooks_that_do_come_are_no_alarm(shop: Shop) -> None:
-    pays(shop, 3, webhooks=True)
-    shop.clock.advance(minutes=10)
-    found = told(shop)
-    assert (found.recently_paid, found.unheard_count, found.webhooks_silent) == (3, 0, False)
-    assert not found.needs_a_person
 
 
 def test_a_webhook_lost_now_and_then_is_listed_and_no_alarm(shop: Shop) -> None:
@@ -397,22 +355,19 @@ def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, o
 
 
 def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
-    written: list[str] = []
+    def written(seen: list[str]) -> int:
+        return sum(each.startswith(("INSERT INTO paycheckout_service", "UPDATE paycheckout_service")) for each in seen)
 
-    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        if statement.startswith(("INSERT INTO paycheckout_service", "UPDATE paycheckout_service")):
-            written.append(statement)
-
-    event.listen(shop.runtime.engine(), "before_cursor_execute", note)
-    for _ in range(60):
-        fails_to_start(shop)
-        shop.clock.advance(seconds=2)
-    assert len(written) <= 5
-    written.clear()
-    for each in range(5):
-        shop.totals[f"m-{each}"] = Pay("12.50", "USD")
-        shop.starts(f"m-{each}")
-    assert len(written) == 1, "a service that answers is written down once, when it failed before"
+    with statements(shop) as seen:
+        for _ in range(60):
+            fails_to_start(shop)
+            shop.clock.advance(seconds=2)
+    assert written(seen) <= 5
+    with statements(shop) as seen:
+        for each in range(5):
+            shop.totals[f"m-{each}"] = Pay("12.50", "USD")
+            shop.starts(f"m-{each}")
+    assert written(seen) == 1, "a service that answers is written down once, when it failed before"
 
 
 def test_a_shop_without_the_table_takes_payments_as_before(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
@@ -422,6 +377,5 @@ def test_a_shop_without_the_table_takes_payments_as_before(shop: Shop, caplog: p
     fails_to_start(shop)
     assert "record of failing calls could not be stored" in caplog.text
     assert not told(shop).needs_a_person
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     assert shop.settles(checkout_id).status == "paid"

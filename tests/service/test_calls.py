@@ -30,11 +30,11 @@ def hears_of(shop: Shop, checkout_id: str) -> None:
     assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
 
 
-def fails_three_times(shop: Shop, answer: Answer | None = None) -> None:
+def fails_three_times(shop: Shop, answer: Answer | None = None, order_id: str = "o-1") -> None:
     """Customers press Pay while the service fails; afterwards it is well again, and nobody knows."""
     shop.service.instead_of_created = [answer or garbage()] * 3
     for _ in range(3):
-        assert presses_pay(shop).status_code == 503
+        assert presses_pay(shop, order_id).status_code == 503
     assert shop.service.instead_of_created == []
 
 
@@ -53,15 +53,6 @@ def test_after_three_failures_customers_are_told_at_once_until_a_probe_is_answer
     assert presses_pay(shop, "o-2").status_code == 303
 
 
-def test_while_the_probe_is_under_way_nobody_else_asks(shop: Shop) -> None:
-    fails_three_times(shop)
-    shop.clock.advance(seconds=5)
-    shop.service.meanwhile = lambda: statuses.append(presses_pay(shop, "o-2").status_code)
-    statuses: list[int] = []
-    assert presses_pay(shop).status_code == 303
-    assert (statuses, len(shop.service.created)) == ([503], 4)
-
-
 def test_refused_requests_are_answers_and_close_nothing(shop: Shop) -> None:
     for number in range(5):
         shop.clock.advance(seconds=61)
@@ -71,9 +62,8 @@ def test_refused_requests_are_answers_and_close_nothing(shop: Shop) -> None:
 
 
 def test_status_page_and_webhook_do_not_ask_either_and_leave_the_read_to_reconcile(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
-    fails_three_times_for(shop, "o-2")
+    checkout_id = shop.has_deposit("completed")
+    fails_three_times(shop, order_id="o-2")
     as_stored = shop.attempt(checkout_id)
     assert looks(shop) == "created"
     assert shop.attempt(checkout_id).next_read_at == as_stored.next_read_at, "not claimed for nothing"
@@ -82,12 +72,6 @@ def test_status_page_and_webhook_do_not_ask_either_and_leave_the_read_to_reconci
     attempt = shop.attempt(checkout_id)
     assert (attempt.webhooks, attempt.failed_reads, attempt.problem) == (1, 0, None)
     assert shop.reconciles().changed == 1, "reconcile has a brake of its own"
-
-
-def fails_three_times_for(shop: Shop, order_id: str) -> None:
-    shop.service.instead_of_created = [garbage()] * 3
-    for _ in range(3):
-        presses_pay(shop, order_id)
 
 
 def test_reads_that_fail_stop_starts_and_a_read_that_is_answered_lets_them_go(shop: Shop) -> None:

@@ -12,7 +12,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import mapped_column
 
 from flask_paycheckout import CheckoutMixin, EventMixin, Pay
-from flask_paycheckout.client import ServiceFault
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.store.moves import Move, Moved
 from tests.conftest import OpenShop
@@ -40,28 +39,12 @@ def test_a_due_read_is_claimed_once(shop: Shop) -> None:
     assert claims(shop) == [checkout_id], "a claimant that died is replaced"
 
 
-def test_what_fell_due_after_the_moment_asked_for_is_left(shop: Shop) -> None:
-    shop.starts()
-    earlier = shop.clock.now - timedelta(seconds=1)
-    assert shop.runtime.due_reads.claim_due(earlier, shop.clock.now, 10) == []
-
-
 def test_the_longest_overdue_is_claimed_first(shop: Shop) -> None:
     made = [shop.starts("o-1")]
     shop.clock.advance(seconds=1)
     made.append(shop.starts("o-2"))
     assert claims(shop, 1) == made[:1]
     assert claims(shop, 1) == made[1:]
-
-
-def test_reads_that_failed_last_time_are_claimed_apart(shop: Shop) -> None:
-    broken, fine = shop.starts("o-1"), shop.starts("o-2")
-    shop.service.fails(broken)
-    with pytest.raises(ServiceFault):
-        shop.settles(broken)
-    shop.clock.advance(minutes=1)
-    assert claims(shop) == [fine]
-    assert claims(shop, failing=True) == [broken]
 
 
 def test_one_attempt_is_claimed_again_only_when_it_is_due(shop: Shop) -> None:
@@ -75,14 +58,6 @@ def test_one_attempt_is_claimed_again_only_when_it_is_due(shop: Shop) -> None:
 def test_a_claim_outlasts_the_read(open_shop: OpenShop, timeout: int, claim: int) -> None:
     shop = open_shop(PAYCHECKOUT_TIMEOUT=timeout)
     assert shop.runtime.due_reads.claim == timedelta(seconds=claim)
-
-
-def test_a_claim_names_the_attempt_as_it_is(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    (claimed,) = shop.runtime.due_reads.claim_due(shop.clock.now, shop.clock.now, 1)
-    stored = shop.attempt(checkout_id)
-    assert claimed.next_read_at == stored.next_read_at == shop.clock.now + timedelta(seconds=60)
-    assert (claimed.total, claimed.created_at, claimed.history) == (stored.total, stored.created_at, stored.history)
 
 
 def test_a_pages_read_is_claimed_once(shop: Shop) -> None:
@@ -108,12 +83,10 @@ def test_of_two_moves_from_one_state_the_second_is_refused(shop: Shop) -> None:
 
 def test_a_move_from_a_state_that_was_left_and_entered_again_is_refused(shop: Shop) -> None:
     """The status is the same; what was compared belongs to an earlier stay in it."""
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "failed")
+    checkout_id = shop.has_deposit("failed")
     seen = shop.settles(checkout_id)
     for status in ("pending", "failed"):
-        shop.service.says(checkout_id, status)
-        shop.settles(checkout_id)
+        shop.settles(checkout_id, says=status)
     assert shop.attempt(checkout_id).status == seen.status == "abandoned"
     assert pays(shop, seen) is None
 
@@ -125,13 +98,6 @@ def test_a_second_attempt_of_a_paid_order_cannot_be_paid(shop: Shop) -> None:
     assert pays(shop, second) is not None
     assert pays(shop, first) is None
     assert shop.attempt(first.checkout_id).status == "created"
-
-
-def test_a_move_and_its_event_are_one_transaction(shop: Shop) -> None:
-    seen = shop.attempt(shop.starts())
-    with refuses(shop, "INSERT", "paycheckout_event"), pytest.raises(IntegrityError, match="disk full"):
-        pays(shop, seen)
-    assert shop.attempt(seen.checkout_id).status == "created"
 
 
 def test_a_checkout_and_its_event_are_one_transaction(shop: Shop) -> None:
@@ -166,20 +132,6 @@ def test_a_move_whose_event_cannot_be_stored_does_not_happen(shop: Shop) -> None
     with pytest.raises(IntegrityError):
         pays(shop, attempt)
     assert shop.attempt(attempt.checkout_id).status == "created"
-
-
-def test_webhooks_are_counted_and_the_cool_down_bounds_their_reads(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    cooldown = timedelta(seconds=5)
-
-    def hints() -> bool:
-        attempt = shop.attempt(checkout_id)
-        return shop.runtime.due_reads.note_webhook(attempt, shop.clock.now, cooldown) is not None
-
-    assert [hints(), hints(), hints()] == [True, False, False]
-    shop.clock.advance(seconds=5)
-    assert hints()
-    assert shop.attempt(checkout_id).webhooks == 4
 
 
 def test_a_webhook_within_the_cool_down_is_read_at_its_end(shop: Shop) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import DateTime, Numeric, String, Text, inspect
+from sqlalchemy import DateTime, Numeric, String, inspect
 from sqlalchemy import event as sa_event
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import mapped_column
 from sqlalchemy.orm.attributes import instance_state
 
-from flask_paycheckout import CheckoutMixin, EventMixin, Pay, Receive, order_paid
+from flask_paycheckout import CheckoutMixin, Pay, Receive, order_paid
 from flask_paycheckout.store.models import make_models
 from tests.conftest import OpenShop
 from tests.scripted import Shop, make_app
@@ -109,22 +108,6 @@ def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
         assert set(inspect(db.engine).get_table_names()) == tables
 
 
-def test_own_columns_come_through_the_mixins(open_shop: OpenShop) -> None:
-    own: list[Any] = []
-
-    def add_models(db: SQLAlchemy) -> None:
-        note = {"note": mapped_column(Text, default="none yet")}
-        own.append(type("Payment", (CheckoutMixin, db.Model), note))
-        own.append(type("News", (EventMixin, db.Model), {"seen_by": mapped_column(String(20), nullable=True)}))
-
-    shop = open_shop(prepare=add_models)
-    checkout_id = shop.has_paid()
-    assert [shop.paycheckout.Checkout, shop.paycheckout.Event] == own
-    assert shop.attempt(checkout_id).note == "none yet"
-    assert len(shop.events()) == 2
-    assert shop.attempt(checkout_id).created_at.tzinfo is UTC
-
-
 def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them(open_shop: OpenShop) -> None:
     """The checkout that it is given was found by a plain statement, and is as good as one that a session loaded."""
     loads: list[str] = []
@@ -147,14 +130,6 @@ def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them
     assert seen == [("as created", False, True)]
     assert (stored.note, stored.status) == ("packed", "paid")
     assert set(loads) == {checkout_id}
-
-
-def test_a_total_is_read_from_its_columns() -> None:
-    models = make_models(SQLAlchemy(make_app()))
-    attempt = models.Checkout(
-        total_kind="receive", total_amount="20.00", total_currency="EUR", total_other_currency="USD"
-    )  # type: ignore[call-arg]  # the mapping takes columns by name
-    assert attempt.total == Receive(Decimal(20), "EUR", pay_in="USD")
 
 
 def test_moments_of_a_server_in_another_zone_are_told_in_utc(shop: Shop) -> None:

@@ -8,9 +8,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event, update
 
-from flask_paycheckout import Pay
 from tests.reports.test_order_list import fill, rows_taken
 from tests.scripted import Shop
+from tests.test_bounds import statements
 from tests.views.pages import STATUSES, reach
 
 pytestmark = pytest.mark.on_each_database
@@ -24,24 +24,11 @@ def test_one_order(shop: Shop, status: str) -> None:
         assert shop.paycheckout.order_statuses(["o-1", "o-2"]) == {"o-1": status, "o-2": "unpaid"}
 
 
-def test_an_order_stands_as_the_best_of_its_attempts(shop: Shop) -> None:
-    first = shop.starts()
-    shop.totals["o-1"] = Pay("13.00", "USD")
-    shop.starts()
-    shop.service.says(first, "failed")
-    shop.settles(first)
-    with shop.app.app_context():
-        assert shop.paycheckout.order_status("o-1") == "created"
-
-
 def test_many_orders_cost_a_statement_for_every_500(shop: Shop) -> None:
     shop.has_paid()
-    statements: list[str] = []
-    engine = shop.runtime.engine()
-    event.listen(engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
-    with shop.app.app_context():
+    with shop.app.app_context(), statements(shop) as seen:
         found = shop.paycheckout.order_statuses(f"o-{number}" for number in range(1200))
-    assert (len(found), found["o-1"], found["o-999"], len(statements)) == (1200, "paid", "unpaid", 3)
+    assert (len(found), found["o-1"], found["o-999"], len(seen)) == (1200, "paid", "unpaid", 3)
 
 
 def test_many_orders_are_read_along_an_index_without_their_histories(shop: Shop) -> None:

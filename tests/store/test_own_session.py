@@ -66,8 +66,7 @@ def test_nothing_of_the_callers_session_is_committed_or_lost(shop: Shop) -> None
     def writes(app: object, **facts: object) -> None:
         adds(shop, "receiver")
 
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     engine = shop.runtime.engine()
     with order_paid.connected_to(writes, sender=shop.app), shop.app.app_context():
         mine = adds(shop, "host")
@@ -91,8 +90,7 @@ def test_order_total_has_a_session_of_its_own_too(shop: Shop) -> None:
         seen.append(shop.db.session())
         return Pay("12.50", "USD")
 
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     with shop.app.app_context():
         mine = adds(shop, "host")
         shop.paycheckout.settle(checkout_id)
@@ -105,8 +103,7 @@ def test_a_receiver_that_fails_leaves_the_callers_session_in_place(shop: Shop) -
     def fails(app: object, **facts: object) -> None:
         raise RuntimeError
 
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     with order_paid.connected_to(fails, sender=shop.app), shop.app.app_context():
         mine = adds(shop, "host")
         shop.paycheckout.settle(checkout_id)
@@ -124,8 +121,7 @@ def one_session(engine: Engine) -> Any:
 @pytest.mark.parametrize("put", [Session, one_session])
 def test_a_session_that_cannot_be_had_anew_is_refused_with_what_to_do(open_shop: OpenShop, put: Any) -> None:
     shop = open_shop(prepare=add_note)
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     with shop.app.app_context(), pytest.MonkeyPatch.context() as patch:
         session = put(shop.runtime.engine())
         patch.setattr(shop.db, "session", session)

@@ -102,8 +102,7 @@ def test_a_receivers_effect_is_never_lost_whenever_its_process_dies(shop: Shop, 
         heard.append(event_id)
         writes(shop, "ship", order_id)
 
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     with order_paid.connected_to(ship, sender=shop.app):
         with death(shop, when), pytest.raises(Died):
             shop.settles(checkout_id)
@@ -137,12 +136,10 @@ def test_an_atomic_receiver_runs_after_the_move_as_others_do(shop: Shop) -> None
 
 def test_what_was_overtaken_meanwhile_leaves_no_effect(shop: Shop) -> None:
     def release(app: object, *, order_id: str, **facts: object) -> None:
-        shop.service.says(checkout_id, "completed")
-        shop.settles(checkout_id)
+        shop.settles(checkout_id, says="completed")
         writes(shop, "release", order_id)
 
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "pending")
+    checkout_id = shop.has_deposit("pending")
     shop.settles(checkout_id)
     shop.service.says(checkout_id, "failed")
     with order_abandoned.connected_to(release, sender=shop.app):

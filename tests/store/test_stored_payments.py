@@ -33,8 +33,9 @@ def test_receivers_of_every_kind_get_what_arrived(shop: Shop) -> None:
     with order_paid.connected_to(close, sender=shop.app), order_paid.connected_to(ship, sender=shop.app):
         checkout_id = shop.starts()
         assert shop.attempt(checkout_id).payment is None
-        shop.service.says(checkout_id, "pending", **SAID)
-        assert shop.settles(checkout_id).payment is None, "a method was picked, and no money is here"
+        assert shop.settles(checkout_id, says="pending", **SAID).payment is None, (
+            "a method was picked, and no money is here"
+        )
         shop.clock.advance(minutes=2)
         shop.service.says(checkout_id, "completed", **SAID)
         payment = shop.settles(checkout_id).payment
@@ -99,8 +100,7 @@ ODD: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("odd", ODD)
 def test_what_cannot_be_read_never_stands_in_the_way_of_the_money(shop: Shop, odd: str) -> None:
     shop.totals["o-1"] = Receive("12.13", "USD", pay_in="EUR")
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed", **ODD[odd])
+    checkout_id = shop.has_deposit("completed", **ODD[odd])
     assert shop.settles(checkout_id).status == "paid"
     payment = shop.attempt(checkout_id).payment
     assert payment.received == Amount(Decimal("12.13"), "USD")

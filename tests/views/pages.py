@@ -20,12 +20,8 @@ def reach(shop: Shop, status: str) -> None:
     elif status == "held":
         shop.has_held()
     elif status != "unpaid":
-        checkout_id = shop.starts()
-        if status == "pending":
-            shop.service.says(checkout_id, "pending")
-        if status == "abandoned":
-            shop.service.says(checkout_id, "failed")
-        shop.settles(checkout_id)
+        deposit = {"pending": "pending", "abandoned": "failed"}
+        shop.settles(shop.starts(), says=deposit.get(status))
 
 
 def opens(shop: Shop, order_id: str = "o-1", suffix: str = "", language: str | None = None) -> TestResponse:

@@ -27,9 +27,6 @@ def pages(shop: Shop) -> dict[str, tuple[str, str]]:
     }
 
 
-KINDS = ["status page", "status JSON", "redirect to pay", "unknown order", "unknown order to pay", "webhook"]
-
-
 def is_page(answer: TestResponse) -> bool:
     return answer.mimetype == "text/html" and answer.location is None
 
@@ -85,40 +82,6 @@ def test_static_files_may_be_cached(shop: Shop) -> None:
     assert answer.status_code == 200
     assert "no-store" not in answer.headers.get("Cache-Control", "")
     answer.close()
-
-
-MATRIX = [
-    ("same-origin", None, True),
-    ("none", None, True),
-    ("cross-site", None, False),
-    ("cross-site", "https://shop.example", False),
-    ("same-site", None, False),
-    ("same-site", "https://shop.example", True),
-    ("same-site", "https://blog.shop.example", False),
-    ("nonsense", "https://shop.example", False),
-    (None, "https://shop.example", True),
-    (None, "https://SHOP.example", False),
-    (None, "http://shop.example", False),
-    (None, "https://shop.example.evil.example", False),
-    (None, "https://evil.example", False),
-    (None, "null", False),
-    (None, None, False),
-]
-
-
-@pytest.mark.parametrize(
-    ("site", "origin", "taken"), [pytest.param(*row, id=f"{row[0]} from {row[1]}") for row in MATRIX]
-)
-def test_a_form_is_taken_from_the_shops_own_pages_only(
-    open_shop: OpenShop, site: str | None, origin: str | None, taken: bool
-) -> None:
-    shop = open_shop(**PRODUCTION)
-    sent = {"Sec-Fetch-Site": site, "Origin": origin}
-    headers = {name: value for name, value in sent.items() if value is not None}
-    _, path = pages(shop)["redirect to pay"]
-    answer = shop.browser.post(path, headers=headers, base_url="https://inner.example")
-    assert answer.status_code == (303 if taken else 403)
-    assert len(shop.service.created) == int(taken)
 
 
 @pytest.mark.parametrize("mode", ["testing", "debug"])

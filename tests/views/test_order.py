@@ -48,8 +48,7 @@ def test_the_page_shows_the_status_and_the_way_to_pay_while_one_is_wanted(shop: 
 def test_neither_page_nor_json_names_an_amount_or_an_id(shop: Shop, status: str) -> None:
     shop.totals["o-1"] = Pay("4711.12", "USD")
     if status == "paid":
-        checkout_id = shop.starts()
-        shop.service.says(checkout_id, "completed", inputAmount=4711.12)
+        checkout_id = shop.has_deposit("completed", inputAmount=4711.12)
         shop.settles(checkout_id)
     else:
         reach(shop, status)
@@ -124,8 +123,7 @@ def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> N
 
 
 def test_a_visit_finds_the_payment_when_no_webhook_came(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     assert asks(shop)["status"] == "paid"
     assert shop.attempt(checkout_id).found_by == "status page"
 
@@ -178,8 +176,7 @@ def test_a_service_that_is_away_leaves_the_page_as_it_was(shop: Shop, caplog: py
 
 
 def test_an_abandoned_attempt_that_is_no_longer_watched_is_read_when_its_customer_looks(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "failed")
+    checkout_id = shop.has_deposit("failed")
     shop.settles(checkout_id)
     shop.clock.advance(days=8)
     shop.reconciles()

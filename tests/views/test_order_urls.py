@@ -79,12 +79,6 @@ def test_without_an_address_outside_of_a_request_the_key_is_named(open_shop: Ope
         shop.paycheckout.status_url("o-1")
 
 
-def test_the_webhooks_address_holds_its_secret(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET="wh-1")
-    with shop.app.app_context():
-        assert shop.paycheckout.webhook_url() == "http://localhost/paycheckout/webhook/wh-1"
-
-
 @pytest.mark.parametrize("prefix", ["/", "/pay", "/a/b/"])
 def test_the_prefix_is_where_the_routes_are(open_shop: OpenShop, prefix: str) -> None:
     shop = open_shop(PAYCHECKOUT_URL_PREFIX=prefix)
@@ -92,9 +86,3 @@ def test_the_prefix_is_where_the_routes_are(open_shop: OpenShop, prefix: str) ->
         url = shop.paycheckout.status_url("o-1")
     assert url.startswith(f"http://localhost{prefix.rstrip('/')}/orders/")
     assert shop.browser.get(url).status_code == 200
-
-
-@pytest.mark.parametrize("order_id", [7, None])
-def test_an_order_id_that_is_no_string_gets_no_link(shop: Shop, order_id: object) -> None:
-    with shop.app.app_context(), pytest.raises(TypeError, match=r"write str\(order\.id\)"):
-        shop.paycheckout.pay_url(order_id)  # type: ignore[arg-type]  # what it refuses

@@ -94,11 +94,6 @@ def test_the_shop_says_where_it_is_mounted(shop: Shop) -> None:
     assert shop.browser.get(ROOT).status_code == 404
 
 
-def test_two_shops_in_one_process_have_a_view_each(open_shop: OpenShop) -> None:
-    one, two = opens_view(open_shop("one")), opens_view(open_shop("two"), lambda: None)
-    assert (one.browser.get(ROOT).status_code, two.browser.get(ROOT).status_code) == (200, 403)
-
-
 # What it shows
 
 
@@ -257,17 +252,6 @@ def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_i
     assert "must be paid back or kept" not in desk.browser.get(ROOT).text
     again = says(desk, token)
     assert (again.status_code, "already recorded as paid back or kept" in again.text) == (409, True)
-
-
-def test_the_order_page_shows_what_arrived_and_what_each_decision_does(desk: Shop) -> None:
-    checkout_id = desk.has_held()
-    page = " ".join(html.unescape(desk.browser.get(f"{ROOT}/order?id=o-1").text).split())
-    assert "1 USD paid, 12.13 USD received; seen as completed" in page
-    assert "Accept it: the order is paid with what arrived" in page
-    desk.resolves(checkout_id, accept=True)
-    page = html.unescape(desk.browser.get(f"{ROOT}/order?id=o-1").text)
-    assert "The order is paid: a payment was held, and Ada accepted it: seen on the statement." in page
-    assert "agrees with the order's total" not in page
 
 
 def test_a_decision_that_an_atomic_receiver_refuses_is_not_recorded_and_says_so(desk: Shop) -> None:

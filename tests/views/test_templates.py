@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from jinja2 import DictLoader
 
-from flask_paycheckout.translations import catalogues
 from tests.scripted import Shop
 from tests.views.pages import STATUSES, fails_to_pay, opens, reach
-
-STYLE = Path(catalogues.__file__).parents[1] / "static" / "paycheckout.css"
 
 
 def writes(shop: Shop, **templates: str) -> None:
@@ -82,16 +78,6 @@ def test_a_theme_comes_behind_our_own_styles(shop: Shop) -> None:
     (nonce,) = re.findall(r'<style nonce="([\w-]+)">', answer.text)
     assert f"'nonce-{nonce}'" in answer.headers["Content-Security-Policy"]
     assert answer.text.index("paycheckout.css") < answer.text.index("--paycheckout-accent")
-
-
-def test_every_colour_of_the_pages_is_a_variable() -> None:
-    rules = re.sub(r"/\*.*?\*/|:root \{[^}]*\}", "", STYLE.read_text(), flags=re.DOTALL)
-    assert not re.search(r"#[0-9a-f]{3}|(rgb|hsl)a?\(|: *(white|black)", rules)
-    declared, used = (
-        set(re.findall(pattern, STYLE.read_text()))
-        for pattern in (r"(--paycheckout-[\w-]+):", r"var\((--paycheckout-[\w-]+)")
-    )
-    assert declared == used
 
 
 def test_the_shops_own_gettext_is_left_alone(shop: Shop) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from io import BytesIO
 from typing import Any
 
@@ -22,8 +21,7 @@ def hook(checkout_id: object = "chk-1", **more: object) -> dict[str, Any]:
 
 
 def test_a_hint_about_a_known_checkout_is_stored_and_read(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     answer = shop.browser.post(PATH, **hook(checkout_id))
     assert (answer.status_code, answer.get_json()) == (200, {"received": True})
     attempt = shop.attempt(checkout_id)
@@ -31,34 +29,9 @@ def test_a_hint_about_a_known_checkout_is_stored_and_read(shop: Shop) -> None:
 
 
 def test_what_the_webhook_itself_says_is_not_evidence(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "pending")
+    checkout_id = shop.has_deposit("pending")
     shop.browser.post(PATH, **hook(checkout_id, status="completed", amount=12.5))
     assert shop.attempt(checkout_id).status == "pending"
-
-
-IDS = [
-    pytest.param("chk-404", id="unknown"),
-    pytest.param("o-1", id="an order's id"),
-    pytest.param("", id="empty"),
-    pytest.param("x" * 60_000, id="huge"),
-    pytest.param("a\x00b", id="NUL"),
-    pytest.param("\u202e\u0000", id="controls"),
-    pytest.param("../../etc/passwd", id="path"),
-    pytest.param("' OR 1=1 --", id="quotes"),
-    pytest.param("日本", id="other script"),
-]
-
-
-@pytest.mark.parametrize("checkout_id", IDS)
-def test_an_unknown_id_gets_the_same_answer_and_costs_no_read(shop: Shop, checkout_id: str) -> None:
-    known = shop.starts()
-    of_known = shop.browser.post(PATH, **hook(known))
-    shop.service.reads.clear()
-    of_unknown = shop.browser.post(PATH, **hook(checkout_id))
-    assert (of_unknown.status_code, of_unknown.data) == (of_known.status_code, of_known.data)
-    assert set(of_unknown.headers.keys()) == set(of_known.headers.keys())
-    assert shop.service.reads == []
 
 
 def test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down(shop: Shop) -> None:
@@ -79,27 +52,6 @@ def test_a_cool_down_of_zero_reads_every_time(open_shop: OpenShop) -> None:
     assert len(shop.service.reads) == 3
 
 
-BAD = [
-    pytest.param(b"", id="empty"),
-    pytest.param(b"orderId=chk-1", id="a form"),
-    pytest.param(b"[]", id="a list"),
-    pytest.param(b'"chk-1"', id="a string"),
-    pytest.param(b"null", id="null"),
-    pytest.param(b'{"orderId": null}', id="id null"),
-    pytest.param(b'{"orderId": 7}', id="id a number"),
-    pytest.param(b'{"orderId": ["chk-1"]}', id="id a list"),
-    pytest.param(b'{"orderId": "chk-1"', id="cut off"),
-    pytest.param(b'{"orderId": "chk-1"}x', id="more behind"),
-    pytest.param(b'{"orderId": "\xff\xfe"}', id="not UTF-8"),
-    pytest.param(b'{"orderId": "\\ud800"}', id="half a surrogate pair"),
-    pytest.param(b"[" * 60_000, id="deep list"),
-    pytest.param(b'{"a":' * 10_000 + b"1" + b"}" * 10_000, id="deep object"),
-    pytest.param(b'{"x":' + b"[" * 20_000 + b"]" * 20_000 + b',"orderId":7}', id="deep in an ignored field"),
-    pytest.param(gzip.compress(b'{"orderId": "chk-1"}'), id="gzip"),
-    pytest.param("{'orderId': 'chk-1'}".encode("utf-16"), id="UTF-16"),
-]
-
-
 @pytest.mark.parametrize("body", [b"{}", b'{"orderid": "chk-1"}', b'{"disbursementId": "d-1", "status": "failed"}'])
 def test_a_webhook_about_something_else_is_answered_as_every_other(shop: Shop, body: bytes) -> None:
     checkout_id = shop.starts()
@@ -107,19 +59,6 @@ def test_a_webhook_about_something_else_is_answered_as_every_other(shop: Shop, b
     known = shop.browser.post(PATH, json={"orderId": checkout_id})
     assert (answer.status_code, answer.get_json()) == (known.status_code, known.get_json()) == (200, {"received": True})
     assert shop.attempt(checkout_id).webhooks == 1
-
-
-@pytest.mark.parametrize("body", BAD)
-def test_what_is_no_json_object_with_a_string_id_is_a_400(shop: Shop, body: bytes) -> None:
-    answer = shop.browser.post(PATH, data=body, content_type="application/json")
-    assert (answer.status_code, answer.get_json()) == (400, {"error": "send a JSON object with a string orderId"})
-
-
-@pytest.mark.parametrize("content_type", [None, "text/plain", "application/x-www-form-urlencoded", "nonsense"])
-def test_the_content_type_does_not_matter(shop: Shop, content_type: str | None) -> None:
-    """The interface does not say which one the service sends."""
-    body = b'{"orderId": "chk-1"}'
-    assert shop.browser.post(PATH, data=body, content_type=content_type).status_code == 200
 
 
 @pytest.mark.parametrize(("size", "status"), [(64 * 1024, 200), (64 * 1024 + 1, 413)])
@@ -149,8 +88,7 @@ class DatabaseDown:
 
 
 def test_what_could_not_be_stored_is_a_503_and_comes_again(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     with DatabaseDown(shop):
         answer = shop.browser.post(PATH, **hook(checkout_id))
     assert (answer.status_code, answer.get_json()) == (503, {"error": "not stored, send it again"})
@@ -172,8 +110,7 @@ def test_a_hint_that_is_stored_is_a_200_though_the_service_is_away(
 
 def test_a_deferred_webhook_reads_nothing_and_leaves_the_read_due(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
+    checkout_id = shop.has_deposit("completed")
     assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
     assert shop.service.reads == []
     assert shop.attempt(checkout_id).next_read_at == shop.clock.now
