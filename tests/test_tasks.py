@@ -134,8 +134,4 @@ def test_no_task_outlives_the_lease_of_the_event_that_it_delivers(shop: Shop) ->
     settle = shop.app.extensions["celery"].tasks["flask_paycheckout.settle"]
     assert settle.soft_time_limit < settle.time_limit < leases.LONGEST
     assert settle.time_limit <= 180, "as docs/production.md says"
-
-
-def test_results_are_not_kept(shop: Shop) -> None:
-    for name in (tasks.SETTLE, tasks.RECONCILE):
-        assert shop.app.extensions["celery"].tasks[name].ignore_result
+    assert all(shop.app.extensions["celery"].tasks[name].ignore_result for name in (tasks.SETTLE, tasks.RECONCILE))

@@ -6,7 +6,6 @@ visits read nothing by themselves and only the webhook brings news.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,20 +13,15 @@ import pytest
 import requests
 from jinja2 import DictLoader
 from playwright.sync_api import Page, expect
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flask_paycheckout import Pay
 from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.translations.catalogues import LANGUAGES
+from tests.browser.conftest import served
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
 NewPage = Callable[..., Page]
-
-
-class _Quiet(WSGIRequestHandler):
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        pass
 
 
 @dataclass
@@ -52,15 +46,9 @@ class Site:
 def site(open_shop: OpenShop) -> Iterator[Site]:
     shop = open_shop(PAYCHECKOUT_BASE_URL="http://127.0.0.1:1", PAYCHECKOUT_WEBHOOK_COOLDOWN=0)
     shop.app.add_url_rule("/hosted/<checkout_id>", view_func=lambda checkout_id: "<h1>The payment page</h1>")
-    server = make_server("127.0.0.1", 0, shop.app, threaded=True, request_handler=_Quiet)
-    address = f"http://127.0.0.1:{server.server_port}"
-    shop.service.page = f"{address}/hosted/{{id}}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield Site(shop, address)
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(shop.app) as address:
+        shop.service.page = f"{address}/hosted/{{id}}"
+        yield Site(shop, address)
 
 
 def heading(page: Page, words: str) -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 from flask import Flask
 from playwright.sync_api import Page
-from werkzeug.serving import make_server
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.command import QuietHandler
+from tests.browser.conftest import served
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 
 ATTACK = """async ([sandbox, checkout]) => {
@@ -70,37 +67,18 @@ ATTACK = """async ([sandbox, checkout]) => {
 }"""
 
 
-class _Evil(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>Evil</title><body>")
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
 def sandbox() -> Flask:
     return create_sandbox(control_token=CONTROL_TOKEN)
 
 
 @pytest.fixture
-def ports(sandbox: Flask) -> Iterator[tuple[int, int]]:
+def addresses(sandbox: Flask) -> Iterator[tuple[str, str]]:
     """Of the sandbox and of the evil page."""
-    servers = (
-        make_server("127.0.0.1", 0, sandbox, threaded=True, request_handler=QuietHandler),
-        ThreadingHTTPServer(("127.0.0.1", 0), _Evil),
-    )
-    threads = [Thread(target=server.serve_forever, args=(0.05,)) for server in servers]
-    for thread in threads:
-        thread.start()
-    yield servers[0].server_port, servers[1].server_port
-    for server, thread in zip(servers, threads, strict=True):
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    evil = Flask("evil")
+    evil.add_url_rule("/", view_func=lambda: "<!doctype html><title>Evil</title><body>")
+    with served(sandbox) as of_sandbox, served(evil) as of_page:
+        yield of_sandbox, of_page
 
 
 def world_of(sandbox: Flask) -> tuple[Any, ...]:
@@ -112,20 +90,20 @@ def world_of(sandbox: Flask) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"], ids=["another-port", "another-site"])
-def test_it_reads_nothing_and_moves_nothing(page: Page, sandbox: Flask, ports: tuple[int, int], host: str) -> None:
+def test_it_reads_nothing_and_moves_nothing(page: Page, sandbox: Flask, addresses: tuple[str, str], host: str) -> None:
     checkout = Merchant(sandbox).makes_checkout()
     before = world_of(sandbox)
-    page.goto(f"http://{host}:{ports[1]}/")
-    assert page.evaluate(ATTACK, [f"http://127.0.0.1:{ports[0]}", checkout]) == []
+    page.goto(addresses[1].replace("127.0.0.1", host))
+    assert page.evaluate(ATTACK, [addresses[0], checkout]) == []
     assert world_of(sandbox) == before
     assert Merchant(sandbox).reads_deposit(checkout).code == 404
 
 
-def test_its_link_opens_the_page_to_pay_on(page: Page, sandbox: Flask, ports: tuple[int, int]) -> None:
+def test_its_link_opens_the_page_to_pay_on(page: Page, sandbox: Flask, addresses: tuple[str, str]) -> None:
     checkout = Merchant(sandbox).makes_checkout()
-    page.goto(f"http://localhost:{ports[1]}/")
+    page.goto(addresses[1].replace("127.0.0.1", "localhost"))
     with page.expect_navigation():
-        page.evaluate("address => { location = address }", f"http://127.0.0.1:{ports[0]}/checkout/{checkout}")
+        page.evaluate("address => { location = address }", f"{addresses[0]}/checkout/{checkout}")
     with page.expect_navigation():
         page.evaluate("document.querySelector('[name=method]').form.requestSubmit()")
     assert Merchant(sandbox).reads_deposit(checkout).data["status"] == "pending"

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from threading import Thread
 
 import pytest
 from flask import Flask
 from playwright.sync_api import Page, expect
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flask_paycheckout.sandbox import create_sandbox
+from tests.browser.conftest import served
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.payments.customers import makes
 
 NewPage = Callable[..., Page]
-
-
-class _Quiet(WSGIRequestHandler):
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        pass
 
 
 @pytest.fixture
@@ -30,13 +24,8 @@ def world() -> Flask:
 
 @pytest.fixture
 def address(world: Flask) -> Iterator[str]:
-    server = make_server("127.0.0.1", 0, world, threaded=True, request_handler=_Quiet)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(world) as address:
+        yield address
 
 
 def test_it_follows_what_happens_without_losing_what_is_typed(world: Flask, address: str, page: Page) -> None:
@@ -57,8 +46,7 @@ def test_it_follows_what_happens_without_losing_what_is_typed(world: Flask, addr
     expect(page.get_by_label("Address contains")).to_have_value("dep")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_scrolls_sideways_on_a_phone(world: Flask, address: str, new_page: NewPage, scheme: str) -> None:
+def test_no_page_scrolls_sideways_on_a_phone(world: Flask, address: str, new_page: NewPage) -> None:
     merchant, tester = Merchant(world), Tester(world)
     checkout = merchant.makes_checkout()
     tester.picks(checkout, reference="r" * 200)
@@ -66,7 +54,7 @@ def test_no_page_scrolls_sideways_on_a_phone(world: Flask, address: str, new_pag
     merchant.calls("GET", "/v1/deposit/" + "d" * 300, signed_by="wrong")
     tester.orders_fault("GET /v1/deposit/" + "d" * 180, "error", message="m" * 200)
     payment = makes(merchant, senderName="s" * 200, reason="r" * 500)
-    page = new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+    page = new_page(viewport={"width": 360, "height": 740})
     names = ("requests", "requests/2", "mails", "webhooks", "levers", "reset", "unknowns")
     details = (f"checkouts/{checkout}", f"payments/{payment}")
     for path in ("/", *(f"/inspector/{name}" for name in (*names, *details))):

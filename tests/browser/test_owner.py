@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
-from werkzeug.serving import make_server
 
 from flask_paycheckout import Pay
+from tests.browser.conftest import served
 from tests.browser.looking import faults
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -24,13 +23,8 @@ def desk(open_shop: OpenShop) -> Iterator[tuple[Shop, str]]:
     shop = open_shop(DEBUG=True)
     shop.app.register_blueprint(shop.paycheckout.owner_view(lambda: "Ada Lovelace"))
     _goes_through_everything(shop)
-    server = make_server("127.0.0.1", 0, shop.app, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield shop, f"http://127.0.0.1:{server.port}/paycheckout/owner"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served(shop.app) as address:
+        yield shop, f"{address}/paycheckout/owner"
 
 
 def _goes_through_everything(shop: Shop) -> None:

@@ -6,14 +6,13 @@ All that it says of a form's page then is `Origin`, and a page that may send no 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from threading import Thread
 
 import pytest
 from flask import Flask, request
 from playwright.sync_api import Page
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from flask_paycheckout.security.signed_links import STATUS
+from tests.browser.conftest import served
 from tests.conftest import OpenShop
 from tests.scripted import Shop, garbage
 
@@ -30,35 +29,25 @@ def heard() -> Heard:
 def address(open_shop: OpenShop, heard: Heard) -> Iterator[tuple[Shop, str]]:
     """A shop in production at http://shop.test, whose customers pay at http://pay.test; both are one server here."""
     app = Flask("front")
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Quiet)
-    port = server.server_port
-    shop = open_shop(
-        TESTING=False,
-        PAYCHECKOUT_PUBLIC_URL=f"http://shop.test:{port}",
-        PAYCHECKOUT_CHECKOUT_ORIGINS=[f"http://pay.test:{port}"],
-    )
-    shop.service.page = f"http://pay.test:{port}/pay"
+    with served(app) as here:
+        port = here.rpartition(":")[2]
+        shop = open_shop(
+            TESTING=False,
+            PAYCHECKOUT_PUBLIC_URL=f"http://shop.test:{port}",
+            PAYCHECKOUT_CHECKOUT_ORIGINS=[f"http://pay.test:{port}"],
+        )
+        shop.service.page = f"http://pay.test:{port}/pay"
 
-    @shop.app.before_request
-    def note() -> None:
-        assert request.headers.get("Sec-Fetch-Site") is None
-        if not request.path.endswith((".css", ".js", ".ico")):
-            said = request.headers.get("Origin"), request.headers.get("Referer")
-            heard.append((request.method, request.host.partition(":")[0], *said))
+        @shop.app.before_request
+        def note() -> None:
+            assert request.headers.get("Sec-Fetch-Site") is None
+            if not request.path.endswith((".css", ".js", ".ico")):
+                said = request.headers.get("Origin"), request.headers.get("Referer")
+                heard.append((request.method, request.host.partition(":")[0], *said))
 
-    shop.app.add_url_rule("/pay", view_func=lambda: "the payment page")
-    app.wsgi_app = shop.app.wsgi_app  # type: ignore[method-assign]
-    thread = Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield shop, f"http://shop.test:{port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-class _Quiet(WSGIRequestHandler):
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Nobody reads it."""
+        shop.app.add_url_rule("/pay", view_func=lambda: "the payment page")
+        app.wsgi_app = shop.app.wsgi_app  # type: ignore[method-assign]
+        yield shop, f"http://shop.test:{port}"
 
 
 def test_our_own_form_is_taken_and_no_page_hears_of_its_link(

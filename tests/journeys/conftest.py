@@ -49,16 +49,8 @@ class Shop:
     def attempts(self, order_id: str) -> list[Any]:
         model = self.paycheckout.Checkout
         with self.app.app_context():
-            return list(
-                self.db.session.scalars(self.db.select(model).where(model.order_id == order_id).order_by(model.id))
-            )
-
-    def events(self, order_id: str) -> list[Any]:
-        model = self.paycheckout.Event
-        with self.app.app_context():
-            return list(
-                self.db.session.scalars(self.db.select(model).where(model.order_id == order_id).order_by(model.id))
-            )
+            found = self.db.select(model).where(model.order_id == order_id).order_by(model.id)
+            return list(self.db.session.scalars(found))
 
 
 @dataclass
@@ -81,16 +73,17 @@ class Shopper:
         return str(attempt.checkout_id)
 
     def opens_the_status_page(self, order_id: str = "o-1") -> TestResponse:
-        with self.shop.app.app_context():
-            url = self.shop.paycheckout.status_url(order_id)
-        return self.shop.client.get(url)
+        return self._follows(order_id)
 
     def sees_status(self, order_id: str = "o-1") -> str:
-        with self.shop.app.app_context():
-            url = self.shop.paycheckout.status_url(order_id)
-        answer = self.shop.client.get(url + "/status")
+        answer = self._follows(order_id, "/status")
         assert answer.status_code == 200
         return str(answer.get_json()["status"])
+
+    def _follows(self, order_id: str, tail: str = "") -> TestResponse:
+        with self.shop.app.app_context():
+            url = self.shop.paycheckout.status_url(order_id)
+        return self.shop.client.get(url + tail)
 
 
 ShopMaker = Callable[..., Shop]

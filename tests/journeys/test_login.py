@@ -52,14 +52,13 @@ def test_a_person_logs_in(options: tuple[str, ...], logs_in: Callable[..., Resul
     assert PASSWORD not in result.output
 
 
-def test_a_wrong_password_is_said_in_a_sentence(logs_in: Callable[..., Result]) -> None:
-    result = logs_in(password="wrong-password")
+@pytest.mark.parametrize(
+    ("typed", "path"),
+    [({"password": "wrong-password"}, "/v1/auth/login"), ({"otp": "000000"}, "/v1/auth/verify-login")],
+    ids=["password", "one-time password"],
+)
+def test_what_is_wrong_is_said_in_a_sentence(typed: dict[str, str], path: str, logs_in: Callable[..., Result]) -> None:
+    result = logs_in(**typed)
     assert result.exit_code == 1
-    assert result.stderr.splitlines()[-1].startswith("Error: POST /v1/auth/login")
+    assert result.stderr.splitlines()[-1].startswith(f"Error: POST {path}")
     assert "wrong-password" not in result.output
-
-
-def test_a_wrong_one_time_password_is_said_in_a_sentence(logs_in: Callable[..., Result]) -> None:
-    result = logs_in(otp="000000")
-    assert result.exit_code == 1
-    assert "Error: POST /v1/auth/verify-login" in result.stderr

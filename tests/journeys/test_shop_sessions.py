@@ -42,6 +42,9 @@ class ImmediateShop:
                 event.listen(self.db.engine, "begin", _begin_immediately)
             self.db.create_all()
 
+    def starts(self) -> None:
+        self.checkout_id = self.paycheckout.start("o-1").checkout_id
+
     def reads(self) -> None:
         self.db.session.execute(self.db.select(self.orders)).all()
 
@@ -96,67 +99,57 @@ def test_a_shop_that_reads_before_every_request_is_no_obstacle(
     assert shop.app.test_client().get(status_url + "/status").get_json()["status"] == "paid"
 
 
-def calls(shop: ImmediateShop, checkout_id: str) -> dict[str, Callable[[], Any]]:
-    return {
-        "start": lambda: shop.paycheckout.start("o-2"),
-        "settle": lambda: shop.paycheckout.settle(checkout_id),
-        "reconcile": shop.paycheckout.reconcile,
-    }
+WRITING = ("start", "settle", "reconcile")
+READING = ("explain", "report", "examine")
 
 
-@pytest.mark.parametrize("call", ["start", "settle", "reconcile"])
-def test_rows_written_past_the_session_are_noticed_and_kept(shop: ImmediateShop, call: str) -> None:
-    with shop.app.app_context():
-        checkout_id = shop.paycheckout.start("o-1").checkout_id
-        shop.writes_unseen()
-        with pytest.raises(UncommittedChanges, match="commit"):
-            calls(shop, checkout_id)[call]()
-        shop.db.session.commit()
-    assert shop.stored() == ["raw"]
-
-
-@pytest.mark.parametrize("call", ["start", "settle", "reconcile"])
-@pytest.mark.parametrize("database_kind", ["postgresql"])
-def test_rows_written_past_the_session_stand_in_nobodys_way_where_there_are_many_writers(
-    shop: ImmediateShop, call: str
-) -> None:
-    with shop.app.app_context():
-        checkout_id = shop.paycheckout.start("o-1").checkout_id
-        shop.writes_unseen()
-        calls(shop, checkout_id)[call]()
-        shop.db.session.rollback()
-    assert shop.stored() == [], "nothing of ours committed them"
-
-
-def reading_calls(shop: ImmediateShop) -> dict[str, Callable[[], Any]]:
-    runtime = shop.app.extensions["paycheckout"]
-    return {
-        "explain": lambda: shop.paycheckout.explain("o-1").status,
+def call(shop: ImmediateShop, name: str) -> Any:
+    """Make this call, of a shop whose order "o-1" was started."""
+    ours, runtime = shop.paycheckout, shop.app.extensions["paycheckout"]
+    calls: dict[str, Callable[[], Any]] = {
+        "start": lambda: ours.start("o-2"),
+        "settle": lambda: ours.settle(shop.checkout_id),
+        "reconcile": ours.reconcile,
+        "explain": lambda: ours.explain("o-1").status,
         "report": lambda: AppOperations(runtime).report("https://shop.example").checkouts["created"],
         "examine": lambda: (
             Check("database", Level.OK, f"{shop.db.engine.dialect.name} answers") in examine(runtime).checks
         ),
     }
+    return calls[name]()
+
+
+@pytest.mark.parametrize("name", [*WRITING, *READING])
+def test_rows_written_past_the_session_are_noticed_and_kept(shop: ImmediateShop, name: str) -> None:
+    with shop.app.app_context():
+        shop.starts()
+        shop.writes_unseen()
+        with pytest.raises(UncommittedChanges, match="commit"):
+            call(shop, name)
+        shop.db.session.commit()
+    assert shop.stored() == ["raw"]
+
+
+@pytest.mark.parametrize("name", WRITING)
+@pytest.mark.parametrize("database_kind", ["postgresql"])
+def test_rows_written_past_the_session_stand_in_nobodys_way_where_there_are_many_writers(
+    shop: ImmediateShop, name: str
+) -> None:
+    with shop.app.app_context():
+        shop.starts()
+        shop.writes_unseen()
+        call(shop, name)
+        shop.db.session.rollback()
+    assert shop.stored() == [], "nothing of ours committed them"
 
 
 @pytest.mark.on_each_database
-@pytest.mark.parametrize("call", ["explain", "report", "examine"])
-def test_a_session_that_only_read_does_not_keep_us_from_reading(shop: ImmediateShop, call: str) -> None:
+@pytest.mark.parametrize("name", READING)
+def test_a_session_that_only_read_does_not_keep_us_from_reading(shop: ImmediateShop, name: str) -> None:
     with shop.app.app_context():
         shop.paycheckout.start("o-1")
         shop.reads()
-        assert reading_calls(shop)[call]()
-
-
-@pytest.mark.parametrize("call", ["explain", "report", "examine"])
-def test_a_read_that_would_wait_for_rows_of_ours_is_refused_at_once(shop: ImmediateShop, call: str) -> None:
-    with shop.app.app_context():
-        shop.paycheckout.start("o-1")
-        shop.writes_unseen()
-        with pytest.raises(UncommittedChanges, match="commit"):
-            reading_calls(shop)[call]()
-        shop.db.session.commit()
-    assert shop.stored() == ["raw"]
+        assert call(shop, name)
 
 
 @pytest.mark.on_each_database
