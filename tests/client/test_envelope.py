@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from flask_paycheckout.client import Invalid, NotFound
 from flask_paycheckout.client.envelope import Ambiguous, Unreadable, data_of, envelope_of, status_code_of
 from tests.client.wire import DEPOSIT, Script, Shop, refusal, success
+
+BOMB = 100_000
 
 
 def data_in(body: bytes) -> Any:
@@ -27,11 +30,50 @@ def test_success_gives_its_data(status_code: int) -> None:
     assert data_in(success({"a": 1}, status_code)) == {"a": 1}
 
 
-# More of these in tests/hostile/answers.py.
-@pytest.mark.parametrize("status_code", ["200.0", "2e2", "NaN", "-0", "199", "2" * 5000])
-def test_a_status_code_is_a_whole_number(status_code: str) -> None:
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"<html><body>502 Bad Gateway</body></html>", id="html"),
+        pytest.param(b"[]", id="list"),
+        pytest.param(b'"text"', id="string"),
+        pytest.param(b"200", id="number"),
+        pytest.param(b"null", id="null"),
+        pytest.param(b'{"statusCode":200,"data":{}', id="cut-off"),
+        pytest.param(b'{"statusCode":200,"data":{}} x', id="trailing"),
+        pytest.param(b'\xef\xbb\xbf{"statusCode":200,"data":{}}', id="byte-order-mark"),
+        pytest.param(b'{"statusCode":200,"data":{"a":"\xff"}}', id="invalid-utf-8"),
+        pytest.param('{"statusCode":200,"data":{}}'.encode("utf-16"), id="utf-16"),
+        pytest.param(b'{"data":{}}', id="no-status-code"),
+        pytest.param(b'{"statusCode":true,"data":{}}', id="bool-status-code"),
+        pytest.param(b'{"statusCode":200.0,"data":{}}', id="float-status-code"),
+        pytest.param(b'{"statusCode":2e2,"data":{}}', id="exponent-status-code"),
+        pytest.param(b'{"statusCode":"200","data":{}}', id="string-status-code"),
+        pytest.param(b'{"statusCode":null,"data":{}}', id="null-status-code"),
+        pytest.param(b'{"statusCode":NaN,"data":{}}', id="nan-status-code"),
+        pytest.param(b'{"statusCode":' + b"2" * 5000 + b',"data":{}}', id="huge-status-code"),
+        pytest.param(b'{"statusCode":0,"data":{}}', id="zero"),
+        pytest.param(b'{"statusCode":199,"data":{}}', id="199"),
+        pytest.param(b'{"statusCode":302,"data":{}}', id="302"),
+        pytest.param(b'{"statusCode":600,"data":{}}', id="600"),
+        pytest.param(b'{"statusCode":-200,"data":{}}', id="negative"),
+        pytest.param(b'{"statusCode":200,"message":"ok"}', id="no-data"),
+        pytest.param(b'{"statusCode":200,"data":null}', id="null-data"),
+        pytest.param(b'{"statusCode":200,"data":"x"}', id="string-data"),
+        pytest.param(b'{"statusCode":500,"statusCode":200,"data":{}}', id="two-status-codes"),
+        pytest.param(b'{"statusCode":200,"data":{},"data":{}}', id="two-datas"),
+        pytest.param(b'{"statusCode":200,"data":{"amount":1,"amount":2}}', id="two-amounts"),
+        pytest.param(b"[" * BOMB, id="open-lists"),
+        pytest.param(b'{"a":' * BOMB, id="open-objects"),
+        pytest.param(b'{"statusCode":200,"data":' + b"[" * BOMB + b"]" * BOMB + b"}", id="deep-lists"),
+        pytest.param(b'{"statusCode":200,"data":{},"x":' + b'{"a":' * BOMB + b"1" + b"}" * (BOMB + 1), id="deep-rest"),
+    ],
+)
+def test_anything_else_is_unreadable_at_once(body: bytes) -> None:
+    start = time.monotonic()
     with pytest.raises(Unreadable):
-        data_in(b'{"statusCode":%s,"data":{}}' % status_code.encode())
+        data_in(body)
+    assert time.monotonic() - start < 20
 
 
 def test_a_key_named_twice_deeper_down_marks_only_that_object() -> None:

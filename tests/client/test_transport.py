@@ -111,6 +111,20 @@ def test_plain_bytes_are_asked_for_and_nothing_is_kept() -> None:
         assert "content-type" not in request.headers
 
 
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        (httpx.Response(304), "a redirect"),
+        (httpx.Response(204), "a response without a body"),
+        (httpx.Response(200, headers={"Content-Length": "1048577"}), "the body is larger"),
+    ],
+    ids=["not-modified", "no-content", "announced-too-large"],
+)
+def test_what_is_never_read(answer: httpx.Response, fault: str) -> None:
+    with pytest.raises(TransportFailed, match=f"GET /v1/reference/currencies: {fault}"):
+        send(Script(answer))
+
+
 class Canned(httpx.SyncByteStream):
     """A body that httpx itself does not look into."""
 
