@@ -30,8 +30,12 @@ class Call:
 
 
 class SocketService(ThreadingHTTPServer):
-    """Listens on the loopback interface; a test says what is answered."""
+    """Listens on the loopback interface; a test says what is answered.
 
+    :cvar keeps_connections: whether a connection is for more than one call.
+    """
+
+    keeps_connections = False
     daemon_threads = True
     request_queue_size = 128
 
@@ -61,8 +65,11 @@ class SocketService(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
     server: SocketService
+
+    def setup(self) -> None:
+        super().setup()
+        self.protocol_version = "HTTP/1.1" if self.server.keeps_connections else "HTTP/1.0"
 
     def do_POST(self) -> None:
         sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -27,6 +27,8 @@ from tests.socket_service import Call, SocketService
 class Service(SocketService):
     """Makes checkouts, knows no deposits, and remembers which connection each call came on."""
 
+    keeps_connections = True
+
     def __init__(self) -> None:
         super().__init__()
         self.ids = count(1)

@@ -6,6 +6,9 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
+
+import pytest
 
 from tests.celery.conftest import StartWorker, Till
 from tests.celery.processes import Redis, Upstream, eventually
@@ -74,16 +77,10 @@ def test_a_broker_that_dies_with_the_task_in_it(shop: Till, broker: Redis) -> No
     assert shop.attempt(checkout_id).found_by == "reconcile"
 
 
-def test_a_webhook_while_the_broker_is_gone(shop: Till, broker: Redis) -> None:
+@pytest.mark.parametrize("happens", [Redis.dies, Redis.hangs])
+def test_a_webhook_while_the_broker_is_gone(shop: Till, broker: Redis, happens: Callable[[Redis], None]) -> None:
     checkout_id = shop.starts()
-    broker.dies()
-    assert answers_soon(shop, checkout_id)
-    assert paid_once(shop, checkout_id)
-
-
-def test_a_webhook_while_the_broker_hangs(shop: Till, broker: Redis) -> None:
-    checkout_id = shop.starts()
-    broker.hangs()
+    happens(broker)
     assert answers_soon(shop, checkout_id)
     assert paid_once(shop, checkout_id)
 

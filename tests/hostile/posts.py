@@ -39,11 +39,6 @@ def _claims(chance: Random, order_id: str) -> Post:
     return Post("claims", _json({**claimed, "data": claimed, "statusCode": 200}), 200)
 
 
-def _nested_claims(chance: Random, order_id: str) -> Post:
-    inner = f'{{"orderId":"{"x" * 10}","status":"completed"}}'
-    return Post("nested claims", b'{"data":' + inner.encode() + b',"orderId":' + _json(order_id) + b"}", 200)
-
-
 def _content_type(chance: Random, order_id: str) -> Post:
     kinds = [
         "application/x-www-form-urlencoded",
@@ -90,11 +85,6 @@ def _padded(chance: Random, order_id: str) -> Post:
     return Post("padded", body[:-2] + b"x" * (MOST - len(body)) + body[-2:], 200)
 
 
-def _many_members(chance: Random, order_id: str) -> Post:
-    members = b",".join(b'"k%d":null' % number for number in range(3000))
-    return Post("many members", b"{" + members + b',"orderId":' + _json(order_id) + b"}", 200)
-
-
 def _chunked(chance: Random, order_id: str) -> Post:
     return Post("chunked", _json({"orderId": order_id}), 200, chunked=True)
 
@@ -103,14 +93,12 @@ def _chunked(chance: Random, order_id: str) -> Post:
 CARRIERS: tuple[Callable[[Random, str], Post], ...] = (
     _plain,
     _claims,
-    _nested_claims,
     _content_type,
     _odd_headers,
     _escaped,
     _twice,
     _huge_number,
     _padded,
-    _many_members,
     _chunked,
 )
 
@@ -166,16 +154,6 @@ def _packed(chance: Random) -> Post:
     return Post("packed", packed, 400, {"HTTP_CONTENT_ENCODING": coding})
 
 
-def _other_charset(chance: Random) -> Post:
-    charset = chance.choice(["utf-16", "utf-32", "utf-16-be"])
-    return Post("other charset", '{"orderId": "chk-1"}'.encode(charset), 400)
-
-
-def _noise(chance: Random) -> Post:
-    # Something that is never a JSON object comes first.
-    return Post("noise", b"\x00" + chance.randbytes(chance.choice([1, 50, 5_000])), 400)
-
-
 def _too_large(chance: Random) -> Post:
     body = b'{"orderId":"chk-1","x":"' + b"x" * (MOST + chance.choice([0, 1, 100_000])) + b'"}'
     return Post("too large", body, 413, chunked=chance.random() < 0.3)
@@ -208,8 +186,6 @@ RUBBISH: tuple[Callable[[Random], Post], ...] = (
     _bad_text,
     _torn,
     _packed,
-    _other_charset,
-    _noise,
     _too_large,
     _odd_length,
     _short,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
-from itertools import count, pairwise
+from itertools import count
 from typing import Any
 
 import pytest
@@ -31,40 +31,27 @@ def receivers(shop: Shop, *connected: Callable[..., object]) -> Iterator[None]:
         yield
 
 
-def shown(shop: Shop, order_id: str) -> str:
-    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "show", order_id])
-    assert ran.exit_code == 0
-    return ran.output
-
-
 def paid_event(shop: Shop, order_id: str = "o-1") -> Any:
     (event,) = [event for event in shop.events("order_paid") if event.order_id == order_id]
     return event
 
 
 class Shaky:
-    """A receiver that writes its row, and then fails so many times for each order; it notes when it ran."""
+    """A receiver that writes its row, and then fails so many times for each order."""
 
     def __init__(self, shop: Shop, who: str, failures: int) -> None:
-        self.ran: list[tuple[str, datetime]] = []
+        self.runs: Counter[str] = Counter()
         self.__qualname__ = who
         self._shop, self._who, self._failures = shop, who, failures
 
     def __call__(self, app: object, *, order_id: str, **facts: object) -> None:
         writes(self._shop, self._who, order_id)
-        self.ran.append((order_id, self._shop.clock.now))
-        if self.runs(order_id) <= self._failures:
+        self.runs[order_id] += 1
+        if self.runs[order_id] <= self._failures:
             raise RuntimeError(f"{self._who} is down")
 
-    def runs(self, order_id: str) -> int:
-        return [order for order, _ in self.ran].count(order_id)
 
-    def pauses(self, order_id: str) -> list[float]:
-        moments = [moment for order, moment in self.ran if order == order_id]
-        return [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
-
-
-def test_failing_receivers_are_tried_ever_more_rarely_and_keep_nobody_waiting(shop: Shop) -> None:
+def test_failing_receivers_keep_nobody_waiting(shop: Shop) -> None:
     """Four reconcilers at once drive the deliveries; a second order is paid amid the first one's failures."""
     five_times, for_ever = Shaky(shop, "five times", 5), Shaky(shop, "for ever", 10**6)
     others = [writer(shop, "first"), writer(shop, "last")]
@@ -84,13 +71,9 @@ def test_failing_receivers_are_tried_ever_more_rarely_and_keep_nobody_waiting(sh
 
         for order_id in ("o-1", "o-2"):
             assert counts(shop, order_id) == {"first": 1, "last": 1, "five times": 1}
-            assert five_times.runs(order_id) == 6
+            assert five_times.runs[order_id] == 6
             assert paid_event(shop, order_id).delivered_at is None
-        assert for_ever.runs("o-1") == 10
-        assert for_ever.pauses("o-1") == [0, 10, 20, 40, 80, 160, 320, 640, 1280]
-        assert "order_paid of chk-1: not delivered yet, tried 10 times; RuntimeError: for ever is down" in shown(
-            shop, "o-1"
-        )
+        assert for_ever.runs["o-1"] == 10
 
 
 def test_a_slow_receiver_keeps_no_other_order_waiting(shop: Shop) -> None:
