@@ -133,12 +133,6 @@ def test_no_host_header_makes_another_site_the_shops_own(
     assert shop.service.created == []
 
 
-def test_a_host_that_is_not_trusted_is_not_served(open_shop: OpenShop) -> None:
-    shop = opened(open_shop, DEPLOYMENTS["by a trusted host"])
-    said = {"Host": "evil.example", "Origin": "https://evil.example", "Sec-Fetch-Site": "same-origin"}
-    assert posts(shop, DEPLOYMENTS["by a trusted host"], **said) == 400
-
-
 def test_what_a_proxy_would_say_is_not_believed_without_proxy_fix(open_shop: OpenShop) -> None:
     deployment = DEPLOYMENTS["by its public address"]
     shop = opened(open_shop, deployment)
