@@ -14,8 +14,6 @@ from flask_sqlalchemy import SQLAlchemy
 from flask_paycheckout import Pay, order_paid
 from tests.scripted import Shop
 
-__all__ = ["Carts", "add_carts"]
-
 
 def add_carts(db: SQLAlchemy) -> None:
     """The shop's own table."""

@@ -11,8 +11,6 @@ from random import Random, SystemRandom
 
 import pytest
 
-__all__ = ["seed_of", "soak_count", "stream"]
-
 
 def seed_of(config: pytest.Config) -> int:
     """The seed of this run, the same in every worker; printed, so that a failure shows it."""

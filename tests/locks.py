@@ -9,8 +9,6 @@ import sqlalchemy as sa
 
 from tests.scripted import Shop
 
-__all__ = ["with_option", "with_patience", "write_locked"]
-
 
 def with_patience(address: str, seconds: float) -> str:
     """The same database for a shop that waits only so long for a lock."""

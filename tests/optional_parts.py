@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["chromium", "left_out", "postgresql", "redis"]
-
 REQUIRED = "REQUIRE_OPTIONAL_PARTS"
 
 

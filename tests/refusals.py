@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from tests.scripted import Shop
 
-__all__ = ["refuses"]
-
 _SQLITE = "CREATE TRIGGER refusal BEFORE {write} ON {table} BEGIN SELECT RAISE(ABORT, 'disk full'); END"
 _POSTGRESQL = """
     CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$

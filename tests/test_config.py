@@ -27,20 +27,6 @@ def load(*, relaxed: bool = True, **changed: Any) -> Settings:
     return load_settings({name: value for name, value in config.items() if value is not None}, relaxed=relaxed)
 
 
-def test_the_defaults_are_those_that_are_promised() -> None:
-    settings = load()
-    assert settings.timeout == 15
-    assert settings.url_prefix == "/paycheckout"
-    assert settings.checkout_origins == ()
-    assert settings.webhook_cooldown == timedelta(seconds=5)
-    assert settings.closed_deposit_statuses == {"failed", "expired", "cancelled", "rejected"}
-    assert settings.pending_for == timedelta(hours=24)
-    assert settings.watch_for == timedelta(days=7)
-    assert (settings.public_url, settings.access_token, settings.signer) == (None,) * 3
-    assert settings.webhook_secret == ()
-    assert (settings.defer_webhooks, settings.allow_sandbox) == (False, False)
-
-
 @pytest.mark.parametrize(
     ("key", "value", "kept"),
     [

@@ -25,7 +25,6 @@ from flask_paycheckout.client import (
     NewRecipient,
     PaymentsClient,
     PayoutBank,
-    RequestRefused,
 )
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.scripted import make_app
@@ -105,16 +104,6 @@ def test_time_moves_for_the_sandbox_and_the_extension_together(
     now = paycheckout_sandbox.advance(minutes=16, seconds=5)
     assert (now - before).total_seconds() == pytest.approx(965, abs=30)
     assert (clock() - now).total_seconds() == pytest.approx(0, abs=30)
-
-
-def test_a_fault_happens_as_often_as_ordered(paycheckout_sandbox: Sandbox) -> None:
-    service = client(paycheckout_sandbox)
-    paycheckout_sandbox.fault("POST /v1/checkout", "error", times=2, statusCode=400)
-    for _ in range(2):
-        with pytest.raises(RequestRefused) as refused:
-            service.checkouts.create(Pay("12.50", "USD"))
-        assert refused.value.status_code == 400
-    assert service.checkouts.create(Pay("12.50", "USD")).id
 
 
 def test_webhooks_reach_the_shop_also_those_from_before_it_listened(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import runpy
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -90,14 +88,3 @@ def test_a_whole_run_leaves_out_the_attacks_and_names_them(
     run = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider", *arguments, timeout=300)
     run.assert_outcomes(passed=ran)
     assert [line for line in run.outlines if line.startswith("Left out")] == ([said] if said else [])
-
-
-def commands(text: str) -> Any:
-    return runpy.run_path(str(ROOT / ".ci" / "readme_commands.py"))["commands"](text)
-
-
-def test_readme_without_its_commands_is_refused() -> None:
-    with pytest.raises(SystemExit, match="has 1 console blocks"):
-        commands("```console\npython -m example_shop\n```\n")
-    with pytest.raises(SystemExit, match=r"'python -m pytest' was expected(.|\n)*make test"):
-        commands("```console\npython -m example_shop\n```\n\n```console\nmake test\n```\n")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from flask_paycheckout.totals import Pay, Receive, Total, decimals_of
+from flask_paycheckout.totals import Pay, Receive, Total
 
 
 @pytest.mark.parametrize(
@@ -88,11 +88,6 @@ def test_an_unknown_currency_is_refused(currency: str) -> None:
 def test_a_currency_that_is_no_string_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="currency"):
         Pay("1", 840)  # type: ignore[arg-type]  # what it refuses
-
-
-@pytest.mark.parametrize(("currency", "decimals"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("usdc-polygon", None)])
-def test_decimals_follow_the_standard(currency: str, decimals: int | None) -> None:
-    assert decimals_of(currency) == decimals
 
 
 def test_totals_are_equal_when_they_ask_for_the_same() -> None:

@@ -16,8 +16,6 @@ from babel.messages.pofile import read_po, write_po
 
 from flask_paycheckout.translations.catalogues import DOMAIN, FOLDER, LANGUAGES
 
-__all__ = ["extracted", "po_file", "read"]
-
 PACKAGE = FOLDER.parent
 # All that a customer reads stands in one module; the templates have no words of their own.
 SOURCE = PACKAGE / "views" / "page_text.py"

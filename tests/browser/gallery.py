@@ -67,6 +67,7 @@ class Gallery:
         for state, method in methods.items():
             self.tester.picks(self.checkouts[state], method)
         self.merchant.forces_status(self.checkouts["closed"], "failed")
+        self.tester.picks(self.checkouts["paid"], reference="r" * 200)
         self.tester.pays(self.checkouts["paid"])
         for state in ("held", "rejected"):
             self.tester.pays(self.checkouts[state], 1)
@@ -85,12 +86,13 @@ class Gallery:
         payer = Payer(self.demo.sandbox)
         self.fiat = payer.pays_one(reference="supplier-2031", note="Straw and string")
         payer.sends_tokens({"amount": 5, "receiverWalletAddress": WALLET}, token=USDC)
-        self.payment = makes(self.merchant, reason="A deprecated one.")
+        self.payment = makes(self.merchant, senderName="s" * 200, reason="r" * 500)
+        self.merchant.calls("GET", "/v1/deposit/" + "d" * 300, signed_by="wrong")
         self.merchant.calls("POST", "/v1/checkout", b'{"inputCurrency": "USD"}', signed_by="0" * 64)
         self.rejected_request = int(self.tester.requests()[0]["id"])
         login = {"email": "merchant@example.com", "password": "sandbox-password"}
         self.demo.sandbox.test_client().post("/v1/auth/login", data=json.dumps(login))
-        self.tester.orders_fault("POST /v1/checkout", "error", times=1, statusCode=503, message="Back in a minute.")
+        self.tester.orders_fault("POST /v1/checkout", "error", times=1, statusCode=503, message="m" * 200)
         self.tester.orders_fault("webhook", "delay", seconds=30)
 
     def scenes(self) -> list[Scene]:

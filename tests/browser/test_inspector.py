@@ -12,7 +12,6 @@ from playwright.sync_api import Page, expect
 from flask_paycheckout.sandbox import create_sandbox
 from tests.browser.conftest import served
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
-from tests.sandbox.payments.customers import makes
 
 NewPage = Callable[..., Page]
 
@@ -44,22 +43,6 @@ def test_it_follows_what_happens_without_losing_what_is_typed(world: Flask, addr
     page.get_by_label("Address contains").blur()
     expect(page.get_by_text("/v1/deposit/second")).to_be_visible()
     expect(page.get_by_label("Address contains")).to_have_value("dep")
-
-
-def test_no_page_scrolls_sideways_on_a_phone(world: Flask, address: str, new_page: NewPage) -> None:
-    merchant, tester = Merchant(world), Tester(world)
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout, reference="r" * 200)
-    tester.pays(checkout)
-    merchant.calls("GET", "/v1/deposit/" + "d" * 300, signed_by="wrong")
-    tester.orders_fault("GET /v1/deposit/" + "d" * 180, "error", message="m" * 200)
-    payment = makes(merchant, senderName="s" * 200, reason="r" * 500)
-    page = new_page(viewport={"width": 360, "height": 740})
-    names = ("requests", "requests/2", "mails", "webhooks", "levers", "reset", "unknowns")
-    details = (f"checkouts/{checkout}", f"payments/{payment}")
-    for path in ("/", *(f"/inspector/{name}" for name in (*names, *details))):
-        page.goto(address + path)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360, path
 
 
 def test_its_levers_work_without_javascript(world: Flask, address: str, new_page: NewPage) -> None:

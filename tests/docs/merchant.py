@@ -18,8 +18,6 @@ import requests
 
 from tests.docs.pages import snippet
 
-__all__ = ["SETTINGS", "Merchant", "free_port", "pays_in_the_browser", "shop_source", "turns", "visited"]
-
 BIN = Path(sys.executable).parent
 #: Of a shop that uses the sandbox at the address that the pages show.
 SETTINGS = {

@@ -15,8 +15,6 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-__all__ = ["PAGES", "ROOT", "Block", "Scene", "all_scenes", "commands", "read", "snippet"]
-
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 

@@ -14,7 +14,7 @@ import pytest
 from flask_sqlalchemy import SQLAlchemy
 
 import flask_paycheckout
-from flask_paycheckout import PayCheckout
+from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.config import Settings
 from flask_paycheckout.sandbox import create_sandbox
@@ -22,6 +22,7 @@ from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import PAGES, ROOT, read
 from tests.scripted import make_app
 from tests.test_imports import LAYERS
+from tests.test_testing import client
 
 
 def rows(page: str) -> dict[str, list[str]]:
@@ -112,13 +113,13 @@ def test_every_field_that_the_control_interface_answers_is_documented(
 ) -> None:
     section = read("docs/sandbox.md").partition(f"\n### {heading}\n")[2].partition("\n### ")[0].partition("\n## ")[0]
     told = set(re.findall(r"`(\w+)`", section))
-    client = paycheckout_sandbox.app.test_client()
     paycheckout_sandbox.control("POST", "reset")
-    started = client.post("/v1/checkout", json={})  # refused, and logged
+    started = paycheckout_sandbox.app.test_client().post("/v1/checkout", json={})  # refused, and logged
     assert started.status_code != 200
-    checkout = _checkout(paycheckout_sandbox)
-    paycheckout_sandbox.pay(checkout)
-    answer = ANSWERS[heading](paycheckout_sandbox, _picked(paycheckout_sandbox))
+    paid, picked = (client(paycheckout_sandbox).checkouts.create(Pay("12.50", "USD")).id for _ in range(2))
+    paycheckout_sandbox.pay(paid)
+    paycheckout_sandbox.pick(picked)
+    answer = ANSWERS[heading](paycheckout_sandbox, picked)
     assert names_in(answer) <= told
 
 
@@ -130,25 +131,6 @@ def names_in(value: Any, *, below: str = "") -> set[str]:
         return set()
     inner = {name for key, one in value.items() if key not in ("deposit", "headers") for name in names_in(one)}
     return set(value) | inner
-
-
-def _checkout(sandbox: Sandbox) -> str:
-    from flask_paycheckout import Pay
-    from flask_paycheckout.client import PaymentsClient
-
-    with PaymentsClient(
-        sandbox.base_url,
-        client_id="sandbox-client",
-        client_secret="sandbox-secret-0123456789abcdef",
-        transport=sandbox.transport,
-    ) as client:
-        return client.checkouts.create(Pay("12.50", "USD")).id
-
-
-def _picked(sandbox: Sandbox) -> str:
-    checkout_id = _checkout(sandbox)
-    sandbox.pick(checkout_id)
-    return checkout_id
 
 
 def _disbursements(sandbox: Sandbox) -> Any:

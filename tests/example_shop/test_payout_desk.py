@@ -49,6 +49,8 @@ def test_the_owner_pays_and_takes_the_proof_away(
     assert page.count(">pending<") == 2
     assert page.count(">sent<") == 1
     assert "proof.pdf" not in page
+    for reference in (reference_of(shop, "maren"), reference_of(shop, "puddle"), "nobody-000000000000"):
+        assert owner.browser.get(f"/owner/payouts/{reference}/proof.pdf").status_code == 404
     paycheckout_sandbox.advance(minutes=11)
     owner.sends("/owner/payouts/pay")
     links = re.findall(r'href="([^"]+/proof.pdf)"', owner.sees("/owner/payouts/"))
@@ -69,13 +71,6 @@ def test_the_page_is_the_owners_and_no_other_sites(shop: Flask, owner: Owner, so
     assert owner.sends("/owner/payouts/pay", csrf="guessed").status_code == 400
     assert owner.browser.post("/owner/payouts/pay").status_code == 400
     assert transfers(shop) == []
-
-
-def test_there_is_no_proof_of_what_is_not_completed(shop: Flask, owner: Owner, sold: str) -> None:
-    owner.logs_in()
-    owner.sends("/owner/payouts/pay")
-    for reference in (reference_of(shop, "maren"), reference_of(shop, "puddle"), "nobody-000000000000"):
-        assert owner.browser.get(f"/owner/payouts/{reference}/proof.pdf").status_code == 404
 
 
 def test_a_service_that_gives_no_proof_is_asked_again_later(

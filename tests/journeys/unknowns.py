@@ -7,8 +7,6 @@ from itertools import zip_longest
 
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 
-__all__ = ["settings"]
-
 
 def settings(alone: Collection[str]) -> dict[str, dict[str, str]]:
     """By name the switches of each start: those that are turned alone, then all others together.

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from tests.money.drafts import Draft, decimal_text, object_text
 
-__all__ = ["DEFECTS"]
-
 
 def _amounts(draft: Draft) -> list[str]:
     """Numbers near the right one, and things that only look like it."""

@@ -11,8 +11,6 @@ from random import Random
 
 from tests.money.oracle import Asked
 
-__all__ = ["Draft", "agreeing", "decimal_text", "object_text"]
-
 
 def _as_it_is(body: bytes) -> bytes:
     return body

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["NotJson", "Number", "Object", "Value", "parse", "units"]
-
 
 class NotJson(Exception):
     """The text is no JSON document."""

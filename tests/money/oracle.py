@@ -10,8 +10,6 @@ from enum import StrEnum
 
 from tests.money.json_text import NotJson, Number, Object, Value, parse, units
 
-__all__ = ["Asked", "Outcome", "judge"]
-
 _LONGEST_NAME = 500
 
 
