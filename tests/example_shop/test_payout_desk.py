@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import pypdf
 import pytest
 
-from example_shop.ledger import Payout
 from example_shop.payouts import decide
 from tests.example_shop.conftest import Owner
 from tests.example_shop.test_payouts import (
@@ -17,6 +16,7 @@ from tests.example_shop.test_payouts import (
     pay_out,
     paycheckout_sandbox,
     recorded,
+    reference_of,
     sold,
     transfers,
     unknowns,
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     from flask_paycheckout.testing import Sandbox
 
 __all__ = ["pay_out", "paycheckout_sandbox", "sold", "unknowns"]
-
-
-def reference_of(shop: Flask, supplier: str) -> str:
-    rows: list[Payout] = recorded(shop)
-    (found,) = [row.reference for row in rows if row.supplier == supplier]
-    return found
 
 
 def test_the_owner_pays_and_takes_the_proof_away(

@@ -64,6 +64,11 @@ def recorded(shop: Flask) -> list[Payout]:
         return list(db.session.scalars(select(Payout).order_by(Payout.made_at)))
 
 
+def reference_of(shop: Flask, supplier: str) -> str:
+    (found,) = [row.reference for row in recorded(shop) if row.supplier == supplier]
+    return found
+
+
 def owed(shop: Flask) -> dict[str, Decimal]:
     with shop.app_context():
         return all_owed()
@@ -115,7 +120,7 @@ def test_a_batch_that_never_arrived_is_sent_again_with_its_references(
 ) -> None:
     paycheckout_sandbox.fault(FIAT, "drop")
     assert pay_out()["maren"] == "sending"
-    (reference,) = [row.reference for row in recorded(shop) if row.supplier == "maren"]
+    reference = reference_of(shop, "maren")
     assert "it may have been carried out" in str([row.trouble for row in recorded(shop) if row.reference == reference])
     assert pay_out()["maren"] == "sending"  # it may be on its way still
     assert transfers(shop) == []
@@ -189,7 +194,7 @@ def test_who_is_wrong_about_a_lost_answer_still_pays_nobody_twice(
     pay_out()
     paycheckout_sandbox.advance(minutes=3)
     pay_out()
-    (reference,) = [row.reference for row in recorded(shop) if row.supplier == "puddle"]
+    reference = reference_of(shop, "puddle")
     with shop.app_context():
         assert payouts.decide(reference, was_sent=False)
     assert pay_out()["puddle"] == "open"
