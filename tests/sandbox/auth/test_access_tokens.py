@@ -28,10 +28,6 @@ def whose(app: Flask, header: str | None) -> str | int:
             return refused.status_code
 
 
-def test_the_published_token_is_the_start_users(sandbox: Flask) -> None:
-    assert whose(sandbox, f"Bearer {ACCESS_TOKEN}") == USER_ID
-
-
 @pytest.mark.rule("The access token stands for the user who logged in.")
 def test_the_token_of_a_login_is_its_users(sandbox: Flask, visitor: Visitor) -> None:
     registered = visitor.registers().data["verificationToken"]
@@ -81,12 +77,6 @@ def test_is_disable_expire_is_false_by_default(
     token = visitor.gets_token(**fields)
     tester.advances(hours=25)
     assert whose(sandbox, token) == 401
-
-
-def test_a_new_login_leaves_earlier_tokens_alone(sandbox: Flask, visitor: Visitor) -> None:
-    first, second = visitor.gets_token(), visitor.gets_token()
-    assert first != second
-    assert whose(sandbox, first) == whose(sandbox, second) == USER_ID
 
 
 @pytest.mark.parametrize("minutes", ["60", "10080"])

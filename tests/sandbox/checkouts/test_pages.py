@@ -9,12 +9,6 @@ from flask_paycheckout.sandbox import create_sandbox
 from tests.sandbox.actors import Merchant, Tester
 
 
-@pytest.mark.parametrize("fields", [{}, {"inputCurrency": None}], ids=str)
-def test_a_checkout_without_an_input_currency_is_told_so(merchant: Merchant, fields: dict[str, None]) -> None:
-    refused = merchant.asks_checkout(inputAmount=5, **fields)
-    assert (refused.code, refused.message) == (400, "inputCurrency is required.")
-
-
 @pytest.mark.rule("A client sends customers to the address it was given and builds none; its host may be another one.")
 @pytest.mark.parametrize("base_url", ["http://127.0.0.1:8791", "http://pay.localhost:9999/"])
 def test_the_host_of_the_hosted_page_is_that_of_the_environment(base_url: str) -> None:

@@ -6,12 +6,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from flask import Flask
 
 from flask_paycheckout.sandbox.crypto_disbursements.fees import fees_of
 from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
 from flask_paycheckout.sandbox.money.tokens import TOKENS
-from tests.sandbox.actors import Merchant
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import STELLAR_WALLET, WALLET, Payer
 
@@ -116,29 +114,9 @@ def test_token_and_receivers_are_required(payer: Payer, body: Any) -> None:
     assert payer.sends("POST", "/v1/disbursement/crypto", body).code == 400
 
 
-def test_all_eighteen_decimals_of_a_token_arrive(payer: Payer) -> None:
-    sent = f'{{"amount":1.000000000000000001,"receiverWalletAddress":"{WALLET}"}}'
-    body = f'{{"token":"eth-ethereum","receivers":[{sent}]}}'
-    item = payer.sends_raw("POST", "/v1/disbursement/crypto", body).data["disburseData"][0]
-    assert item["amount"] == Decimal("1.000000000000000001")
-
-
-def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
-    assert Merchant(sandbox).calls("POST", "/v1/disbursement/crypto", b"{}").code == 401
-
-
 @pytest.mark.rule("Which success number a create has is open here as well.")
 def test_unknown_disbursement_status_code(make_sandbox: MakeSandbox) -> None:
     assert Payer(make_sandbox(disbursement_status_code="201")).sends_tokens(SENT).code == 201
-
-
-def test_the_blockchain_type_is_evm_or_stellar(payer: Payer) -> None:
-    def kind(token: str, wallet: str) -> object:
-        batch = payer.sends_tokens(SENT | {"receiverWalletAddress": wallet}, token=token).data
-        return batch["disburseData"][0]["blockchainType"]
-
-    assert kind("usdc-polygon", WALLET) == "EVM"
-    assert kind("usdc-stellar", STELLAR_WALLET) == "STELLAR"
 
 
 @pytest.mark.rule("Receiver and sender are wallets of the token's chain, and the sender is the account's own.")

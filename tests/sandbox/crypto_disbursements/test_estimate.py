@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from flask import Flask
 
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import WALLET, Payer
@@ -37,10 +36,6 @@ def test_it_is_what_sending_costs(payer: Payer) -> None:
 def test_a_wrong_query_is_refused_naming_the_parameter(payer: Payer, query: str, field: str) -> None:
     refused = payer.reads(f"{PATH}?{query}")
     assert (refused.code, refused.message.split()[0]) == (400, field)
-
-
-def test_it_asks_for_a_signature(sandbox: Flask) -> None:
-    assert sandbox.test_client().get(f"{PATH}?token=usdc-polygon&amount=7").status_code == 401
 
 
 def test_unknown_estimate_amount_decimal(make_sandbox: MakeSandbox) -> None:

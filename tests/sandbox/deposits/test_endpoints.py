@@ -56,16 +56,6 @@ def test_picking_a_method_makes_a_pending_deposit_with_the_checkouts_id(merchant
     ]
 
 
-@pytest.mark.rule("The customer's payment completes a pending deposit.")
-def test_paying_completes_the_deposit(merchant: Merchant, tester: Tester) -> None:
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout)
-    tester.pays(checkout)
-    deposit = merchant.reads_deposit(checkout).data
-    assert deposit["status"] == "completed"
-    assert [entry["status"] for entry in deposit["activityHistory"]] == ["pending", "completed"]
-
-
 @pytest.mark.rule("A deposit is read by its id, or by a reference.")
 def test_a_deposit_is_read_by_its_reference_too(merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout()
@@ -102,6 +92,7 @@ def test_the_side_that_was_asked_for_is_exact_whichever_method_is_picked(
         assert tester.pays(answer.data["id"])[side] == asked
 
 
+@pytest.mark.rule("The customer's payment completes a pending deposit.")
 def test_a_payment_of_another_amount_shows_what_was_really_paid(merchant: Merchant, tester: Tester) -> None:
     checkout = merchant.makes_checkout(100)
     tester.picks(checkout, "us_bank_transfer")
@@ -145,7 +136,7 @@ def test_a_sandbox_update_before_a_method_is_picked_is_a_400(merchant: Merchant,
 
 
 @pytest.mark.rule("The sandbox's update of a deposit sends a status, a text.")
-@pytest.mark.parametrize("status", ["", None, 5, True, "x" * 201, "a\nb"])
+@pytest.mark.parametrize("status", ["", None, 5, True, "s" * 41, "a\nb"])
 def test_a_sandbox_update_needs_a_status(merchant: Merchant, tester: Tester, status: object) -> None:
     checkout = merchant.makes_checkout()
     tester.picks(checkout)
@@ -153,20 +144,9 @@ def test_a_sandbox_update_needs_a_status(merchant: Merchant, tester: Tester, sta
     assert merchant.reads_deposit(checkout).data["status"] == "pending"
 
 
-def test_a_status_longer_than_the_column_is_refused(merchant: Merchant, tester: Tester) -> None:
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout)
-    assert merchant.forces_status(checkout, "s" * 41).code == 400
-
-
 @pytest.mark.parametrize("path", ["%00", "a%00b", "%ff", "x" * 3000, "%F0%9F%8D%B0", "..%2f.."])
 def test_an_id_that_cannot_be_is_just_not_found(merchant: Merchant, path: str) -> None:
     assert merchant.reads_deposit(path).code == 404
-
-
-@pytest.mark.parametrize("call", ["reads_deposit", "forces_status"])
-def test_deposit_calls_are_signed(make_sandbox: MakeSandbox, call: str) -> None:
-    assert getattr(Merchant(make_sandbox(), secret="guessed"), call)("x").code == 401
 
 
 @pytest.mark.rule("What becomes of a deposit past expiredAt is open; by default it stays pending.")

@@ -57,6 +57,7 @@ def test_an_update_answers_the_deposit_as_it_is_read_then(
     assert set(updated) == set(before) == COMMON | where.keys()
 
 
+@pytest.mark.rule("The output currency is that of the input unless another is named, which may be a token.")
 @pytest.mark.rule("Fee and exchange are told in the record, and agree with its amounts.")
 @pytest.mark.parametrize(
     ("pair", "unit"),

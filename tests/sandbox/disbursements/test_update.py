@@ -12,7 +12,7 @@ from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement
 from flask_paycheckout.sandbox.world import transitions
 from flask_paycheckout.sandbox.world.database import transaction
-from tests.sandbox.actors import Merchant, Receiver, Tester
+from tests.sandbox.actors import Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 
@@ -71,10 +71,6 @@ def test_a_refused_update_sends_none(payer: Payer, receiver: Receiver) -> None:
     payer.forces(payer.pays_one(), "odd")
     payer.forces("none")
     assert receiver.received == []
-
-
-def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
-    assert Merchant(sandbox).calls("PATCH", "/v1/disbursement/none", b"{}").code == 401
 
 
 def test_unknown_disbursement_webhook_full(make_sandbox: MakeSandbox, receiver: Receiver) -> None:

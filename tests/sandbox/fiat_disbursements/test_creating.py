@@ -171,10 +171,6 @@ def test_the_fee_is_flat_plus_percentage_rounded_up_to_a_unit(payer: Payer) -> N
     assert fee("IDR", 123456.78) == Decimal("2500.00")
 
 
-def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
-    assert Merchant(sandbox).calls("POST", "/v2/disbursement/fiat", b"{}").code == 401
-
-
 @pytest.mark.rule("Which success number a create has is open.")
 def test_unknown_disbursement_status_code(make_sandbox: MakeSandbox) -> None:
     payer = Payer(make_sandbox(disbursement_status_code="201"))

@@ -79,7 +79,3 @@ def test_a_wrong_item_is_refused_and_nothing_is_made(payer: Payer, wrong: dict[s
     refused = payer.pays_v1(item(), item() | wrong)
     assert (refused.code, refused.message.split()[0]) == (400, field)
     assert payer.lists()["totalDocs"] == 0
-
-
-def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
-    assert Merchant(sandbox).calls("POST", "/v1/disbursement/fiat", b"{}").code == 401

@@ -5,9 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from flask import Flask
 
-from tests.sandbox.actors import Merchant
 from tests.sandbox.disbursements.payers import Payer
 
 PATH = "/v1/disbursement/fiat/payment-method"
@@ -45,7 +43,3 @@ def test_a_currency_without_methods_has_an_empty_list(payer: Payer) -> None:
 def test_what_is_no_currency_is_refused(payer: Payer, currency: str) -> None:
     refused = payer.sends("GET", f"{PATH}?currency={currency}")
     assert (refused.code, refused.message.split()[0]) == (400, "currency")
-
-
-def test_it_asks_for_an_access_token(sandbox: Flask) -> None:
-    assert Merchant(sandbox).calls("GET", PATH).code == 401

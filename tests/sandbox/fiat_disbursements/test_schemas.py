@@ -30,13 +30,6 @@ def test_a_listed_disbursement_is_the_one_that_is_read(payer: Payer) -> None:
     assert [payer.lists(f"limit=1&page={page}")["docs"] for page in (1, 2, 3)] == [[record] for record in read]
 
 
-@pytest.mark.rule("Whether the list is paged is open; a plain array holds the same records.")
-def test_unknown_fiat_list_array_holds_the_same_records(make_sandbox: MakeSandbox) -> None:
-    payer = Payer(make_sandbox(fiat_list="array"))
-    made = makes_three(payer)
-    assert payer.lists() == [payer.sees(one) for one in made]
-
-
 @pytest.mark.rule("createdBy is the user who created it.")
 def test_a_disbursement_names_the_user_who_created_it(sandbox: Flask, payer: Payer) -> None:
     visitor = Visitor(sandbox)

@@ -82,7 +82,6 @@ def test_other_machines_that_are_allowed_give_the_control_token(password: str | 
     assert (shown.status_code, 'name="act"' in shown.text) == (200, False)
 
 
-@pytest.mark.parametrize("lever", LEVERS)
 @pytest.mark.parametrize(
     "headers",
     [
@@ -95,10 +94,11 @@ def test_other_machines_that_are_allowed_give_the_control_token(password: str | 
     ],
 )
 def test_a_form_of_another_page_is_refused(
-    merchant: Merchant, tester: Tester, developer: Developer, lever: str, headers: dict[str, str]
+    merchant: Merchant, tester: Tester, developer: Developer, headers: dict[str, str]
 ) -> None:
     merchant.makes_checkout()
-    assert developer.presses(lever, headers, amount="960", unit="seconds").status_code == 403
+    for lever in LEVERS:
+        assert developer.presses(lever, headers, amount="960", unit="seconds").status_code == 403
     assert tester.does("GET", "clock")["offsetSeconds"] == 0
     assert tester.requests() != []
 

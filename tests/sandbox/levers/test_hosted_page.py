@@ -179,8 +179,3 @@ def test_nothing_is_styled_or_scripted_inline(merchant: Merchant, customer: Cust
     tags = _Tags()
     tags.feed(seen)
     assert not [tag for tag in tags.tags if "style" in tag[1] or any(name.startswith("on") for name in tag[1])]
-
-
-def test_the_banner_says_that_this_is_a_sandbox(merchant: Merchant, customer: Customer) -> None:
-    assert "Nothing here moves real money" in customer.sees(merchant.makes_checkout())
-    assert "Nothing here moves real money" in customer.sees("nothing", status=404)

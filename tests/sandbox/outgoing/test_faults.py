@@ -54,19 +54,6 @@ def test_drop_does_nothing_and_gives_no_answer(merchant: Merchant, tester: Teste
     assert merchant.makes_checkout()
 
 
-def test_lose_response_does_the_work_and_gives_no_answer(merchant: Merchant, tester: Tester) -> None:
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout)
-    tester.orders_fault("PATCH /v1/deposit/{id}", "lose_response")
-    with pytest.raises(ConnectionDropped):
-        merchant.forces_status(checkout)
-    assert merchant.reads_deposit(checkout).data["status"] == "completed"
-
-
-def test_a_dropped_connection_is_an_os_error() -> None:
-    assert issubclass(ConnectionDropped, OSError)
-
-
 def test_garbage_is_not_the_envelope(merchant: Merchant, tester: Tester) -> None:
     tester.orders_fault(READ, "garbage", statusCode=502)
     response = merchant.calls_raw("GET", "/v1/deposit/x")

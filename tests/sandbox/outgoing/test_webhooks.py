@@ -92,12 +92,6 @@ def test_a_webhook_that_nobody_takes_has_failed_in_the_end(
     assert tester.webhooks()[0]["state"] == "failed"
 
 
-def test_redirects_are_no_success(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
-    receiver.answers = [302]
-    paid(merchant, tester)
-    assert tester.webhooks()[0]["state"] == "waiting"
-
-
 def test_unknown_webhook_retries_off(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
     app = make_sandbox(webhook_retries="off")
     receiver.answers = [500]

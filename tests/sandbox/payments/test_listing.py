@@ -59,6 +59,9 @@ def both(merchant: Merchant, tester: Tester) -> tuple[str, str]:
     return first, second
 
 
+@pytest.mark.rule(
+    "Payments are listed in pages, without history, and with the receiver's bank in place of its numbers."
+)
 def test_a_listed_payment_has_the_fields_of_the_list(merchant: Merchant) -> None:
     makes(merchant, reason="Rent", description="May")
     (payment,) = lists(merchant).data["docs"]

@@ -79,6 +79,7 @@ def test_every_token_has_a_price_and_every_currency_of_one_a_rate() -> None:
     assert {currency for token in TOKENS for currency in token.currencies} <= set(PER_DOLLAR)
 
 
+@pytest.mark.rule("A quote is asked for with an amount, the token that comes in and the currency that goes out.")
 @pytest.mark.parametrize(
     ("query", "field"),
     [

@@ -9,13 +9,9 @@ from flask import Flask
 
 from tests.sandbox.actors import Merchant, Tester, exact
 from tests.sandbox.payments.customers import (
-    OTHER_RECIPIENT,
     STELLAR_WALLET,
     WALLET,
     details,
-    lists,
-    makes,
-    quotes,
     sends,
 )
 from tests.sandbox.recipients.payees import adds, bank
@@ -64,53 +60,6 @@ def test_the_detail_of_a_processed_payment_has_every_field(merchant: Merchant, t
     assert {name: read[name] for name in read if name not in moved} == {
         name: made[name] for name in made if name not in moved
     }
-
-
-@pytest.mark.rule(
-    "Payments are listed in pages, without history, and with the receiver's bank in place of its numbers."
-)
-@pytest.mark.parametrize("path", ["/v2/payments", "/v2/payment"])
-def test_both_lists_take_every_parameter(merchant: Merchant, tester: Tester, path: str) -> None:
-    first = makes(merchant, reason="Rent")
-    tester.advances(minutes=4)
-    other = {"inputCurrency": "usdc-stellar", "walletAddress": STELLAR_WALLET, "receiverId": OTHER_RECIPIENT}
-    second = makes(merchant, inputAmount=1500, senderName="Oz", senderEmail="oz@example.org", **other)
-    # Processed by now is the first one only, which makes it the one that changed last.
-    tester.advances(minutes=2)
-    assert lists(merchant, path, status="processed").data["totalDocs"] == 1
-    queries: list[tuple[dict[str, Any], str]] = [
-        ({"limit": 1}, "1"),
-        ({"limit": 1, "page": 2}, "2"),
-        ({"sort": "createdAt"}, "12"),
-        ({"sort": "-createdAt"}, "21"),
-        ({"sort": "updatedAt"}, "21"),
-        ({"sort": "-updatedAt"}, "12"),
-        ({"search": "sam"}, "1"),
-        ({"status": "pending"}, "2"),
-        ({"status": "processed"}, "1"),
-        ({"status": "completed"}, ""),
-        ({"status": "failed"}, ""),
-        ({"reason": "Rent"}, "1"),
-        ({"minInputAmount": "101"}, "2"),
-        ({"maxInputAmount": "101"}, "1"),
-        ({"minOutputAmount": "200"}, "2"),
-        ({"maxOutputAmount": "200"}, "1"),
-        ({"organizationId": "5a6d00000000000000000002"}, "12"),
-        ({"organizationName": "Sandbox Shop"}, "12"),
-        ({"blockchain": "stellar"}, "2"),
-        ({"receiverName": "Ada Example"}, "1"),
-    ]
-    for query, which in queries:
-        found = [payment["paymentId"] for payment in lists(merchant, path, **query).data["docs"]]
-        assert found == [(first, second)[int(number) - 1] for number in which], query
-
-
-@pytest.mark.rule("A quote is asked for with an amount, the token that comes in and the currency that goes out.")
-@pytest.mark.parametrize("field", ["amount", "inputCurrency", "outputCurrency"])
-def test_a_quote_needs_amount_and_both_currencies(merchant: Merchant, field: str) -> None:
-    assert quotes(merchant).code == 200
-    refused = quotes(merchant, **{field: ...})
-    assert (refused.code, refused.message) == (400, f"{field} is required.")
 
 
 def test_tokens_and_currencies_of_the_references_can_be_paid(sandbox: Flask, merchant: Merchant) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,26 +9,13 @@ from flask import Flask
 
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.recipients.payees import START, adds, bank, changes, creates, deletes, payee, reads
+from tests.sandbox.recipients.payees import START, adds, bank, changes, creates, deletes, reads
 
 pytestmark = pytest.mark.each_database
 
 OPTIONAL = ["organizationId", "reference"]
 OPTIONAL_OF_BANK = ["bankName", "accountNumber", "paymentCode", "achNumber", "fedwireNumber", "ibanNumber", "ifsc"]
 NO_TEXT = [None, "", "  ", 5, ["x"], "a\nb", "x" * 300]
-
-
-def test_a_created_recipient_is_answered_and_read_again(merchant: Merchant) -> None:
-    answer = creates(merchant)
-    assert (answer.http_status, answer.code) == (200, 200)
-    assert reads(merchant, answer.data["id"]).data == answer.data
-    assert answer.data["createdAt"] == answer.data["updatedAt"]
-
-
-def test_the_bank_is_sent_as_an_object_and_answered_as_an_array(merchant: Merchant) -> None:
-    (shown,) = creates(merchant).data["bank"]
-    assert shown.pop("_id")
-    assert shown == bank()
 
 
 def test_every_field_that_is_sent_is_answered(merchant: Merchant) -> None:
@@ -79,7 +65,6 @@ def test_organization_and_reference_are_optional_strings(merchant: Merchant, fie
 def test_the_other_bank_details_are_optional_strings(merchant: Merchant, field: str) -> None:
     assert creates(merchant, bank=bank(**{field: None})).code == 200
     assert creates(merchant, bank=bank(**{field: 5})).message.startswith(f"bank.{field} ")
-    assert changes(merchant, START[0], bank=bank(**{field: 5})).message.startswith(f"bank.{field} ")
 
 
 @pytest.mark.rule("A recipient may be called an individual or a business.")
@@ -125,25 +110,23 @@ def test_a_recipient_belongs_to_the_callers_user_and_organization(merchant: Merc
     assert (made["userId"], made["organizationId"]) == ("5a6d00000000000000000001", "5a6d00000000000000000002")
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'"x"'])
-def test_a_body_that_is_no_object_is_refused(merchant: Merchant, body: bytes) -> None:
-    assert merchant.calls("POST", "/v1/recipient", body).code == 400
-
-
 @pytest.mark.rule("An account number is sent as a text, and answered as a number where it is one.")
 @pytest.mark.parametrize(
     ("number", "written"),
-    [("4000123412", 4000123412), ("007", "007"), ("DE12", "DE12"), ("12 34", "12 34"), ("٣", "٣"), ("0", "0")],
+    [
+        ("4000123412", 4000123412),
+        ("007", "007"),
+        ("DE12", "DE12"),
+        ("12 34", "12 34"),
+        ("٣", "٣"),
+        ("0", "0"),
+        ("9" * 34, int("9" * 34)),
+    ],
 )
 def test_an_account_number_is_answered_as_a_number_where_nothing_is_lost(
     merchant: Merchant, number: str, written: object
 ) -> None:
     assert creates(merchant, bank=bank(accountNumber=number)).data["bank"][0]["accountNumber"] == written
-
-
-def test_a_long_account_number_keeps_every_digit(merchant: Merchant) -> None:
-    number = "9" * 34
-    assert creates(merchant, bank=bank(accountNumber=number)).data["bank"][0]["accountNumber"] == int(number)
 
 
 def test_unknown_account_number_type_string(make_sandbox: MakeSandbox) -> None:
@@ -198,12 +181,15 @@ def test_a_patch_needs_no_more_of_the_bank_than_the_account_name(merchant: Merch
     assert refused.message == "bank.accountName is required."
 
 
+@pytest.mark.rule("Everything else may be sent in an update, as when creating.")
 def test_unknown_recipient_changes_applied(make_sandbox: MakeSandbox) -> None:
     merchant = Merchant(make_sandbox(recipient_changes="applied"))
-    made = creates(merchant, bank=bank(paymentCode="kept")).data
-    changed = changes(merchant, made["id"], bank={"accountName": "Other", "ibanNumber": "X"}, **OTHERS).data
+    made = creates(merchant).data
+    details = dict.fromkeys(("accountName", *OPTIONAL_OF_BANK), "Other") | {"country": "France", "currency": "USD"}
+    details["accountType"] = "Savings"
+    changed = changes(merchant, made["id"], bank=details, **OTHERS).data
     assert {name: changed[name] for name in OTHERS} == OTHERS
-    assert changed["bank"][0] == made["bank"][0] | {"accountName": "Other", "ibanNumber": "X"}
+    assert changed["bank"][0] == made["bank"][0] | details
     assert merchant.calls("GET", "/v1/recipient?search=ELSE%40").data["totalDocs"] == 1
 
 
@@ -271,8 +257,3 @@ def test_another_accounts_recipients_are_not_there(sandbox: Flask, merchant: Mer
         reads(merchant, theirs).code,
     ):
         assert code == 404
-
-
-def test_fields_that_are_not_declared_are_ignored(merchant: Merchant) -> None:
-    made = merchant.calls("POST", "/v1/recipient", json.dumps(payee() | {"id": "mine", "vip": True}).encode())
-    assert made.data["id"] != "mine"

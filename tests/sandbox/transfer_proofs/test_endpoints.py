@@ -6,7 +6,6 @@ import io
 from typing import Any
 
 import pytest
-from flask import Flask
 from pypdf import PdfReader
 from pypdf.generic import ArrayObject
 
@@ -123,10 +122,6 @@ def test_unknown_report_of_unfinished(make_sandbox: MakeSandbox, status: str, co
     made = payer.pays_one()
     payer.forces(made, status)
     assert payer.reads(f"/v1/disbursement/fiat/{made}/report").code == int(code)
-
-
-def test_it_asks_for_a_signature(sandbox: Flask) -> None:
-    assert sandbox.test_client().get("/v1/disbursement/fiat/none/report").status_code == 401
 
 
 def test_the_request_log_does_not_hold_the_document(payer: Payer, tester: Tester) -> None:

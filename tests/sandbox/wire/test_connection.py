@@ -6,8 +6,8 @@ import httpx
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox import ConnectionDropped, create_sandbox
-from tests.sandbox.actors import Merchant, Receiver, Tester, machine_seconds, signature
+from flask_paycheckout.sandbox import create_sandbox
+from tests.sandbox.actors import Merchant, machine_seconds, signature
 
 
 def reads(app: Flask, target: str) -> int:
@@ -26,22 +26,6 @@ def reads(app: Flask, target: str) -> int:
 )
 def test_the_target_is_found_again_where_the_server_does_not_pass_it_on(sandbox: Flask, target: str) -> None:
     assert reads(sandbox, target) == 404
-
-
-def test_a_dropped_connection_breaks_the_transport(sandbox: Flask, tester: Tester) -> None:
-    tester.orders_fault("GET /v1/deposit/{id}", "drop")
-    with pytest.raises(ConnectionDropped):
-        reads(sandbox, "/v1/deposit/5")
-    assert reads(sandbox, "/v1/deposit/5") == 404
-
-
-def test_a_webhook_receiver_may_call_back_through_the_transport(
-    sandbox: Flask, merchant: Merchant, tester: Tester, receiver: Receiver
-) -> None:
-    seen: list[int] = []
-    receiver.reacts = lambda payload: seen.append(reads(sandbox, f"/v1/deposit/{payload['orderId']}"))
-    tester.pays(merchant.makes_checkout())
-    assert seen == [200]
 
 
 def test_other_failures_are_an_answer_in_the_envelope() -> None:

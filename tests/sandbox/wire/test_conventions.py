@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from flask import Flask
@@ -20,32 +19,8 @@ OPERATIONS = {
     for path, item in DOCUMENT["paths"].items()
     for method, operation in item.items()
 }
-#: These two have the number of a success under another name.
-LOGINS = {"POST /v1/auth/login", "POST /v1/auth/verify-login"}
-WITHOUT_DATA = {"PATCH /v1/disbursement/{disbursementId}"}
 #: Takes nothing that could be wrong.
 NEVER_REFUSED = {"GET /v1/reference/currencies"}
-
-
-def successes(name: str) -> list[dict[str, Any]]:
-    """The schemas of an operation's successful answers, where they are JSON."""
-    answers = [answer for code, answer in OPERATIONS[name]["responses"].items() if code.startswith("2")]
-    contents = [answer["content"].get("application/json") for answer in answers]
-    return [content["schema"] for content in contents if content is not None]
-
-
-@pytest.mark.rule("A success says statusCode and message and holds its data, an object or an array.")
-@pytest.mark.parametrize("name", sorted(OPERATIONS))
-def test_every_operation_answers_the_success_envelope(name: str) -> None:
-    for schema in successes(name):
-        number = "status" if name in LOGINS else "statusCode"
-        assert set(schema["properties"]) == {number, "message", "data"} - ({"data"} if name in WITHOUT_DATA else set())
-        assert set(schema["required"]) == set(schema["properties"])
-        assert schema["additionalProperties"] is False
-
-
-def test_only_the_report_answers_something_else() -> None:
-    assert [name for name in OPERATIONS if not successes(name)] == ["GET /v1/disbursement/fiat/{disbursementId}/report"]
 
 
 @pytest.mark.rule("An error says statusCode, error and message and nothing else.")

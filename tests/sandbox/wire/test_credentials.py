@@ -65,11 +65,13 @@ OPERATIONS = served(create_sandbox())
 GUARDED = {operation for operation in OPERATIONS if SHOWN[operation] is not OPEN}
 
 
+@pytest.mark.rule("The version begins the path: v2 of payments and of the newer fiat create, v1 of everything else.")
 def test_each_operation_declares_the_scheme_that_the_interface_shows() -> None:
     # A quote without limits takes the client's id alone; that exception is tested where it is made.
     assert OPERATIONS | {"GET /v2/payment/quote": SIGNED} == SHOWN | {"GET /v2/payment/quote": SIGNED}
 
 
+@pytest.mark.rule("The lists are read without credentials.")
 @pytest.mark.rule("Registering and logging in carry no credentials.")
 def test_only_open_operations_answer_without_credentials(sandbox: Flask) -> None:
     answering = {operation for operation in OPERATIONS if send(sandbox, operation) != 401}

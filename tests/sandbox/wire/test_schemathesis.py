@@ -6,10 +6,7 @@ first check, some of their fields are replaced by what exists in the sandbox.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Annotated, Any, cast
+from typing import Any
 
 import pytest
 import schemathesis
@@ -18,7 +15,6 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
-from schemathesis.core.failures import FailureGroup
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -26,15 +22,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.wire.envelope import Envelope, success
-from flask_paycheckout.sandbox.wire.field_types import Amount
 from flask_paycheckout.sandbox.wire.openapi import operations
-from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_query
-from flask_paycheckout.sandbox.wire.schemas import Record
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import ACCESS_TOKEN, RECIPIENTS, WALLET, Payer
-from tests.sandbox.documented import Departures
 
 pytestmark = pytest.mark.slow("generated requests")
 
@@ -105,38 +96,3 @@ def known(target: Flask) -> dict[str, Any]:
 @pytest.mark.parametrize("label", LABELS)
 def test_no_server_error_and_no_answer_off_the_document(target: Flask, known: dict[str, Any], label: str) -> None:
     attack(target, label, known)
-
-
-@dataclass(frozen=True)
-class PlantedQuery:
-    amount: Annotated[Decimal, Amount()]
-
-
-class Planted(Record, frozen=True):
-    amount: Decimal
-
-
-def crash() -> Envelope[Planted]:
-    """Fails for what it allows, and only for that."""
-    return success(Planted(read_query(PlantedQuery).amount / Decimal(0)))
-
-
-def depart() -> Envelope[Planted]:
-    """Answers text where it declares a number."""
-    return success(cast("Planted", {"amount": "12.5"}))
-
-
-@pytest.mark.parametrize(
-    ("view", "fault"),
-    [
-        pytest.param(crash, ArithmeticError, id="server-error"),
-        pytest.param(depart, FailureGroup, id="off-the-document"),
-    ],
-)
-def test_a_planted_fault_is_found(
-    target: Flask, departures: Departures, view: Callable[[], Any], fault: type[Exception]
-) -> None:
-    target.add_url_rule("/v1/planted", view_func=operation(credentials=Credentials.NONE, query=PlantedQuery)(view))
-    with pytest.raises(fault):
-        attack(target, "GET /v1/planted", {"amount": 25})
-    departures.seen.clear()
