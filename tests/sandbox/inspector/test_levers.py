@@ -70,13 +70,8 @@ def test_a_fault_for_webhooks_strikes_once_unless_told_otherwise(tester: Tester,
     ("changes", "problem"),
     [
         pytest.param({"operation": ""}, "operation is required", id="operation-missing"),
-        pytest.param({"operation": "GET /nowhere"}, "operation must be one of: webhook, ", id="operation-unknown"),
-        pytest.param({"kind": "reorder"}, "kind must be one of: error, ", id="kind-of-webhooks"),
-        pytest.param({"times": "0"}, "times must be a whole number from 1", id="times-none"),
         pytest.param({"times": "often"}, "times must be a number", id="times-no-number"),
-        pytest.param({"statusCode": "99"}, "statusCode must be a whole number from 200", id="status"),
         pytest.param({"kind": "delay"}, "seconds must be a number from 0 to 60", id="seconds-missing"),
-        pytest.param({"retryAfter": "NaN"}, "retryAfter must be a number", id="retry-after"),
         pytest.param({"message": "x" * 201}, "message must be a non-empty string of at most 200", id="message"),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from email import message_from_bytes
 from email.policy import default
 from threading import Event, Thread
@@ -17,7 +16,7 @@ from flask import Flask
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import main
 from flask_paycheckout.sandbox.levers.due import run_due
-from flask_paycheckout.sandbox.outgoing.mail_sender import TIME_BUDGET, SmtpAddressError, make_mail_sender, read_address
+from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError, make_mail_sender, read_address
 from flask_paycheckout.sandbox.outgoing.mails import KEPT, LEASE, MAX_ATTEMPTS, Mail, store_mail
 from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import CONTROL_TOKEN, Tester
@@ -279,10 +278,6 @@ def test_an_ipv6_server_is_written_in_brackets() -> None:
 def test_the_command_refuses_a_wrong_server(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--port", "0", "--smtp", "nowhere"]) == 2
     assert "HOST:PORT" in capsys.readouterr().err
-
-
-def test_a_failed_mail_rests_longer_than_one_attempt_takes() -> None:
-    assert timedelta(seconds=TIME_BUDGET) < LEASE
 
 
 # In base64: a line's end, and `Bcc: x@y.z`. Without a look, it is written out as a header.

@@ -115,13 +115,6 @@ def test_without_an_endpoint_it_is_only_recorded_and_can_be_sent_later(
     assert len(receiver.received) == 1
 
 
-def test_a_delivered_webhook_can_be_sent_again(merchant: Merchant, tester: Tester, receiver: Receiver) -> None:
-    checkout = paid(merchant, tester)
-    again = tester.does("POST", f"webhooks/{tester.webhooks()[0]['id']}/redeliver")
-    assert len(again["attempts"]) == 2
-    assert receiver.order_ids == [checkout, checkout]
-
-
 def test_an_unknown_webhook_cannot_be_sent_again(tester: Tester) -> None:
     assert tester.asks("POST", "webhooks/nothing/redeliver").http_status == 404
 

@@ -74,30 +74,24 @@ def test_recipient_type_is_individual_or_business(merchant: Merchant, value: Any
     assert (made.code, made.data.get("recipientType")) == (code, value)
 
 
-@pytest.mark.parametrize("value", ["individual", "Person", "", 5], ids=repr)
-def test_another_recipient_type_is_refused(merchant: Merchant, value: Any) -> None:
-    assert creates(merchant, recipientType=value).message.startswith("recipientType must be one of")
-
-
 @pytest.mark.rule("The account may be for checking or for savings.")
 @pytest.mark.parametrize("value", ["Checking", "Savings"])
 def test_account_type_is_checking_or_savings(merchant: Merchant, value: str) -> None:
     assert creates(merchant, bank=bank(accountType=value)).data["bank"][0]["accountType"] == value
 
 
-@pytest.mark.parametrize("value", ["checking", "Current", "", 5], ids=repr)
-def test_another_account_type_is_refused(merchant: Merchant, value: Any) -> None:
-    assert creates(merchant, bank=bank(accountType=value)).message.startswith("bank.accountType must be one of")
-
-
-@pytest.mark.parametrize("code", ["eur", "EURO", "ABC", "XAU", "usdc-polygon"])
-def test_the_currency_must_be_a_valid_code(merchant: Merchant, code: str) -> None:
-    assert creates(merchant, bank=bank(currency=code)).message.startswith("bank.currency must be a currency code")
-
-
-@pytest.mark.parametrize("email", ["nobody", "@example.com", "a b@example.com"])
-def test_the_email_must_look_like_an_address(merchant: Merchant, email: str) -> None:
-    assert creates(merchant, email=email).message.startswith("email must be an e-mail address")
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"email": "nobody"}, "email must be an e-mail address"),
+        ({"recipientType": "individual"}, "recipientType must be one of"),
+        ({"bank": bank(accountType="checking")}, "bank.accountType must be one of"),
+        ({"bank": bank(currency="eur")}, "bank.currency must be a currency code"),
+        ({"bank": bank(currency="usdc-polygon")}, "bank.currency must be a currency code"),
+    ],
+)
+def test_a_word_of_another_kind_is_refused(merchant: Merchant, fields: dict[str, Any], told: str) -> None:
+    assert creates(merchant, **fields).message.startswith(told)
 
 
 def test_unknown_email_format_any_takes_any_text(make_sandbox: MakeSandbox) -> None:
