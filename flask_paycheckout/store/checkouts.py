@@ -117,12 +117,17 @@ class Checkouts:
     def _rows(self, statement: Any, connection: Connection | None = None, **parameters: Any) -> Sequence[Any]:
         if connection is not None:
             return connection.execute(statement, parameters).all()
-        with autocommit(self._engine()).connect() as own:
+        with self._single.connect() as own:
             return own.execute(statement, parameters).all()
 
     def _loaded(self, statement: Any, **parameters: str) -> list[CheckoutMixin]:
-        with autocommit(self._engine()).connect() as connection:
+        with self._single.connect() as connection:
             return [self._models.checkout_of_row(row) for row in connection.execute(statement, parameters).mappings()]
+
+    @cached_property
+    def _single(self) -> Engine:
+        """The engine for single statements."""
+        return autocommit(self._engine())
 
     # Statements
 

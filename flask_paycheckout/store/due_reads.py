@@ -136,7 +136,7 @@ class DueReads:
                 connection.execute(self._note_first_webhook, webhook)
         return None
 
-    @property
+    @cached_property
     def _single(self) -> Engine:
         return autocommit(self._engine())
 

@@ -63,7 +63,7 @@ class EventQueue:
 
     def of_order(self, order_id: str) -> list[QueuedEvent]:
         """The undelivered events of an order, in the order in which they happened."""
-        with autocommit(self._engine()).connect() as connection:
+        with self._single.connect() as connection:
             rows = connection.execute(self._select_queue, {"of_order_id": order_id}).all()
         return [_in_utc(QueuedEvent(*row)) for row in rows]
 
@@ -187,6 +187,11 @@ class EventQueue:
 
     def _is_free(self, now: Any) -> ColumnElement[bool]:
         return or_(self._table.c.lease_until.is_(None), self._table.c.lease_until <= now)
+
+    @cached_property
+    def _single(self) -> Engine:
+        """The engine for single statements."""
+        return autocommit(self._engine())
 
     # Statements
 

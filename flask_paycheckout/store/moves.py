@@ -233,7 +233,7 @@ class Moves:
         return moved
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
-        with autocommit(self._engine()).connect() as connection:
+        with self._single.connect() as connection:
             found = select(exists().select_from(self._table).where(condition))
             return bool(connection.execute(found).scalar_one())
 
@@ -281,6 +281,11 @@ class Moves:
 
     def _has_atomic(self, signal_name: str) -> bool:
         return any(receiver.atomic for receiver in self._receivers(signal_name))
+
+    @cached_property
+    def _single(self) -> Engine:
+        """The engine for single statements."""
+        return autocommit(self._engine())
 
     # Statements
 
