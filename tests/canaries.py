@@ -46,7 +46,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "published": (start_state.CLIENT_SECRET, start_state.PASSWORD, start_state.ACCESS_TOKEN),
     "client secret": (scripted.CLIENT_SECRET, wire.CLIENT_SECRET),
     "control token": (CONTROL_TOKEN, "in-process-control"),
-    "secret key": ("unit-secret-key", "journeys-secret-key", "a-secret-key-of-many-characters", "a key for tests only"),
+    "secret key": ("unit-secret-key", "a-secret-key-of-many-characters", "a key for tests only"),
     "webhook secret": ("wh-secret-1", "canary-path-secret-1234", "canary-hook"),
     "account number": ("canary-account", "canary-iban", "canary-12", "canary-3", "DE02120300000000202051"),
     "password": ("wrong-password",),

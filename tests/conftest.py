@@ -13,7 +13,7 @@ import pytest
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout
-from flask_paycheckout.testing import Signals
+from flask_paycheckout.testing import Sandbox, Signals
 from tests.optional_parts import left_out
 from tests.postgres import empty_database, empty_schema, running_server
 from tests.scripted import Clock, Service, Shop, make_app
@@ -110,7 +110,10 @@ def service() -> Service:
 
 @pytest.fixture
 def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iterator[OpenShop]:
-    """Opens shops; each name has a database of its own."""
+    """Opens shops; each name has a database of its own.
+
+    Their payments service is the test's script, unless they are given a sandbox, or the address of a `socket`.
+    """
     opened: list[Shop] = []
 
     def open_one(
@@ -118,8 +121,14 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iter
         *,
         prepare: Callable[[SQLAlchemy], object] | None = None,
         session_options: dict[str, Any] | None = None,
+        sandbox: Sandbox | None = None,
+        socket: str | None = None,
         **config: Any,
     ) -> Shop:
+        if sandbox is not None:
+            config = sandbox.config | config
+        if socket is not None:
+            config |= {"PAYCHECKOUT_BASE_URL": socket, "PAYCHECKOUT_TIMEOUT": 5}
         if "SQLALCHEMY_DATABASE_URI" not in config:
             config["SQLALCHEMY_DATABASE_URI"] = new_database(name)
         app = make_app(**config)
@@ -127,7 +136,9 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iter
         if prepare is not None:
             prepare(db)
         paycheckout = PayCheckout()
-        paycheckout.init_app(app, db, transport=httpx.MockTransport(service), clock=clock)
+        transport = sandbox.transport if sandbox else httpx.MockTransport(service) if socket is None else None
+        # The sandbox tells the time to its shops.
+        paycheckout.init_app(app, db, transport=transport, clock=None if sandbox else clock)
         shop = Shop(app, db, paycheckout, service, clock, {"o-1": Pay("12.50", "USD"), "o-2": Pay("12.50", "USD")})
         paycheckout.order_total(shop.totals.get)
         with app.app_context():
@@ -137,6 +148,7 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iter
 
     yield open_one
     for shop in opened:
+        shop.runtime.client.close()
         with shop.app.app_context():
             for engine in shop.db.engines.values():
                 engine.dispose()

@@ -92,14 +92,6 @@ def test_the_decision_and_what_follows_are_stored_with_it_or_not_at_all(shop: Sh
     assert shop.events("payment_resolved") == []
 
 
-def test_the_decision_is_told_first_and_its_event_is_the_older_one(shop: Shop, signals: Signals) -> None:
-    shop.resolves(shop.has_held(), accept=True)
-    resolved, paid = shop.events("payment_resolved") + shop.events("order_paid")
-    assert resolved.id < paid.id
-    assert resolved.occurred_at == paid.occurred_at
-    assert signals.names[-2:] == ["payment_resolved", "order_paid"]
-
-
 def test_a_receiver_that_failed_gets_the_same_words_later(shop: Shop) -> None:
     heard: list[dict[str, Any]] = []
 

@@ -16,12 +16,10 @@ from flask_paycheckout import (
     PayCheckout,
     Receive,
     StartContended,
-    UnsafeCheckoutUrl,
     checkout_created,
 )
-from flask_paycheckout.client import PaymentsError, TransportFailed, Unauthorized
 from flask_paycheckout.testing import Signals
-from tests.scripted import Shop, garbage, refusal, success
+from tests.scripted import Shop, success
 
 pytestmark = pytest.mark.on_each_database
 
@@ -96,39 +94,6 @@ def test_a_missing_order_total_is_named_with_the_remedy(shop: Shop) -> None:
     shop.paycheckout.order_total(bare._ask_shop)
     with pytest.raises(ConfigurationError, match=r"no order_total is registered.*@paycheckout\.order_total"):
         shop.starts()
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["http://pay.example/checkout/1", "javascript:alert(1)", "//evil.example", "https://pay.example@evil.example/"],
-)
-def test_a_url_where_no_customer_may_be_sent_is_not_even_stored(shop: Shop, url: str, signals: Signals) -> None:
-    shop.service.page = url
-    with pytest.raises(UnsafeCheckoutUrl):
-        shop.starts()
-    assert shop.attempts() == []
-    assert signals == []
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        pytest.param(refusal(401, "Bad signature"), Unauthorized, id="refused"),
-        pytest.param(refusal(503, "Down"), PaymentsError, id="down"),
-        pytest.param(garbage(), TransportFailed, id="garbage"),
-        pytest.param(success({"id": "x" * 256, "url": "https://pay.example/"}), TransportFailed, id="id too long"),
-        pytest.param(success({"id": "a\nb", "url": "https://pay.example/"}), TransportFailed, id="id unprintable"),
-    ],
-)
-def test_a_service_that_makes_no_checkout_leaves_nothing_behind(
-    shop: Shop, answer: Any, error: type[Exception]
-) -> None:
-    shop.service.instead_of_created = [answer] * 3
-    with pytest.raises(error):
-        shop.starts()
-    assert shop.attempts() == []
-    shop.service.instead_of_created = []
-    assert shop.starts()
 
 
 def test_a_start_that_loses_a_race_gives_the_winners_page(shop: Shop, signals: Signals) -> None:

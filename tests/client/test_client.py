@@ -9,11 +9,9 @@ import httpx
 import pytest
 
 from flask_paycheckout.client import BearerToken, PaymentsClient
-from tests.client.wire import DEPOSIT, RawServer, Script, http, success
+from tests.client.wire import DEPOSIT, Script, http, says, success
 
 if TYPE_CHECKING:
-    import socket
-
     from tests.client.conftest import Serve
 
 SECRET = "canary-secret-5f1d"
@@ -138,10 +136,7 @@ client.close()
 
 
 def test_a_fork_gets_connections_of_its_own(serve: Serve) -> None:
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        connection.sendall(http(success(DEPOSIT)))
-
-    server = serve(answer)
+    server = serve(says(http(success(DEPOSIT))))
     run = subprocess.run(
         [sys.executable, "-W", "error", "-c", FORKING, server.base_url], capture_output=True, text=True, check=False
     )

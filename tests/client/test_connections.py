@@ -17,7 +17,7 @@ from flask_paycheckout.client.connections import Connections
 from flask_paycheckout.client.deadlines import Deadlines
 from flask_paycheckout.client.transport import LIMITS, Limits
 from tests.client.conftest import Serve
-from tests.client.wire import RawServer, http
+from tests.client.wire import RawServer, http, says
 
 AT_ONCE = 6
 
@@ -33,8 +33,7 @@ def asked(client: httpx.Client, *, repeatable: bool = True) -> None:
     assert client.get("/x", extensions={LIMITS: limits}).content == b"{}"
 
 
-def answers(connection: socket.socket, request: bytes, server: RawServer) -> None:
-    connection.sendall(http(b"{}"))
+answers = says(http(b"{}"))
 
 
 def asked_at_once(client: httpx.Client) -> None:

@@ -52,20 +52,6 @@ def test_without_id_or_status_there_is_no_deposit(wire: str, value: object) -> N
         read(**{wire: value})
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b'{"statusCode":200,"data":{"depositId":"c","status":"pending","status":"completed"}}',
-        b'{"statusCode":200,"data":{"depositId":"c","status":"completed","inputAmount":1,"inputAmount":9}}',
-        b'{"statusCode":404,"statusCode":200,"data":{"depositId":"c","status":"completed"}}',
-        b'{"statusCode":200,"data":{"depositId":"c","status":"completed"},"data":{"depositId":"d","status":"x"}}',
-    ],
-)
-def test_ambiguous_money_is_no_answer(body: bytes) -> None:
-    with pytest.raises(TransportFailed, match="twice"):
-        Shop(Script(body), count=0).deposits.get("c")
-
-
 def test_a_doubled_key_in_a_side_matter_hides_nothing() -> None:
     body = b'{"statusCode":200,"data":{"depositId":"c","status":"completed","fee":{"amount":1,"amount":2},'
     body += b'"paymentCrypto":{"a":1,"a":2},"inputAmount":9,"activityHistory":[{"status":"a","status":"b"}]}}'

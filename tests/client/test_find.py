@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -13,48 +13,36 @@ from hypothesis import strategies as st
 
 from flask_paycheckout.client import FiatItem, PaymentsClient, PaymentsError, ServiceFault, TransportFailed
 from flask_paycheckout.testing import Sandbox
-from tests.client.wire import Shop, paged, refusal, steady, success
+from tests.client.test_paging import BEGUN, Shelf, in_every_form
+from tests.client.wire import Shop, refusal, steady
 
-BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
-
-class Books:
-    """A service with so many payouts, one made each minute, and others that are made before a page is read."""
+class Books(Shelf):
+    """A service with so many payouts, and others that are made before each page behind page 1 is read."""
 
     def __init__(self, total: int, *, array: bool = False, most: int = 100, added: Iterable[int] = ()) -> None:
-        self.total, self.array, self.most = total, array, most
-        self.added = iter(added)
+        more = iter(added)
+        super().__init__(
+            total,
+            array=array,
+            most=most,
+            sort="-createdAt",
+            change=lambda shelf: shelf.makes(next(more, 0)),
+            times=10**9,
+        )
         self.refuses_large_pages = False
-        self.read: list[int] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        asked = request.url.params
-        assert asked["sort"] == "-createdAt"
-        if self.refuses_large_pages and "limit" in asked:
+        assert request.url.params["sort"] == "-createdAt"
+        if self.refuses_large_pages and "limit" in request.url.params:
             return httpx.Response(200, content=refusal(400, "Bad Request", "limit must be at most 25."))
-        page, limit = int(asked["page"]), min(self.most, int(asked.get("limit", "10")))
-        if self.read:
-            self.total += next(self.added, 0)
-        self.read.append(page)
-        newest_first = range(self.total - 1, -1, -1)
-        docs = [_payout(number) for number in newest_first[(page - 1) * limit : page * limit]]
-        pages = -(-self.total // limit)
-        data = docs if self.array else paged(*docs, page=page, total_pages=pages, limit=limit, totalDocs=self.total)
-        return httpx.Response(200, content=success(data))
+        return super().__call__(request)
 
     def find(self, *numbers: int, **limits: Any) -> list[str]:
         """The references that are found of these payouts, each of which must be under its own."""
         found = Shop(self).fiat_disbursements.find([f"ref-{number}" for number in numbers], **limits)
         assert all(reference == payout.reference for reference, payout in found.items())
         return list(found)
-
-
-def _payout(number: int) -> dict[str, Any]:
-    created = (BEGUN + timedelta(minutes=number)).isoformat()
-    return {"disbursementId": f"d{number}", "status": "pending", "reference": f"ref-{number}", "createdAt": created}
-
-
-in_every_form = pytest.mark.parametrize("array", [False, True], ids=["paged", "array"])
 
 
 @in_every_form
@@ -92,7 +80,7 @@ def test_whatever_was_there_at_the_beginning_is_found(
 
 
 def test_a_list_that_never_ends_is_given_up() -> None:
-    books = Books(10**9, most=2)
+    books = Books(3000, most=2)
     with pytest.raises(TransportFailed, match="more than 1000 pages"):
         books.find(5)
     assert len(books.read) == 1000

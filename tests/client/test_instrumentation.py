@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from flask_paycheckout.client import PaymentsClient
-from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, RawServer, http, success
+from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, RawServer, http, says, success
 
 if TYPE_CHECKING:
     from pytest_httpx import HTTPXMock
@@ -31,10 +30,7 @@ def client_of(base_url: str, transport: httpx.BaseTransport | None = None) -> Pa
 
 @pytest.fixture
 def server(serve: Serve) -> RawServer:
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        connection.sendall(http(success(DEPOSIT)))
-
-    return serve(answer)
+    return serve(says(http(success(DEPOSIT))))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from flask_paycheckout.client import OutcomeUnknown, PaymentsClient, TransportFailed
 from tests.client.test_operations import HOW, MONEY, Call, every
-from tests.client.wire import Answer, RawServer, http, success
+from tests.client.wire import Answer, drips, hangs_up_after, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
@@ -21,26 +21,15 @@ def client_of(base_url: str, timeout: float = 10.0) -> PaymentsClient:
     return PaymentsClient(base_url, client_id="c", client_secret="s", access_token="t", timeout=timeout, retries=5)
 
 
-def hangs_up(connection: socket.socket, request: bytes, server: RawServer) -> None:
-    connection.shutdown(socket.SHUT_RDWR)
-
-
-def half_an_answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-    connection.sendall(http(success({"disburseData": []}))[:-5])
-    connection.shutdown(socket.SHUT_RDWR)
-
-
-def silence(connection: socket.socket, request: bytes, server: RawServer) -> None:
-    server.closing.wait(60)
-
-
-def a_gateway(connection: socket.socket, request: bytes, server: RawServer) -> None:
-    connection.sendall(http(b"<html>", "504 Gateway Timeout"))
-
-
 @every(MONEY)
 @pytest.mark.parametrize(
-    ("answer", "timeout"), [(hangs_up, 10.0), (half_an_answer, 10.0), (silence, 1.0), (a_gateway, 10.0)]
+    ("answer", "timeout"),
+    [
+        pytest.param(hangs_up_after(b""), 10.0, id="hangs up"),
+        pytest.param(hangs_up_after(http(success({"disburseData": []}))[:-5]), 10.0, id="half an answer"),
+        pytest.param(drips(b"", b""), 1.0, id="silence"),
+        pytest.param(says(http(b"<html>", "504 Gateway Timeout")), 10.0, id="a gateway"),
+    ],
 )
 def test_money_whose_answer_is_lost_is_sent_once(serve: Serve, call: Call, answer: Answer, timeout: float) -> None:
     server = serve(answer)
@@ -63,9 +52,5 @@ def test_money_that_finds_nobody_is_plainly_not_sent(call: Call) -> None:
 
 def test_a_report_comes_whole_over_a_socket(serve: Serve) -> None:
     pdf = b"%PDF-1.7\n" + bytes(range(256)) * 8192
-
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        connection.sendall(http(pdf, "200 OK", "Content-Type: application/pdf"))
-
-    with client_of(serve(answer).base_url) as client:
+    with client_of(serve(says(http(pdf, "200 OK", "Content-Type: application/pdf"))).base_url) as client:
         assert client.fiat_disbursements.report("d1") == pdf

@@ -447,17 +447,6 @@ def test_an_answer_of_another_kind_is_none(call: Call, data: object) -> None:
         call.on(Shop(Script(body)))
 
 
-@pytest.mark.parametrize("fault", [httpx.ConnectError("refused"), httpx.ConnectTimeout(""), httpx.PoolTimeout("")])
-@every(MONEY)
-def test_money_that_never_left_is_no_unknown(call: Call, fault: Exception) -> None:
-    script = Script(fault)
-    with pytest.raises(TransportFailed) as caught:
-        call.on(Shop(script))
-    assert type(caught.value) is TransportFailed
-    assert not caught.value.request_sent
-    assert len(script.requests) == 1
-
-
 HOW = {
     "deposits.sandbox_update": ("chk_1", "look it up by 'chk_1'"),
     "fiat_disbursements.create": ("ref-1", r"fiat_disbursements.find\(references\)"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -15,15 +16,20 @@ from flask_paycheckout.client.vocabulary import Sort
 from tests.client import samples
 from tests.client.wire import Script, Shop, paged, refusal, steady, success
 
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 NUMBERS = st.integers(-3, 2**70) | st.none() | st.booleans() | st.text(max_size=3) | st.floats()
 
 
 def doc(number: int) -> dict[str, Any]:
-    return {"disbursementId": f"d{number}", "status": "pending"}
+    created = (BEGUN + timedelta(minutes=number)).isoformat()
+    return {"disbursementId": f"d{number}", "status": "pending", "reference": f"ref-{number}", "createdAt": created}
 
 
 class Shelf:
-    """A service's list of disbursements, which may change before each of the first `times` pages behind page 1."""
+    """A service's list of disbursements, one made each minute.
+
+    It may change before each of the first `times` pages behind page 1.
+    """
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ import pytest
 
 from flask_paycheckout.client import PaymentsClient, TransportFailed
 from flask_paycheckout.totals import Pay
-from tests.client.wire import DEPOSIT, Answer, RawServer, http, success
+from tests.client.wire import DEPOSIT, RawServer, drips, hangs_up_after, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
@@ -25,35 +25,6 @@ BUDGET = 0.4
 
 def client_of(base_url: str, *, timeout: float = 60.0, retries: int = 0) -> PaymentsClient:
     return PaymentsClient(base_url, client_id="c", client_secret="s", timeout=timeout, retries=retries)
-
-
-def says(*parts: bytes) -> Answer:
-    """Sends these bytes and keeps the connection."""
-
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        for part in parts:
-            connection.sendall(part)
-
-    return answer
-
-
-def hangs_up_after(part: bytes) -> Answer:
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        connection.sendall(part)
-        connection.shutdown(socket.SHUT_RDWR)
-
-    return answer
-
-
-def drips(start: bytes, drop: bytes) -> Answer:
-    """Never lets one read wait for long, and never comes to an end."""
-
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        connection.sendall(start)
-        while not server.closing.wait(0.02):
-            connection.sendall(drop)
-
-    return answer
 
 
 def test_a_dripping_answer_on_a_kept_connection_ends_with_the_budget(serve: Serve) -> None:

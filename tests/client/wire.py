@@ -94,6 +94,38 @@ def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 
+# What a server does with the connection after a request.
+
+
+def says(*parts: bytes) -> Answer:
+    """Sends these bytes and keeps the connection."""
+
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        for part in parts:
+            connection.sendall(part)
+
+    return answer
+
+
+def hangs_up_after(part: bytes) -> Answer:
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        connection.sendall(part)
+        connection.shutdown(socket.SHUT_RDWR)
+
+    return answer
+
+
+def drips(start: bytes, drop: bytes) -> Answer:
+    """Never lets one read wait for long, and never comes to an end."""
+
+    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        connection.sendall(start)
+        while not server.closing.wait(0.02):
+            connection.sendall(drop)
+
+    return answer
+
+
 class Script:
     """Answers calls one after the other as told, the last answer again and again; keeps the requests."""
 

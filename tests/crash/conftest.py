@@ -6,17 +6,17 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout import Pay, PayCheckout
+from flask_paycheckout import Pay
 from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
 from tests.crash.nursery import Found
-from tests.scripted import Clock, Service, Shop, make_app
+from tests.scripted import Shop
 
 Try = Callable[..., Found]
 
@@ -54,16 +54,8 @@ def tries(tmp_path: Path) -> Try:
 
 
 @pytest.fixture
-def sandbox_shop(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[Shop]:
-    """A shop whose payments service is the sandbox, which also tells the time; it has 200 orders of 12.50 USD."""
-    app = make_app(SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path / 'shop.db'}", **paycheckout_sandbox.config)
-    db = SQLAlchemy(app)
-    paycheckout = PayCheckout()
-    paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
-    orders: dict[str, Any] = {f"o-{number}": Pay("12.50", "USD") for number in range(1, 201)}
-    paycheckout.order_total(orders.get)
-    with app.app_context():
-        db.create_all()
-    yield Shop(app, db, paycheckout, Service(), Clock(), orders)
-    with app.app_context():
-        db.engine.dispose()
+def sandbox_shop(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Shop:
+    """A shop beside the sandbox, with 200 orders of 12.50 USD."""
+    shop = open_shop(sandbox=paycheckout_sandbox)
+    shop.totals |= {f"o-{number}": Pay("12.50", "USD") for number in range(1, 201)}
+    return shop

@@ -35,6 +35,7 @@ ANSWERS = [
     pytest.param(whole(url=PAGE), id="no id"),
     pytest.param(whole(id="", url=PAGE), id="an empty id"),
     pytest.param(whole(id="x" * 300, url=PAGE), id="an id too long to store"),
+    pytest.param(whole(id="a\nb", url=PAGE), id="an id that is no text to show"),
     pytest.param(whole(id="lost"), id="no url"),
     pytest.param(whole(id="lost", url="http://pay.example/lost"), id="a url without encryption"),
     pytest.param(whole(id="chk-1", url=PAGE), id="the id of another order's checkout"),

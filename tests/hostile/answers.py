@@ -11,7 +11,7 @@ import socket
 import zlib
 from typing import Any
 
-from tests.client.wire import Answer, RawServer, http, success
+from tests.client.wire import Answer, RawServer, drips, hangs_up_after, http, says, success
 
 CHECKOUT = "chk-1"
 SAID: dict[str, Any] = {
@@ -31,35 +31,6 @@ _OK = b"HTTP/1.1 200 OK\r\n"
 _CHUNKED = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
 _BLOCK = 65536
 GIGABYTE = 1_000_000_000
-
-
-def says(*parts: bytes) -> Answer:
-    """Sends these bytes and keeps the connection."""
-
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        for part in parts:
-            connection.sendall(part)
-
-    return answer
-
-
-def hangs_up_after(part: bytes) -> Answer:
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        connection.sendall(part)
-        connection.shutdown(socket.SHUT_RDWR)
-
-    return answer
-
-
-def drips(start: bytes, drop: bytes) -> Answer:
-    """Never lets one read wait for long, and never comes to an end."""
-
-    def answer(connection: socket.socket, request: bytes, server: RawServer) -> None:
-        connection.sendall(start)
-        while not server.closing.wait(0.02):
-            connection.sendall(drop)
-
-    return answer
 
 
 def pours(start: bytes, drop: bytes) -> Answer:

@@ -20,9 +20,10 @@ import pytest
 from flask_paycheckout import Pay
 from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import OutcomeUnknown, PaymentsClient, TransportFailed
+from tests.client.conftest import Serve, serve
 from tests.client.test_tls import CERTIFICATE
-from tests.client.wire import Answer, RawServer, http
-from tests.conftest import NewDatabase
+from tests.client.wire import Answer, RawServer, drips, hangs_up_after, http, says
+from tests.conftest import OpenShop
 from tests.hostile.answers import (
     AT_ONCE,
     BODY,
@@ -33,12 +34,10 @@ from tests.hostile.answers import (
     SAMPLES,
     WHOLE,
     bomb,
-    drips,
-    hangs_up_after,
-    says,
 )
-from tests.hostile.shops import shop_at
 from tests.scripted import CLIENT_SECRET, Shop
+
+__all__ = ["serve"]
 
 BUDGET = 0.3
 # What a loaded machine may add to a budget.
@@ -46,22 +45,6 @@ GRACE = 20.0
 # Through the extension, where an endless answer is asked for three times.
 HURRY = 0.15
 FLAT = 8 * 1024 * 1024
-
-Serve = Callable[[Answer], RawServer]
-
-
-@pytest.fixture
-def serve() -> Iterator[Serve]:
-    """Starts servers and stops them after the test."""
-    servers: list[RawServer] = []
-
-    def start(answer: Answer) -> RawServer:
-        servers.append(RawServer(answer))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
 
 
 def client_of(server: RawServer, *, timeout: float = 60.0, retries: int = 0) -> PaymentsClient:
@@ -240,19 +223,15 @@ def turncoat() -> Turncoat:
 
 
 @pytest.fixture
-def shop(new_database: NewDatabase, serve: Serve, turncoat: Turncoat) -> Iterator[Shop]:
+def shop(open_shop: OpenShop, serve: Serve, turncoat: Turncoat) -> Shop:
     """A shop whose service is on a socket, with the stored checkout "chk-1" of "o-1"."""
-    with shop_at(serve(turncoat).base_url, new_database("shop")) as shop:
-        assert shop.starts() == CHECKOUT
-        _hurry(shop)
-        yield shop
-
-
-def _hurry(shop: Shop) -> None:
-    """Gives the shop's calls little time from now on: what waits in vain should not wait for long."""
+    shop = open_shop(socket=serve(turncoat).base_url)
+    assert shop.starts() == CHECKOUT
+    # What waits in vain from now on should not wait for long.
     retries = shop.runtime.client._caller.retries
     object.__setattr__(retries, "budget", HURRY)
     object.__setattr__(retries, "count", 0)
+    return shop
 
 
 def standing(shop: Shop) -> tuple[object, ...]:

@@ -6,7 +6,8 @@ import pytest
 
 from flask_paycheckout import Pay
 from flask_paycheckout.testing import Sandbox, Signals
-from tests.journeys.conftest import Shop, Shopper
+from tests.journeys.conftest import Shopper
+from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
 
@@ -64,10 +65,10 @@ def test_a_payment_on_an_old_attempt_after_its_abandonment_pays_the_open_order(
     shopper = Shopper(quiet_shop)
     first = shopper.starts_to_pay()
     paycheckout_sandbox.pick(first)
-    quiet_shop.prices("o-1", Pay("20.00", "USD"))
+    quiet_shop.totals["o-1"] = Pay("20.00", "USD")
     second = shopper.starts_to_pay()
     assert second != first
-    quiet_shop.prices("o-1", Pay("12.50", "USD"))
+    quiet_shop.totals["o-1"] = Pay("12.50", "USD")
     paycheckout_sandbox.pay(first)
     paycheckout_sandbox.advance(minutes=20)
     quiet_shop.reconciles()

@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from flask_paycheckout.testing import Sandbox
-from tests.journeys.conftest import Shop
+from tests.scripted import Shop
 
 EMAIL, PASSWORD = "merchant@example.com", "sandbox-password"
 

@@ -5,28 +5,18 @@ from __future__ import annotations
 import pytest
 
 from flask_paycheckout.testing import Sandbox, Signals
-from tests.journeys.conftest import Shop, ShopMaker, Shopper
+from tests.journeys.conftest import Shopper
+from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
 
 READ = "GET /v1/deposit/{reference}"
 
 
-def test_a_webhook_that_overtakes_the_create_answer_is_survived(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox
-) -> None:
-    paycheckout_sandbox.fault("webhook", "before_response")
-    shopper.starts_to_pay()
-    shop.reconciles()
-    assert shopper.sees_status() == "paid"
-
-
 @pytest.mark.parametrize("kind", ["error", "drop", "garbage"])
 def test_service_down_at_start_gives_a_retry_page_and_retrying_works(
-    kind: str, make_shop: ShopMaker, paycheckout_sandbox: Sandbox, signals: Signals
+    kind: str, shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
 ) -> None:
-    shop = make_shop(PAYCHECKOUT_TIMEOUT=5)
-    shopper = Shopper(shop)
     details = {"statusCode": 500} if kind == "error" else {}
     paycheckout_sandbox.fault("POST /v1/checkout", kind, times=50, **details)
     page = shopper.presses_pay()
@@ -44,10 +34,10 @@ def test_service_down_at_start_gives_a_retry_page_and_retrying_works(
 
 @pytest.mark.parametrize("kind", ["error", "drop", "garbage"])
 def test_an_outage_never_changes_a_state(
-    kind: str, make_shop: ShopMaker, paycheckout_sandbox: Sandbox, signals: Signals
+    kind: str, quiet_shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
 ) -> None:
-    shop = make_shop(webhooks=False, PAYCHECKOUT_TIMEOUT=5)
-    checkout_id = Shopper(shop).starts_to_pay()
+    shop = quiet_shop
+    checkout_id = shopper.starts_to_pay()
     paycheckout_sandbox.pay(checkout_id)
     details = {"statusCode": 404, "message": "no route"} if kind == "error" else {}
     paycheckout_sandbox.fault(READ, kind, times=1000, **details)

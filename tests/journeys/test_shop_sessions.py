@@ -17,8 +17,8 @@ from flask_paycheckout.doctor.shop import examine
 from flask_paycheckout.operations import AppOperations
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import NewDatabase
-from tests.journeys.conftest import SAME_SITE
 from tests.locks import with_patience
+from tests.scripted import SAME_SITE
 
 
 class ImmediateShop:

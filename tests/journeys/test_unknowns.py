@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from flask_paycheckout.testing import Sandbox, Signals
-from tests.journeys.conftest import Shop, Shopper
+from tests.journeys.conftest import Shopper
 from tests.journeys.unknowns import settings
+from tests.scripted import Shop
 
 #: Those that a checkout can touch.
 TURNED_ALONE = {

@@ -1,6 +1,6 @@
 """A second opinion on money: what a shop may conclude from one answer of the service, told by integers alone.
 
-No decimal, no float, no parser of the product's or of the standard library's has a part in it.
+No decimal and no float has a part in it: the standard library takes the JSON apart, and each number stays as written.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
-from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import ReconcileReport
 from flask_paycheckout.operations import AppOperations
@@ -62,14 +61,6 @@ def urls(shop: Shop) -> tuple[str, str, str]:
         return shop.paycheckout.pay_url("o-1"), page, page + "/status"
 
 
-def test_a_webhook_that_cannot_be_stored_is_asked_for_again(shop: Shop, paid: str) -> None:
-    with write_locked(shop):
-        assert posts_webhook(shop, paid) == 503
-    assert shop.attempt(paid).webhooks == 0
-    assert posts_webhook(shop, paid) == 200
-    assert shop.attempt(paid).status == "paid"
-
-
 def test_a_webhook_that_is_stored_is_done_although_its_news_is_not(shop: Shop, paid: str) -> None:
     with ExitStack() as held:
         locks_meanwhile(shop, held)
@@ -109,13 +100,6 @@ def test_a_start_that_cannot_be_stored_hands_out_no_page_and_may_be_repeated(
     assert shop.attempts() == []
     answer = shop.browser.post(pay, headers=SAME_SITE)
     assert (answer.status_code, answer.location) == (303, shop.attempts()[0].url)
-
-
-def test_a_settle_that_cannot_be_stored_raises_and_changes_nothing(shop: Shop, paid: str) -> None:
-    with write_locked(shop), pytest.raises(OperationalError):
-        shop.settles(paid)
-    assert (shop.attempt(paid).status, shop.attempt(paid).reads) == ("created", 0)
-    assert shop.settles(paid).status == "paid"
 
 
 def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:

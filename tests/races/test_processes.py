@@ -6,14 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import ExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from flask_paycheckout import Pay
-from tests.chance import soak_count
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience
 from tests.races.crowds import PATIENCE
@@ -24,7 +21,6 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.on_each_database
 
 PROCESSES, CHECKOUTS = 4, 60
-WORKER = ["-m", "tests.races.worker"]
 COMMAND = ["-m", "flask", "--app", "tests.races.shop_app", "paycheckout", "reconcile", "--json"]
 
 
@@ -69,32 +65,3 @@ def test_reconcilers_share_the_reads_and_settle_each_checkout_once(shop: Shop, d
     told = shop.events("order_paid")
     assert sorted(event.order_id for event in told) == sorted(orders)
     assert all(event.delivered_at and event.attempts == 1 for event in told)
-
-
-@pytest.mark.soak
-def test_a_payment_that_eight_processes_find_at_once_is_told_once(shop: Shop, database: str) -> None:
-    """Each process looks in four ways: 32 threads over 8 processes."""
-    service = WatchingService(0)
-    with service.running(), ExitStack() as stack:
-        running = [stack.enter_context(begin(WORKER, database, service.url, number)) for number in range(8)]
-        for process in running:
-            stack.callback(process.kill)
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-        for number in range(soak_count(2000)):
-            order_id = f"w-{number}"
-            shop.totals[order_id] = Pay("12.50", "USD")
-            # The workers live by the machine's clock.
-            shop.clock.now = datetime.now(UTC)
-            checkout_id = shop.starts(order_id)
-            for process in running:
-                assert process.stdin is not None
-                process.stdin.write(f"{checkout_id} {order_id}\n")
-                process.stdin.flush()
-            seen = [process.stdout.readline() for process in running if process.stdout is not None]
-            assert [json.loads(line) for line in seen] == [[200, 200, 0, "paid"]] * len(running), order_id
-            assert counts(shop, order_id) == {"ship": 1}, order_id
-        told = shop.events("order_paid")
-        assert [event.order_id for event in told] == [f"w-{number}" for number in range(len(told))]
-        assert len(told) == soak_count(2000)
-        assert all(event.delivered_at and event.attempts == 1 for event in told)

@@ -96,34 +96,6 @@ def test_a_slow_receiver_keeps_no_other_order_waiting(shop: Shop) -> None:
     assert counts(shop, "o-1") == {"before": 1, "slow": 1, "after": 1}
 
 
-def test_a_deliverer_that_outlived_its_lease_leaves_no_effect(shop: Shop) -> None:
-    """It writes and waits longer than its lease; another thread takes over and delivers; then it goes on."""
-    # Who has written to SQLite locks out everybody, and so whoever would take over.
-    writes_late = shop.runtime.engine().dialect.name == "sqlite"
-    gate = Gate()
-    runs = count(1)
-
-    def slow(app: object, *, order_id: str, **facts: object) -> None:
-        run = next(runs)
-        if not writes_late:
-            writes(shop, "slow", order_id)
-        if run == 1:
-            gate.stop()
-        if writes_late:
-            writes(shop, "slow", order_id)
-
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
-    with receivers(shop, writer(shop, "before"), slow, writer(shop, "after")):
-        with aside(lambda: shop.settles(checkout_id), gate):
-            shop.clock.advance(minutes=1)
-            assert shop.reconciles().delivered == 1
-        assert next(runs) == 3, "both ran"
-        assert shop.reconciles().delivered == 0
-    assert counts(shop, "o-1") == {"before": 1, "slow": 1, "after": 1}
-    assert (paid_event(shop).attempts, paid_event(shop).delivered_at) == (2, shop.clock.now)
-
-
 @pytest.mark.parametrize("ends", ["well", "badly"])
 def test_a_deliverer_that_outlived_its_lease_leaves_the_event_to_whoever_took_over(shop: Shop, ends: str) -> None:
     """The second one is still at it when the first one ends: nothing of the first one counts, also not its failure."""

@@ -115,21 +115,6 @@ def marks(shop: Shop, checkout_id: str, *, kept: bool = False) -> None:
         shop.paycheckout.mark_paid_back(checkout_id, by="Ada", why="bank transfer 17", kept=kept)
 
 
-def test_an_event_that_nobody_tries_to_deliver_needs_a_person_after_a_while(shop: Shop) -> None:
-    """Stored by a process that died right then; and nobody runs reconcile."""
-    shop.starts()
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(
-            shop.runtime.models.events.update().values(
-                delivered_at=None, attempts=0, next_attempt_at=shop.clock(), lease_until=None
-            )
-        )
-    assert told(shop).undelivered_count == 1
-    assert not told(shop).needs_a_person
-    shop.clock.advance(minutes=5, seconds=1)
-    assert told(shop).stuck == told(shop).undelivered != ()
-
-
 def test_webhooks_that_never_came_are_an_alarm_with_its_remedy(shop: Shop) -> None:
     pays(shop, 2)
     assert not told(shop).webhooks_silent, "they may still come"
@@ -162,20 +147,6 @@ def test_webhooks_that_stopped_coming_are_an_alarm_after_five_orders(shop: Shop)
     shop.clock.advance(minutes=10)
     assert told(shop).webhooks_silent
     assert "there was none for the newest 5 orders" in str(told(shop))
-
-
-def test_reads_that_nobody_does_are_a_backlog(shop: Shop) -> None:
-    shop.starts("o-1")
-    shop.clock.advance(minutes=3)
-    shop.starts("o-2")
-    assert not told(shop).needs_a_person
-    shop.clock.advance(minutes=3)
-    found = told(shop)
-    assert found.needs_a_person
-    assert found.backlog.overdue == 1
-    assert "RECONCILE IS BEHIND: 1 read is overdue, the longest since 2026-01-01 12:00:00Z." in str(found)
-    shop.reconciles()
-    assert told(shop).backlog.overdue == 0
 
 
 def test_programs_are_told_the_same(shop: Shop) -> None:
@@ -292,21 +263,6 @@ def test_problems_are_told_in_groups_of_which_ten_are_listed(shop: Shop) -> None
     found = told(shop)
     assert len(found.unreadable) == 10
     assert "  2 since 2026-01-01 12:00:00Z: words 0\n" in str(found)
-
-
-def test_money_that_cannot_be_applied_is_told_at_once_with_its_problem(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    table = shop.runtime.models.checkouts
-    problem = {"problem": "receiver shop.close of order_paid failed: KeyError: 'jar'", "problem_since": shop.clock()}
-    with shop.runtime.engine().begin() as connection:
-        connection.execute(table.update().values(deposit_status="completed", **problem))
-    found = told(shop)
-    [unsettled] = found.unsettled
-    assert (found.needs_a_person, unsettled.checkout_id, unsettled.order_id) == (True, checkout_id, "o-1")
-    assert "NEITHER PAID NOR HELD: 1 payment is completed at the service" in str(found)
-    assert f"{checkout_id} of order o-1, since 2026-01-01 12:00:00Z: receiver shop.close of order_paid" in str(found)
-    shop.clock.advance(minutes=6)
-    assert not told(shop).unreadable, "told once"
 
 
 def fails_to_start(shop: Shop, answer: httpx.Response | None = None) -> None:

@@ -15,7 +15,6 @@ from flask import Blueprint, Flask, render_template_string
 from flask.testing import FlaskClient
 from flask_sqlalchemy import SQLAlchemy
 from flask_wtf import CSRFProtect  # type: ignore[import-untyped]  # it brings no types
-from flask_wtf.csrf import CSRFError  # type: ignore[import-untyped]
 
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.runtime import KEY
@@ -117,14 +116,6 @@ def test_the_shops_own_posts_are_guarded_as_before(guarded: OpenGuarded, order: 
     assert browser.post(path, data=token, base_url=SHOP).status_code == 400, "without a Referer"
 
 
-def test_our_own_guard_still_stands(guarded: OpenGuarded, service: Service) -> None:
-    app = guarded()
-    browser = app.test_client()
-    token = {"csrf_token": csrf_token(browser)}
-    answer = browser.post(pay_path(app), data=token, headers={"Sec-Fetch-Site": "cross-site"}, base_url=SHOP)
-    assert (answer.status_code, service.created) == (403, [])
-
-
 def test_a_guard_shared_with_another_app_guards_that_one_as_before(guarded: OpenGuarded) -> None:
     """The other app has no PayCheckout, but a blueprint and a view of the same names."""
     csrf = CSRFProtect()
@@ -147,14 +138,6 @@ def test_views_that_the_shop_has_wrapped_work_too(guarded: OpenGuarded) -> None:
 
     app.view_functions["paycheckout.webhook"] = wrapped
     assert app.test_client().post("/paycheckout/webhook", json={"orderId": "x"}, base_url=SHOP).status_code == 200
-
-
-def test_a_page_of_the_shop_for_refused_forms_is_not_shown_for_ours(guarded: OpenGuarded) -> None:
-    app = guarded()
-    app.register_error_handler(CSRFError, lambda error: ("own refusal", 400))
-    browser = app.test_client()
-    assert browser.post("/own", base_url=SHOP).text == "own refusal"
-    assert browser.post(pay_path(app), headers=SAME_SITE, base_url=SHOP).status_code == 303
 
 
 def test_another_extension_of_that_name_is_left_alone(service: Service, clock: Clock) -> None:

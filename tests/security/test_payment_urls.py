@@ -46,8 +46,9 @@ def sent_to(shop: Shop, urls: Iterable[str]) -> list[str]:
         assert answer.status_code in {303, 503}, url
         assert "Set-Cookie" not in answer.headers
         assert not [1 for name, value in answer.headers if set(name + value) & set("\r\n\x00")], url
-        assert ("Location" in answer.headers) is (answer.status_code == 303)
-        if answer.status_code == 303:
+        sent = answer.status_code == 303
+        assert ("Location" in answer.headers) is bool(shop.attempts(list(shop.totals)[-1])) is sent, "nor is it stored"
+        if sent:
             assert len(answer.headers.getlist("Location")) == 1
             locations.append(answer.headers["Location"])
         else:

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tests.soak.checker import Violation, utc
+from tests.soak.checker import Violation
 
 if TYPE_CHECKING:
     from tests.soak.run import Plan, Result
@@ -22,8 +22,6 @@ def figures(plan: Plan, record: dict[str, Any], violations: list[Violation], tol
     :param told: what only the run itself knows: how long it took, kills, faults that struck.
     """
     states = Counter(row["status"] for row in record["checkouts"])
-    known = {row["checkout_id"] for row in record["checkouts"]}
-    completed = [row for row in record["service_deposits"] if row["status"] == "completed"]
     webhooks = record["service_webhooks"]
     sent = Counter(row["order_id"] for row in record["fulfilments"])
     paid = {row["order_id"] for row in record["checkouts"] if row["status"] == "paid"}
@@ -32,37 +30,15 @@ def figures(plan: Plan, record: dict[str, Any], violations: list[Violation], tol
         "seed": plan.seed,
         "orders": len(record["orders"]),
         **told,
-        "checkouts": len(known),
+        "checkouts": len(record["checkouts"]),
         **{state: states[state] for state in ("paid", "held", "abandoned", "pending", "created")},
-        "held_as": dict(Counter(row["reason"] for row in record["checkouts"] if row["status"] == "held")),
-        "found_by": dict(Counter(row["found_by"] for row in record["checkouts"] if row["found_by"])),
-        "payments": sum(row["id"] in known for row in completed),
         "webhooks": len(webhooks),
         "webhooks_dropped": sum(row["state"] == "dropped" for row in webhooks),
         "webhooks_doubled": sum(row["copies"] == 2 for row in webhooks),
         "events": len(record["events"]),
-        "deliveries_repeated": sum(row["attempts"] > 1 for row in record["events"]),
-        "warehouse_told_again": len(record["effects"]) - len({row["event_id"] for row in record["effects"]}),
-        **_waits(record),
         "lost": sum(one.promise in _LOSSES for one in violations) + len(paid - set(sent)),
         "doubled": sum(times > 1 for times in sent.values()),
         "violations": len(violations),
-    }
-
-
-def _waits(record: dict[str, Any]) -> dict[str, float]:
-    """Virtual seconds from the payment to the shop's knowing it, for those paid within the rough part."""
-    completed = {row["id"]: utc(row["updated_at"]) for row in record["service_deposits"]}
-    waits = sorted(
-        (utc(row["moved_at"]) - completed[row["checkout_id"]]).total_seconds()
-        for row in record["checkouts"]
-        if row["status"] in {"paid", "held"} and row["checkout_id"] in completed
-    )
-    if not waits:
-        return {}
-    return {
-        f"noticed_after_{name}": round(waits[int(share * (len(waits) - 1))], 1)
-        for name, share in (("median", 0.5), ("p99", 0.99), ("longest", 1.0))
     }
 
 

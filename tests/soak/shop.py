@@ -28,8 +28,9 @@ from flask_paycheckout import (
     payment_held,
 )
 from tests.soak.clock import FileClock
-from tests.soak.processes import SETTINGS
 
+#: Names the file, in JSON, where the shop's processes find their settings.
+SETTINGS = "SOAK_SHOP_SETTINGS"
 #: How often the warehouse does not answer, before or after it has done what it was told.
 WAREHOUSE_DOWN = 0.03
 

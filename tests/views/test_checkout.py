@@ -70,12 +70,6 @@ def test_a_service_that_makes_no_page_is_a_503_with_a_way_to_try_again(
     assert "alert(1)" not in caplog.text + response.text
 
 
-@pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_only_a_post_makes_a_checkout(shop: Shop, method: str) -> None:
-    token = shop.runtime.signed_links.sign(PAY, "o-1")
-    assert shop.browser.open(f"/paycheckout/orders/{token}/checkout", method=method).status_code == 405
-
-
 @pytest.mark.parametrize("order_id", ["o-1", "7", "ä/ö"])
 def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop, order_id: str) -> None:
     with shop.app.test_request_context():

@@ -77,13 +77,6 @@ def test_a_form_may_lead_to_the_payment_pages_and_nowhere_else(
     assert policy.rpartition("form-action ")[2] == targets
 
 
-def test_static_files_may_be_cached(shop: Shop) -> None:
-    answer = shop.browser.get("/paycheckout/static/status.js")
-    assert answer.status_code == 200
-    assert "no-store" not in answer.headers.get("Cache-Control", "")
-    answer.close()
-
-
 @pytest.mark.parametrize("mode", ["testing", "debug"])
 @pytest.mark.parametrize(("origin", "status"), [(None, 303), ("null", 303), ("https://evil.example", 403)])
 def test_a_client_that_says_neither_is_taken_in_tests_and_debugging(
@@ -102,8 +95,3 @@ def test_the_refusal_comes_before_any_look_at_the_order(open_shop: OpenShop) -> 
     answers = [shop.browser.post(path, headers={"Sec-Fetch-Site": "cross-site"}) for path in paths]
     assert [answer.status_code for answer in answers] == [403, 403]
     assert answers[0].data == answers[1].data
-
-
-def test_the_webhook_needs_no_origin(open_shop: OpenShop) -> None:
-    shop = open_shop(**PRODUCTION)
-    assert shop.browser.post("/paycheckout/webhook", json={"orderId": "chk-1"}).status_code == 200

@@ -1,0 +1,86 @@
+"""What each process of a run does. Imported once, in the process from which all others are forked."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Callable
+from multiprocessing import parent_process
+from threading import Thread
+from typing import Any
+
+from flask.cli import main as flask
+from werkzeug.serving import WSGIRequestHandler, make_server
+
+import flask_paycheckout.cli  # noqa: F401 - all that a process needs is imported before it is forked
+from flask_paycheckout.sandbox.command import main as sandbox
+from tests.soak.shop import SETTINGS, create_app, db
+
+HOST = "127.0.0.1"
+
+
+def reserve(port: int = 0) -> socket.socket:
+    """A bound socket that does not listen, on any free port unless one is named; several may hold the same one.
+
+    It keeps the port while the process that serves it is dead.
+    """
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    found.bind((HOST, port))
+    return found
+
+
+def become(role: str, arguments: tuple[Any, ...], settings: str, log: str) -> None:
+    """The life of a process, in a session of its own: Ctrl-C on a terminal is for the soak alone."""
+    os.setsid()
+    for name, stream in ((os.devnull, 1), (log, 2)):
+        os.dup2(os.open(name, os.O_WRONLY | os.O_APPEND | os.O_CREAT), stream)
+    Thread(target=_end_with_the_soak, daemon=True).start()
+    os.environ[SETTINGS] = settings
+    ROLES[role](*arguments)
+
+
+def _end_with_the_soak() -> None:
+    soak = parent_process()
+    assert soak is not None
+    soak.join()
+    os._exit(1)
+
+
+def _serve(port: int) -> None:
+    """A web process: a thread for each request."""
+
+    class QuietHandler(WSGIRequestHandler):
+        def log_request(self, *_: Any) -> None:
+            pass
+
+    app = create_app()
+    with reserve(port) as listener:
+        listener.listen(128)
+        make_server(HOST, port, app, threaded=True, request_handler=QuietHandler, fd=listener.detach()).serve_forever()
+
+
+def _reconcile() -> None:
+    """`flask paycheckout reconcile --watch`, as an operator would start it."""
+    shop = ["--app", "tests.soak.shop:create_app"]
+    sys.argv = ["flask", *shop, "paycheckout", "reconcile", "--watch", "--interval", "1", "--json"]
+    flask()
+
+
+def _make_tables() -> None:
+    """The shop's tables, before any of its processes runs."""
+    with create_app().app_context():
+        db.create_all()
+
+
+def _sandbox(*arguments: str) -> None:
+    sys.exit(sandbox(arguments))
+
+
+ROLES: dict[str, Callable[..., None]] = {
+    "web": _serve,
+    "reconcile": _reconcile,
+    "tables": _make_tables,
+    "sandbox": _sandbox,
+}
