@@ -72,7 +72,8 @@ if TYPE_CHECKING:
         payment_held,
         payment_resolved,
     )
-    from flask_paycheckout.store.models import CheckoutMixin, EventMixin
+    from flask_paycheckout.store.checkout_model import CheckoutMixin
+    from flask_paycheckout.store.event_model import EventMixin
     from flask_paycheckout.store.payments import Amount, Payment, PaymentFee
     from flask_paycheckout.totals import Pay, Receive
 
@@ -93,7 +94,8 @@ _HOMES = {
     ),
     "reports.explain": ("Explanation",),
     "extension": ("PayCheckout",),
-    "store.models": ("CheckoutMixin", "EventMixin"),
+    "store.checkout_model": ("CheckoutMixin",),
+    "store.event_model": ("EventMixin",),
     "checkouts.reconcile": ("ReconcileReport",),
     "store.payments": ("Amount", "Payment", "PaymentFee"),
     "signals": (

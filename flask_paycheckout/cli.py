@@ -27,7 +27,7 @@ from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.operations import operations
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.store.models import CheckoutMixin
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 
 __all__ = ["paycheckout"]
 

@@ -18,7 +18,9 @@ from flask_paycheckout.operations import Operations
 from flask_paycheckout.rules.receivers import Function, mark_atomic
 from flask_paycheckout.runtime import KEY, OrderTotal, OrderUrl, Runtime, build_runtime, runtime
 from flask_paycheckout.signals import note_new_app
-from flask_paycheckout.store.models import CheckoutMixin, EventMixin, Models, make_models, require_one_database
+from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.event_model import EventMixin
+from flask_paycheckout.store.models import Models, make_models, require_one_database
 from flask_paycheckout.store.shop_session import watch_writes
 from flask_paycheckout.store.shop_transaction import refuse_commits
 from flask_paycheckout.totals import Total

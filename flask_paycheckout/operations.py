@@ -19,7 +19,7 @@ from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.states import FoundBy, Status
 from flask_paycheckout.runtime import Runtime, runtime
-from flask_paycheckout.store.models import CheckoutMixin
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
 from flask_paycheckout.store.shop_session import allow_reading, open_connection, refuse_uncommitted
 

@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
 from functools import cache
 
-__all__ = ["NothingToPay", "Pay", "Receive", "Total", "decimals_of", "exact_decimal"]
+__all__ = [
+    "NothingToPay",
+    "Pay",
+    "Receive",
+    "Total",
+    "decimals_of",
+    "exact_decimal",
+    "is_token",
+    "positive_amount",
+]
 
 # A token id of the service: <symbol>-<network>, for instance "usdc-polygon".
 _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
@@ -54,6 +63,16 @@ def decimals_of(currency: str) -> int | None:
     )
 
 
+def is_token(currency: str) -> bool:
+    """Whether a currency is a token, which wallets are paid in, and not a bank's currency.
+
+    :raises TypeError: the code is not a string.
+    :raises ValueError: the code is neither an ISO 4217 currency nor a token id.
+    """
+    decimals_of(currency)
+    return currency not in _minor_units()
+
+
 def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, places: int | None) -> Decimal:
     """An amount as an exact Decimal of zero or more: the one check of whatever money a caller gives.
 
@@ -90,8 +109,12 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
     return exact
 
 
-def _exact_amount(amount: Decimal | int | str, currency: str) -> Decimal:
-    """The amount as an exact, positive Decimal with the currency's own number of decimals."""
+def positive_amount(amount: Decimal | int | str, currency: str) -> Decimal:
+    """The amount as an exact, positive Decimal with the currency's own number of decimals.
+
+    :raises TypeError: the amount is a float or another type.
+    :raises ValueError: zero, negative, not finite, more decimals than the currency has, or an unknown currency.
+    """
     places = decimals_of(currency)
     exact = exact_decimal("amount", amount, currency, places)
     if exact == 0:
@@ -117,7 +140,7 @@ class Pay:
     receive_in: str | None
 
     def __init__(self, amount: Decimal | int | str, currency: str, *, receive_in: str | None = None) -> None:
-        object.__setattr__(self, "amount", _exact_amount(amount, currency))
+        object.__setattr__(self, "amount", positive_amount(amount, currency))
         object.__setattr__(self, "currency", currency)
         if receive_in is not None:
             decimals_of(receive_in)
@@ -143,7 +166,7 @@ class Receive:
     pay_in: str
 
     def __init__(self, amount: Decimal | int | str, currency: str, *, pay_in: str) -> None:
-        object.__setattr__(self, "amount", _exact_amount(amount, currency))
+        object.__setattr__(self, "amount", positive_amount(amount, currency))
         object.__setattr__(self, "currency", currency)
         decimals_of(pay_in)
         object.__setattr__(self, "pay_in", pay_in)

@@ -24,10 +24,11 @@ from flask_paycheckout.checkouts.leases import RENEWAL
 from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, nobody_listens, receivers_of, unheard_signals
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent, names_of
 from flask_paycheckout.store.events import HeldEvent
-from flask_paycheckout.store.models import CheckoutMixin, Models
+from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.superseded import Superseding
 
 __all__ = ["Delivery", "Outbox"]

@@ -19,8 +19,8 @@ from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.service.concurrency import AdaptiveLimit
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.due_reads import DueReads
-from flask_paycheckout.store.models import CheckoutMixin
 
 __all__ = ["ReconcileReport", "Reconciler"]
 

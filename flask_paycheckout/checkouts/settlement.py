@@ -24,12 +24,12 @@ from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on
 from flask_paycheckout.rules.schedule import Schedule, after_failures
 from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Reason, Status
 from flask_paycheckout.service.calls import READ, Service, Turn
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import first_line, is_passing
 from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.events import HeldEvent
 from flask_paycheckout.store.history import Entry, line
-from flask_paycheckout.store.models import CheckoutMixin
 from flask_paycheckout.store.moves import Move, Moved, Moves
 from flask_paycheckout.store.payments import payment_columns, payment_method
 from flask_paycheckout.store.shop_transaction import ShopTransaction

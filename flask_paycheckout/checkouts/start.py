@@ -24,16 +24,16 @@ from flask_paycheckout.errors import (
     TooManyAttempts,
     UnsafeCheckoutUrl,
 )
-from flask_paycheckout.rules.order_ids import require_order_id
+from flask_paycheckout.rules.order_ids import MAX_ID, require_order_id
 from flask_paycheckout.rules.schedule import PAGE_VALID
 from flask_paycheckout.rules.states import Status, best_of
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.service.calls import CREATE, NotAsked, Service, is_answer
 from flask_paycheckout.service.record import START, ServiceRecord
 from flask_paycheckout.service.single_flight import OngoingCall, SingleFlight
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import is_lock_timeout
-from flask_paycheckout.store.models import MAX_ID, CheckoutMixin
 from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.totals import NothingToPay, Total
 

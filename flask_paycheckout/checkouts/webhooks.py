@@ -9,12 +9,13 @@ from datetime import timedelta
 from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.rules.order_ids import MAX_ID
 from flask_paycheckout.rules.states import OPEN, FoundBy
 from flask_paycheckout.service.calls import READ, NotAsked, Service, Turn
 from flask_paycheckout.service.single_flight import SingleFlight
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts, CheckoutSummary
 from flask_paycheckout.store.due_reads import DueReads
-from flask_paycheckout.store.models import MAX_ID, CheckoutMixin
 
 __all__ = ["Webhooks"]
 

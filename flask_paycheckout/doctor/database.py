@@ -11,7 +11,9 @@ from sqlalchemy import Column, Connection, DateTime, Engine, Inspector, Integer,
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
-from flask_paycheckout.store.models import CheckoutMixin, EventMixin, Models
+from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.event_model import EventMixin
+from flask_paycheckout.store.models import Models
 
 __all__ = ["check_database"]
 

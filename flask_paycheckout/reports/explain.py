@@ -14,9 +14,11 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.decisions import accepting, rejecting
 from flask_paycheckout.rules.states import best_of
 from flask_paycheckout.rules.text import moment_text, plain, visible
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
+from flask_paycheckout.store.event_model import EventMixin
 from flask_paycheckout.store.history import lines
-from flask_paycheckout.store.models import CheckoutMixin, EventMixin, Models
+from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payments import Payment
 
 __all__ = ["AttemptStory", "EventStory", "Explanation", "Happening", "explain", "total_text"]

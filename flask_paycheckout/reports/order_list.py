@@ -19,7 +19,8 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.reports.explain import total_text
 from flask_paycheckout.rules.order_ids import is_order_id
 from flask_paycheckout.rules.states import BEST_FIRST, Status
-from flask_paycheckout.store.models import CheckoutMixin, Models
+from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.models import Models
 
 __all__ = ["ListedAttempt", "ListedOrder", "OrderPage", "find_order_id", "page_of_orders"]
 

@@ -15,7 +15,8 @@ from sqlalchemy import Connection, Engine, bindparam, exists, func, literal_colu
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.states import LIVE, best_of
 from flask_paycheckout.store.autocommit import autocommit
-from flask_paycheckout.store.models import CheckoutMixin, Models
+from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of
 
 __all__ = ["NEWEST", "CheckoutSummary", "Checkouts"]

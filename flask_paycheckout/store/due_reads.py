@@ -28,10 +28,11 @@ from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout.rules.states import OPEN
 from flask_paycheckout.store.autocommit import autocommit
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import CheckoutSummary
 from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.history import Entry, appended, line
-from flask_paycheckout.store.models import CheckoutMixin, Models
+from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of, is_still, new_values, parameter
 
 __all__ = ["DueReads", "as_loaded", "entry_and_values", "planned_values"]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from flask_paycheckout.rules.decisions import Decision
 from flask_paycheckout.rules.receivers import nobody_listens
 from flask_paycheckout.rules.states import SIGNAL_OF, Status
-from flask_paycheckout.store.models import CheckoutMixin
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 
 __all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "further_keywords", "new_event", "signal_of"]
 

@@ -16,12 +16,13 @@ from flask_paycheckout.rules.decisions import Decision
 from flask_paycheckout.rules.receivers import Receiver
 from flask_paycheckout.rules.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.store.autocommit import autocommit
+from flask_paycheckout.store.checkout_model import CheckoutMixin, total_columns
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import is_lost_race, without_row
 from flask_paycheckout.store.due_reads import as_loaded, entry_and_values, planned_values
 from flask_paycheckout.store.events import HeldEvent, new_event, signal_of
 from flask_paycheckout.store.history import Entry, appended, line
-from flask_paycheckout.store.models import CheckoutMixin, Models, total_columns
+from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of
 from flask_paycheckout.store.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.totals import Total

@@ -17,8 +17,9 @@ from sqlalchemy import Connection, Engine, func, select, text, update
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import PaybackRefused, UnknownCheckout
 from flask_paycheckout.rules.decisions import who_and_why
+from flask_paycheckout.store.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.store.history import Entry, appended, line
-from flask_paycheckout.store.models import MONEY_TO_PAY_BACK, CheckoutMixin, Models
+from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
 
 __all__ = [

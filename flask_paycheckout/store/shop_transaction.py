@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session, scoped_session
 
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.rules.receivers import Receiver
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.events import further_keywords
-from flask_paycheckout.store.models import CheckoutMixin
 
 __all__ = ["Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
 

@@ -20,8 +20,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from flask_paycheckout import Pay, ReconcileReport
+from flask_paycheckout.store.checkout_model import total_columns
 from flask_paycheckout.store.history import Entry, line
-from flask_paycheckout.store.models import total_columns
 from tests.benchmarks.databases import database_kinds, fresh_database
 from tests.benchmarks.reconcile_floor import FloorRounds
 from tests.benchmarks.shop import Shop

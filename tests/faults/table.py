@@ -102,7 +102,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "an event may be stored twice",
             "store/test_models.py::test_the_database_itself_refuses_to_tell_an_order_paid_twice",
-            Value("store.models:EventMixin.once", "mapped_column(String(600))"),
+            Value("store.event_model:EventMixin.once", "mapped_column(String(600))"),
         ),
         fault(
             "reconcile does nothing",
@@ -150,7 +150,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "an accepted second payment is in no list",
             "store/test_paybacks.py::test_what_became_of_it_is_recorded_with_who_and_why",
-            Said("store.models:MONEY_TO_PAY_BACK", "status IN ('paid', 'rejected')", "status = 'rejected'"),
+            Said("store.checkout_model:MONEY_TO_PAY_BACK", "status IN ('paid', 'rejected')", "status = 'rejected'"),
         ),
         fault(
             "every payment method is waited for as long",

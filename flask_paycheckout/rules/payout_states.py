@@ -1,0 +1,99 @@
+"""The states of a payout, and the table of evidence that moves it between them. Pure."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = [
+    "PAYOUT_SIGNAL_OF",
+    "PAYOUT_TRANSITIONS",
+    "RELEASING",
+    "WIPING",
+    "PayoutEvidence",
+    "PayoutKind",
+    "PayoutStatus",
+]
+
+
+class PayoutStatus(StrEnum):
+    """The state of a payout; a refund is one too."""
+
+    CLAIMABLE = "claimable"
+    WAITING = "waiting"
+    READY = "ready"
+    SENDING = "sending"
+    SENT = "sent"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    CANCELLED = "cancelled"
+
+
+class PayoutKind(StrEnum):
+    """The reason of a payout: the shop pays somebody, or gives a customer's money back."""
+
+    PAYOUT = "payout"
+    REFUND = "refund"
+
+
+class PayoutEvidence(StrEnum):
+    """Evidence that can move a payout; `flask paycheckout show` prints the values as they are."""
+
+    CLAIMED = "the customer said where the money goes"
+    APPROVED = "a person approved it"
+    CANCELLED = "a person cancelled it"
+    TAKEN = "a process took it to send it"
+    ACCEPTED = "the service's answer names it"
+    FOUND = "a look-up found it at the service"
+    NOT_CARRIED_OUT = "it was certainly not carried out"
+    MISSED = "two look-ups did not find it at the service"
+    REFUSED = "the service refused it"
+    DIFFERS = "the service has it with another amount or destination"
+    IN_DOUBT = "the answer was lost, and the service cannot be asked"
+    SEEN_SENT = "a person found that it was sent"
+    SEEN_UNSENT = "a person found that it was not sent"
+    COMPLETED = "the service reads completed"
+    FAILED = "the service reads failed"
+    RETRIED = "a person had it tried again"
+
+
+_S, _E = PayoutStatus, PayoutEvidence
+
+PAYOUT_TRANSITIONS: dict[tuple[PayoutStatus, PayoutEvidence], PayoutStatus] = {
+    (_S.CLAIMABLE, _E.CLAIMED): _S.WAITING,
+    # The customer may correct the destination until a person approves it.
+    (_S.WAITING, _E.CLAIMED): _S.WAITING,
+    (_S.WAITING, _E.APPROVED): _S.READY,
+    (_S.CLAIMABLE, _E.CANCELLED): _S.CANCELLED,
+    (_S.WAITING, _E.CANCELLED): _S.CANCELLED,
+    (_S.READY, _E.CANCELLED): _S.CANCELLED,
+    (_S.READY, _E.TAKEN): _S.SENDING,
+    (_S.SENDING, _E.ACCEPTED): _S.SENT,
+    (_S.SENDING, _E.FOUND): _S.SENT,
+    (_S.SENDING, _E.NOT_CARRIED_OUT): _S.READY,
+    (_S.SENDING, _E.MISSED): _S.READY,
+    (_S.SENDING, _E.REFUSED): _S.FAILED,
+    (_S.SENDING, _E.DIFFERS): _S.UNKNOWN,
+    (_S.SENDING, _E.IN_DOUBT): _S.UNKNOWN,
+    (_S.UNKNOWN, _E.SEEN_SENT): _S.SENT,
+    (_S.UNKNOWN, _E.SEEN_UNSENT): _S.READY,
+    (_S.SENT, _E.COMPLETED): _S.COMPLETED,
+    (_S.SENT, _E.FAILED): _S.FAILED,
+    (_S.FAILED, _E.RETRIED): _S.READY,
+}
+"""All transitions; any other one is refused. `completed` and `cancelled` never change, nor does `sent` of a token."""
+
+PAYOUT_SIGNAL_OF = {
+    PayoutEvidence.CLAIMED: "refund_claimed",
+    PayoutStatus.SENT: "payout_sent",
+    PayoutStatus.COMPLETED: "payout_completed",
+    PayoutStatus.FAILED: "payout_failed",
+    PayoutStatus.UNKNOWN: "payout_unknown",
+}
+"""The signal of each state, or of the evidence where the state has none."""
+
+RELEASING = frozenset({PayoutStatus.CANCELLED, PayoutStatus.FAILED})
+"""In these states a refund does not count against what arrived."""
+
+WIPING = frozenset({PayoutStatus.COMPLETED, PayoutStatus.CANCELLED})
+"""On the move to one of these states a stored account number is replaced by its masked form."""

@@ -1,0 +1,78 @@
+"""Mapped classes on a shop's `db`: made once for each, kept as long as it, with aware times."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import BigInteger, DateTime, Integer, event
+from sqlalchemy.orm.attributes import set_committed_value
+
+from flask_paycheckout.clock import as_utc
+
+__all__ = ["MOMENT", "ROW_ID", "keep", "mapped"]
+
+# SQLite assigns row ids only in a column of exactly the type INTEGER.
+ROW_ID = BigInteger().with_variant(Integer, "sqlite")
+# A plain type of SQLAlchemy, so that migrations written by Alembic import nothing of ours.
+MOMENT = DateTime(timezone=True)
+# The columns of ours with a time. A shop's subclass may have others, whose values stay as they are loaded.
+_MOMENTS = (
+    "created_at",
+    "moved_at",
+    "next_read_at",
+    "last_read_at",
+    "problem_since",
+    "webhook_read_at",
+    "webhook_due_at",
+    "occurred_at",
+    "delivered_at",
+    "superseded_at",
+    "next_attempt_at",
+    "lease_until",
+    "payment_completed_at",
+    "missed_at",
+    "taken_at",
+)
+
+
+def keep(model: Any) -> None:
+    """Keep a mapped class as long as its `db`, since SQLAlchemy holds only weak references."""
+    metadata = getattr(model, "metadata", None)
+    if metadata is not None:
+        metadata.info.setdefault(__name__, []).append(model)
+
+
+def mapped(db: SQLAlchemy, mixin: type[Any], name: str, bind_key: str | None = None) -> type[Any]:
+    """The shop's own subclass of a mixin on this `db`, or one that is made now.
+
+    :param bind_key: the bind of one that is made now; None for the shop's default database.
+    """
+    held = [model for metadata in db.metadatas.values() for model in metadata.info.get(__name__, ())]
+    found = next((model for model in held if issubclass(model, mixin) and "__mapper__" in vars(model)), None)
+    bind = {} if bind_key is None else {"__bind_key__": bind_key}
+    model: type[Any] = found or type(name, (mixin, db.Model), {"__module__": __name__, **bind})
+    event.listen(model, "load", _on_load)
+    event.listen(model, "refresh", _on_refresh)
+    return model
+
+
+def _on_load(instance: object, context: object) -> None:
+    _make_aware(instance)
+
+
+def _on_refresh(instance: object, context: object, attributes: object) -> None:
+    _make_aware(instance)
+
+
+def _make_aware(instance: object) -> None:
+    """Make loaded times aware UTC: SQLite returns them without a zone, PostgreSQL in the connection's zone.
+
+    The instance is not marked as changed.
+    """
+    loaded = vars(instance)
+    for name in _MOMENTS:
+        value = loaded.get(name)
+        if value is not None and value.tzinfo is not UTC:
+            set_committed_value(instance, name, as_utc(value))
