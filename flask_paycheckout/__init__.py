@@ -50,20 +50,25 @@ if TYPE_CHECKING:
     from flask_paycheckout.checkouts.reconcile import ReconcileReport
     from flask_paycheckout.errors import (
         ConfigurationError,
+        NothingToRefund,
         OrderNotPayable,
         OrderSettled,
         PaybackRefused,
         PayCheckoutError,
+        PayoutConflict,
         ReceiverFailed,
+        RefundTooLarge,
         StartContended,
         TooManyAttempts,
         TransitionRefused,
         UncommittedChanges,
         UnknownCheckout,
+        UnknownPayout,
         UnsafeCheckoutUrl,
     )
     from flask_paycheckout.extension import PayCheckout
     from flask_paycheckout.reports.explain import Explanation
+    from flask_paycheckout.rules.destinations import ToBank, ToRecipient, ToWallet
     from flask_paycheckout.signals import (
         checkout_created,
         order_abandoned,
@@ -71,31 +76,43 @@ if TYPE_CHECKING:
         order_pending,
         payment_held,
         payment_resolved,
+        payout_completed,
+        payout_failed,
+        payout_sent,
+        payout_unknown,
+        refund_claimed,
     )
     from flask_paycheckout.store.checkout_model import CheckoutMixin
     from flask_paycheckout.store.event_model import EventMixin
     from flask_paycheckout.store.payments import Amount, Payment, PaymentFee
+    from flask_paycheckout.store.payout_model import PayoutMixin
     from flask_paycheckout.totals import Pay, Receive
 
 _HOMES = {
     "errors": (
         "ConfigurationError",
+        "NothingToRefund",
         "OrderNotPayable",
         "OrderSettled",
         "PayCheckoutError",
         "PaybackRefused",
+        "PayoutConflict",
         "ReceiverFailed",
+        "RefundTooLarge",
         "StartContended",
         "TooManyAttempts",
         "TransitionRefused",
         "UncommittedChanges",
         "UnknownCheckout",
+        "UnknownPayout",
         "UnsafeCheckoutUrl",
     ),
     "reports.explain": ("Explanation",),
     "extension": ("PayCheckout",),
     "store.checkout_model": ("CheckoutMixin",),
     "store.event_model": ("EventMixin",),
+    "store.payout_model": ("PayoutMixin",),
+    "rules.destinations": ("ToBank", "ToRecipient", "ToWallet"),
     "checkouts.reconcile": ("ReconcileReport",),
     "store.payments": ("Amount", "Payment", "PaymentFee"),
     "signals": (
@@ -105,6 +122,11 @@ _HOMES = {
         "order_pending",
         "payment_held",
         "payment_resolved",
+        "payout_completed",
+        "payout_failed",
+        "payout_sent",
+        "payout_unknown",
+        "refund_claimed",
     ),
     "totals": ("Pay", "Receive"),
 }
@@ -116,6 +138,7 @@ __all__ = [
     "ConfigurationError",
     "EventMixin",
     "Explanation",
+    "NothingToRefund",
     "OrderNotPayable",
     "OrderSettled",
     "Pay",
@@ -124,14 +147,21 @@ __all__ = [
     "PaybackRefused",
     "Payment",
     "PaymentFee",
+    "PayoutConflict",
+    "PayoutMixin",
     "Receive",
     "ReceiverFailed",
     "ReconcileReport",
+    "RefundTooLarge",
     "StartContended",
+    "ToBank",
+    "ToRecipient",
+    "ToWallet",
     "TooManyAttempts",
     "TransitionRefused",
     "UncommittedChanges",
     "UnknownCheckout",
+    "UnknownPayout",
     "UnsafeCheckoutUrl",
     "checkout_created",
     "order_abandoned",
@@ -139,6 +169,11 @@ __all__ = [
     "order_pending",
     "payment_held",
     "payment_resolved",
+    "payout_completed",
+    "payout_failed",
+    "payout_sent",
+    "payout_unknown",
+    "refund_claimed",
 ]
 
 

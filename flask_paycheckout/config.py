@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +17,7 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.rules.schedule import PendingFor
 from flask_paycheckout.security.origins import is_loopback, origin_of, reaches_this_machine
 from flask_paycheckout.signals import NEEDS_RECEIVER
+from flask_paycheckout.totals import decimals_of, exact_decimal
 from flask_paycheckout.translations.catalogues import LANGUAGES
 
 __all__ = ["PREFIX", "Settings", "load_settings"]
@@ -23,7 +26,8 @@ PREFIX = "PAYCHECKOUT_"
 _SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one, which prints its settings"
 _MISSING = object()
 _PENDING_FOR = timedelta(hours=24)
-_SECRET = frozenset({"client_secret", "access_token", "webhook_secret"})
+_FERNET_BYTES = 32
+_SECRET = frozenset({"client_secret", "access_token", "webhook_secret", "seal_key"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +47,11 @@ class Settings:
     client_secret: str | None = field(default=None, repr=False)
     """The client secret that signs every request. Required unless SIGNER is set."""
 
-    access_token: str | None = field(default=None, repr=False)
-    """The access token, for calls that need the Authorization header."""
+    access_token: str | Callable[[], str] | None = field(default=None, repr=False)
+    """The access token, for calls that need the Authorization header; or a function that returns it, called each time.
+
+    Payouts are sent only with one.
+    """
 
     signer: Any = field(default=None, repr=False)
     """An object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in signing."""
@@ -109,8 +116,20 @@ class Settings:
     show_total: bool = False
     """Whether the status page shows the amount to pay to everyone who has its link. Needs Babel."""
 
+    payout_batch: int = 100
+    """The most payouts that one call of the service sends."""
+
+    approve_over: Mapping[str, Decimal] = field(default_factory=dict)
+    """For each currency the amount from which on a payout waits for a person: {"USD": "500.00"}."""
+
+    seal_key: tuple[str, ...] = field(default=(), repr=False)
+    """The Fernet key that seals account numbers in the database; of a list, the first seals and each opens.
+
+    Make one with `python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'`.
+    """
+
     unheard: frozenset[str] = frozenset()
-    """Signals among order_paid, payment_held and payment_resolved that need no receiver in this shop.
+    """Signals among order_paid, payment_held, payment_resolved and those of payouts that need no receiver in this shop.
 
     Without a receiver, their events then count as delivered, instead of waiting for one.
     """
@@ -281,6 +300,10 @@ def _calls(key: str, value: object) -> int:
     return _few(key, value, 1000, "Write the most requests of a process that may wait for the service, such as 4.")
 
 
+def _batch(key: str, value: object) -> int:
+    return _few(key, value, 1000, "Write the most payouts that one call may send, such as 100.")
+
+
 def _few(key: str, value: object, most: int, remedy: str) -> int:
     text = str(value)
     if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= most):
@@ -342,6 +365,46 @@ def _languages(key: str, value: object) -> tuple[str, ...]:
     return tuple(listed)
 
 
+def _access_token(key: str, value: object) -> object:
+    return value if callable(value) else _header_text(key, value)
+
+
+def _approve_over(key: str, value: object) -> Mapping[str, Decimal]:
+    if not isinstance(value, Mapping):
+        raise _fault(
+            key, f"must map currencies to amounts, not be a {type(value).__name__}", 'Write {"USD": "500.00"}.'
+        )
+    limits = {}
+    for currency, amount in value.items():
+        try:
+            limits[currency] = exact_decimal("amount", amount, currency, decimals_of(currency))
+        except (TypeError, ValueError) as fault:
+            raise _fault(key, f"cannot be used: {fault}", 'Write {"USD": "500.00"}.') from None
+    return MappingProxyType(limits)
+
+
+def _seal_keys(key: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) and "," in value:
+        value = [Hidden(part.strip()) for part in value.split(",")]
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(_seal_key(key, concealed(one)) for one in listed)
+
+
+def _seal_key(key: str, value: object) -> str:
+    text = concealed(_text(key, value))
+    try:
+        usable = text.isascii() and len(urlsafe_b64decode(text)) == _FERNET_BYTES
+    except ValueError:
+        usable = False
+    if not usable:
+        raise _fault(
+            key,
+            "is no Fernet key",
+            "Make one with: python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'.",
+        )
+    return text
+
+
 def _switch(key: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -370,7 +433,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "base_url": _address,
     "client_id": _header_text,
     "client_secret": _text,
-    "access_token": _header_text,
+    "access_token": _access_token,
     "signer": _signer,
     "timeout": _timeout,
     "web_timeout": _timeout,
@@ -388,6 +451,9 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "reconcile_readers": _readers,
     "languages": _languages,
     "show_total": _amounts,
+    "payout_batch": _batch,
+    "approve_over": _approve_over,
+    "seal_key": _seal_keys,
     "unheard": _signals,
     "separate_database": _switch,
     "allow_sandbox": _switch,

@@ -7,8 +7,13 @@
       OrderSettled           money for this order has arrived already: it is paid or held
       UnknownCheckout        no checkout with this id is stored
       TransitionRefused      the table of states has no such transition
+        PayoutRefused        ... of this payout, or it changed since the person saw it
       ReceiverFailed         an atomic receiver raised, so the whole change was rolled back
       PaybackRefused         this money does not wait to be paid back or kept
+      UnknownPayout          no payout with this reference is stored
+      PayoutConflict         the reference belongs to a payout with other content
+      NothingToRefund        no money of this checkout arrived, or it is not settled yet
+      RefundTooLarge         refunds would be more than what arrived
       UnsafeCheckoutUrl      the service returned a URL outside the allowed origins
       StartContended         the order kept changing while a checkout was being made
       TooManyAttempts        the order has reached its limit of open payment pages
@@ -20,16 +25,21 @@ from __future__ import annotations
 
 __all__ = [
     "ConfigurationError",
+    "NothingToRefund",
     "OrderNotPayable",
     "OrderSettled",
     "PayCheckoutError",
     "PaybackRefused",
+    "PayoutConflict",
+    "PayoutRefused",
     "ReceiverFailed",
+    "RefundTooLarge",
     "StartContended",
     "TooManyAttempts",
     "TransitionRefused",
     "UncommittedChanges",
     "UnknownCheckout",
+    "UnknownPayout",
     "UnsafeCheckoutUrl",
 ]
 
@@ -138,6 +148,66 @@ class PaybackRefused(PayCheckoutError):
         else:
             why = f"is {status}; only a rejected payment, or an accepted second one, is paid back or kept"
         super().__init__(f"the money of checkout {checkout_id!r} {why}. 'flask paycheckout report' lists what waits.")
+
+
+class UnknownPayout(PayCheckoutError):
+    """No payout with this reference is stored."""
+
+    def __init__(self, reference: str) -> None:
+        self.reference = reference
+        super().__init__(f"no payout {reference!r} is stored here. 'flask paycheckout payouts' lists them.")
+
+
+class PayoutConflict(PayCheckoutError):
+    """The reference belongs to a payout with another amount, currency, destination or account."""
+
+    def __init__(self, reference: str, difference: str) -> None:
+        self.reference = reference
+        self.difference = difference
+        """The first thing that differs, without its value: `amount`, `currency`, `destination` or `account`."""
+
+        super().__init__(
+            f"payout {reference!r} is stored already, with another {difference}."
+            " Give each payment a reference of its own; the same reference with the same content is the same payment."
+        )
+
+
+class PayoutRefused(TransitionRefused):
+    """The payout's state does not allow this, or its destination changed since the person saw it."""
+
+    def __init__(self, reference: str, status: str, evidence: str, remedy: str) -> None:
+        self.reference = reference
+        self.status = status
+        self.evidence = evidence
+        Exception.__init__(self, f"payout {reference!r} is {status}: '{evidence}' does not apply to it. {remedy}")
+
+
+class NothingToRefund(PayCheckoutError):
+    """No money of this checkout arrived, or what arrived is not settled yet."""
+
+    def __init__(self, checkout_id: str, status: str) -> None:
+        self.checkout_id = checkout_id
+        self.status = status
+        super().__init__(
+            f"checkout {checkout_id!r} is {status}, and no settled payment of it is stored, so nothing can be refunded."
+            " Call settle(checkout_id) if its money should have arrived."
+        )
+
+
+class RefundTooLarge(PayCheckoutError):
+    """Together, the refunds of this checkout would be more than what arrived."""
+
+    def __init__(self, checkout_id: str, amount: object, rest: object, currency: str) -> None:
+        self.checkout_id = checkout_id
+        self.amount = amount
+        self.rest = rest
+        """The part of the payment that can still be refunded."""
+
+        self.currency = currency
+        super().__init__(
+            f"{amount} {currency} of checkout {checkout_id!r} cannot be refunded: {rest} {currency} are left of what"
+            " arrived, less the refunds that were neither cancelled nor failed."
+        )
 
 
 class UnsafeCheckoutUrl(PayCheckoutError):

@@ -21,6 +21,7 @@ from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.event_model import EventMixin
 from flask_paycheckout.store.models import Models, make_models, require_one_database
+from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.shop_session import watch_writes
 from flask_paycheckout.store.shop_transaction import refuse_commits
 from flask_paycheckout.totals import Total
@@ -190,6 +191,11 @@ class PayCheckout(Operations):
         return self._models().Event
 
     @property
+    def Payout(self) -> type[PayoutMixin]:  # noqa: N802 - a class
+        """The mapped class of `paycheckout_payout` on the shop's database."""
+        return self._models().Payout
+
+    @property
     def _runtime(self) -> Runtime:
         return runtime()
 
@@ -199,7 +205,7 @@ class PayCheckout(Operations):
         if len(self._databases) == 1:
             return make_models(next(iter(self._databases)))
         raise ConfigurationError(
-            "paycheckout.Checkout and paycheckout.Event are made by init_app(app, db)."
+            "paycheckout.Checkout, paycheckout.Event and paycheckout.Payout are made by init_app(app, db)."
             " Call it first; with several databases, use them inside an application context."
         )
 

@@ -23,23 +23,31 @@ from flask_paycheckout.checkouts.reconcile import Reconciler
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import Starter
 from flask_paycheckout.checkouts.webhooks import Webhooks
-from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.client import BearerToken, PaymentsClient
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.payouts.decisions import PayoutDecisions
+from flask_paycheckout.payouts.requests import PayoutRequests
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
+from flask_paycheckout.security.sealing import Sealing
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.due_reads import DueReads
+from flask_paycheckout.store.event_writer import EventWriter
 from flask_paycheckout.store.models import Models, require_one_database
 from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.store.paybacks import Paybacks
+from flask_paycheckout.store.payout_moves import PayoutMoves
+from flask_paycheckout.store.payouts import Payouts
+from flask_paycheckout.store.refund_limits import RefundLimits
 from flask_paycheckout.store.shop_session import own_session
 from flask_paycheckout.store.shop_transaction import ShopTransactions
+from flask_paycheckout.store.transactions import Transactions
 from flask_paycheckout.totals import Pay, Receive, Total
 
 if TYPE_CHECKING:
@@ -83,6 +91,10 @@ class Runtime:
     payment_backfill: PaymentBackfill
     record: ServiceRecord
     outbox: Outbox
+    payouts: Payouts
+    payout_moves: PayoutMoves
+    payout_requests: PayoutRequests
+    payout_decisions: PayoutDecisions
 
 
 def runtime() -> Runtime:
@@ -169,9 +181,15 @@ def build_runtime(
         return is_unheard(name, app, settings.unheard)
 
     checkouts = Checkouts(engine, models)
+    payouts = Payouts(engine, models)
     due_reads = DueReads(engine, models, claim)
-    moves = Moves(engine, models, checkouts, receivers, unheard, shop)
-    outbox = Outbox(engine, models, checkouts, clock, scope, app, settings.unheard, settings.separate_database)
+    events = EventWriter(models, receivers, unheard)
+    transactions = Transactions(engine, shop)
+    moves = Moves(engine, models, checkouts, events, transactions)
+    outbox = Outbox(engine, models, checkouts, payouts, clock, scope, app, settings.unheard, settings.separate_database)
+    limits = RefundLimits(models)
+    payout_moves = PayoutMoves(engine, models, payouts, limits, events, transactions)
+    sealing = Sealing(settings.seal_key, keys)
     settlement = Settlement(
         checkouts,
         due_reads,
@@ -217,7 +235,16 @@ def build_runtime(
         payment_backfill=PaymentBackfill(engine, models, settlement.read, settings.reconcile_readers),
         record=record,
         outbox=outbox,
+        payouts=payouts,
+        payout_moves=payout_moves,
+        payout_requests=PayoutRequests(db, models, limits, moves, shop, sealing, clock, settings.approve_over),
+        payout_decisions=PayoutDecisions(payouts, payout_moves, outbox, clock),
     )
+
+
+def _bearer(access_token: str | Callable[[], str] | None) -> str | BearerToken | None:
+    """The access token as the client takes it; one that a function returns is asked for in each call."""
+    return BearerToken(access_token) if callable(access_token) else access_token
 
 
 def _client(settings: Settings, transport: httpx.BaseTransport | None) -> PaymentsClient:
@@ -226,7 +253,7 @@ def _client(settings: Settings, transport: httpx.BaseTransport | None) -> Paymen
             settings.base_url,
             client_id=settings.client_id,
             client_secret=settings.client_secret,
-            access_token=settings.access_token,
+            access_token=_bearer(settings.access_token),
             signer=settings.signer,
             timeout=settings.timeout,
             transport=transport,

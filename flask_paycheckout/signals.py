@@ -1,5 +1,7 @@
 """The signals. Each has the Flask app as its sender and the keywords `order_id`, `checkout` and `event_id`.
 
+Those of payouts have `payout` in place of `checkout`, and an `order_id` of None when the payout belongs to no order.
+
 Receivers run after the commit that recorded the change, in an application context of their own. Changes that they make
 through `db.session`, without committing, are committed together with the mark "delivered": such effects happen exactly
 once. Other effects happen at least once with the same `event_id`; pass that on as an idempotency key. Reconcile runs a
@@ -19,6 +21,7 @@ from blinker import ANY, NamedSignal
 __all__ = [
     "BY_NAME",
     "NEEDS_RECEIVER",
+    "OF_PAYOUTS",
     "checkout_created",
     "note_new_app",
     "order_abandoned",
@@ -26,6 +29,11 @@ __all__ = [
     "order_pending",
     "payment_held",
     "payment_resolved",
+    "payout_completed",
+    "payout_failed",
+    "payout_sent",
+    "payout_unknown",
+    "refund_claimed",
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -182,10 +190,45 @@ payment_resolved = Signal(
     " `paycheckout.mark_paid_back(...)` records that it was paid back or is kept.",
 )
 
+refund_claimed = Signal(
+    "refund_claimed",
+    "Sent when a customer said where a refund goes, each time: it waits for a person's approval.",
+)
+
+payout_sent = Signal(
+    "payout_sent",
+    "Sent when the service has taken a payout or refund, however that became known. A token transfer ends here.",
+)
+
+payout_completed = Signal(
+    "payout_completed",
+    "Sent when the service reads a bank transfer as completed.",
+)
+
+payout_failed = Signal(
+    "payout_failed",
+    "Sent when the service refused a payout, or reads it as failed: nothing was paid."
+    " `paycheckout.retry_payout(...)` sends it again.",
+)
+
+payout_unknown = Signal(
+    "payout_unknown",
+    "Sent when nobody here can know whether a payout was sent. A person looks, and says it with"
+    " `paycheckout.resolve_payout(...)`.",
+)
+
+_OF_PAYOUTS = (refund_claimed, payout_sent, payout_completed, payout_failed, payout_unknown)
+
 BY_NAME: dict[str, Signal] = {
     signal.name: signal
-    for signal in (checkout_created, order_pending, order_paid, order_abandoned, payment_held, payment_resolved)
+    for signal in (
+        *(checkout_created, order_pending, order_paid, order_abandoned, payment_held, payment_resolved),
+        *_OF_PAYOUTS,
+    )
 }
 
-NEEDS_RECEIVER = frozenset({"order_paid", "payment_held", "payment_resolved"})
+OF_PAYOUTS = frozenset(signal.name for signal in _OF_PAYOUTS)
+"""The signals about payouts; a shop that pays nobody out never sends them."""
+
+NEEDS_RECEIVER = frozenset({"order_paid", "payment_held", "payment_resolved"}) | OF_PAYOUTS
 """Signals that need a receiver: their events wait until a process with a receiver delivers them."""

@@ -19,7 +19,7 @@ LAYERS = (
     {"rules", "security", "translations", "client"},
     {"config", "store"},
     {"service"},
-    {"checkouts"},
+    {"checkouts", "payouts"},
     {"reports"},
     {"runtime"},
     {"operations"},

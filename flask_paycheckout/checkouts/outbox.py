@@ -24,11 +24,11 @@ from flask_paycheckout.checkouts.leases import RENEWAL
 from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, nobody_listens, receivers_of, unheard_signals
-from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent, names_of
-from flask_paycheckout.store.events import HeldEvent
+from flask_paycheckout.store.events import HeldEvent, Subject, keywords_of
 from flask_paycheckout.store.models import Models
+from flask_paycheckout.store.payouts import Payouts
 from flask_paycheckout.store.superseded import Superseding
 
 __all__ = ["Delivery", "Outbox"]
@@ -75,6 +75,7 @@ class Outbox:
         engine: Callable[[], Engine],
         models: Models,
         checkouts: Checkouts,
+        payouts: Payouts,
         clock: Clock,
         scope: Scope,
         sender: object,
@@ -83,7 +84,6 @@ class Outbox:
     ) -> None:
         self._engine = engine
         self._events = models.events
-        self._checkouts = checkouts
         self._clock = clock
         self._scope = scope
         self._sender = sender
@@ -92,7 +92,7 @@ class Outbox:
         self._unheard = unheard
         self._separate = separate
         self._renewal = RENEWAL
-        self._queue = EventQueue(engine, models, checkouts)
+        self._queue = EventQueue(engine, models, checkouts, payouts)
         self._superseding = Superseding(models.checkouts, checkouts)
 
     def deliver(self, events: Iterable[HeldEvent]) -> Delivery:
@@ -180,7 +180,7 @@ class Outbox:
 
     def _deliver(self, mine: HeldEvent, failed: set[str]) -> Delivery:
         """Deliver a held event, after earlier due events of its order, and then the events that waited for it."""
-        queue = self._queue.of_order(mine.order_id)
+        queue = self._queue.beside(mine)
         place = next((queued.id for queued in queue if queued.event_id == mine.event_id), None)
         if place is None:
             # Another process has delivered it.
@@ -207,7 +207,7 @@ class Outbox:
                     failed.add(turn.event_id)
             # Events that waited for this one may be delivered now. A process that still saw it as undelivered has
             # released its own event by now, or will find this one done.
-            queue = self._queue.of_order(mine.order_id)
+            queue = self._queue.beside(mine)
 
     def _next(self, queue: Sequence[QueuedEvent], place: int, holding: bool, passed: set[str]) -> QueuedEvent | None:
         """The first event of the queue that can be delivered now.
@@ -279,8 +279,8 @@ class Outbox:
             last = failure is None and blocked_until is None and number == len(runnable)
             try:
                 # Each receiver gets its own copy, since an earlier one may have changed the object.
-                checkout = event.checkout if number == 1 else self._checkout(event)
-                self._run(event, checkout, receiver.function, [*done, receiver.name], last)
+                subject = event.subject if number == 1 else self._queue.subject_of(event)
+                self._run(event, subject, receiver.function, [*done, receiver.name], last)
                 done.append(receiver.name)
                 self._failing.discard(receiver.name)
             except _LeaseLost:
@@ -322,15 +322,10 @@ class Outbox:
             return nullcontext()
         return self._renewal.during(lambda: self._queue.renew(events, self._clock()))
 
-    def _checkout(self, event: HeldEvent) -> CheckoutMixin:
-        """Load the event's checkout as it is now, detached from any session."""
-        with self._engine().connect() as connection:
-            return self._checkouts.find_in(connection, event.checkout_id)
-
     def _run(
         self,
         event: HeldEvent,
-        checkout: CheckoutMixin,
+        subject: Subject,
         receiver: Callable[..., object],
         done: list[str],
         last: bool,
@@ -338,9 +333,8 @@ class Outbox:
         with self._scope() as session:
             try:
                 # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
-                session.add(checkout)
-                keywords = {"order_id": event.order_id, "checkout": checkout, "event_id": event.event_id}
-                receiver(self._sender, **keywords, **event.keywords)
+                session.add(subject)
+                receiver(self._sender, **keywords_of(event._asdict(), subject))
                 session.flush()
                 if self._separate:
                     self._commit_then_mark(session, event, done, last)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from flask_paycheckout.client.hidden import Hidden, concealed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["BearerToken", "HmacSigner", "Signer", "header_value"]
 
@@ -77,6 +77,7 @@ class BearerToken:
     The interface shows the header with a masked value only. Should the service want another word before the token, or
     the token alone, `PaymentsClient(access_token=BearerToken(token, scheme=""))` sends that.
 
+    :param access_token: the token, or a function that returns it, which is called for every request.
     :param scheme: the word before the token; empty for the token alone.
     :raises TypeError: the token is not a string.
     :raises ValueError: the token is empty or cannot stand in a header.
@@ -84,17 +85,27 @@ class BearerToken:
 
     __slots__ = ("_header",)
 
-    def __init__(self, access_token: str, scheme: str = "Bearer") -> None:
-        access_token = concealed(access_token)
-        token = header_value("access_token", access_token)
-        self._header = header_value("scheme", Hidden(f"{scheme} {token}".lstrip()))
+    def __init__(self, access_token: str | Callable[[], str], scheme: str = "Bearer") -> None:
+        self._header: Callable[[], str]
+        if callable(access_token):
+            returned = access_token
+            self._header = lambda: _bearer(returned(), scheme)
+        else:
+            header = _bearer(access_token, scheme)
+            self._header = lambda: header
 
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
-        """The one header, the same for every request."""
-        return {"Authorization": self._header}
+        """The one header; of a token that a function returns, the same errors as of one that is given."""
+        return {"Authorization": self._header()}
 
     def __repr__(self) -> str:
         return "<BearerToken>"
+
+
+def _bearer(access_token: str, scheme: str) -> str:
+    access_token = concealed(access_token)
+    token = header_value("access_token", access_token)
+    return header_value("scheme", Hidden(f"{scheme} {token}".lstrip()))
 
 
 def header_value(name: str, value: str) -> str:

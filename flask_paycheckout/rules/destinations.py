@@ -54,9 +54,7 @@ class ToBank:
 
     def __post_init__(self) -> None:
         # Hidden before anything can fail, so that no traceback with local variables shows it.
-        number = self.account_number
-        object.__setattr__(self, "account_number", AccountNumber(number) if isinstance(number, str) else "")
-        del number
+        object.__setattr__(self, "account_number", AccountNumber(self.account_number))
         for name in ("account_name", "bank_code", "bank_name"):
             _set_text(self, name)
         for name in ("name", "email"):
@@ -66,9 +64,8 @@ class ToBank:
             raise ValueError("email is no e-mail address; write it like ada@example.com, or leave it out")
         given = self.account_number.strip()
         if not _ACCOUNT_NUMBER.fullmatch(given) or len(given) > _MAX_ACCOUNT_NUMBER:
-            # Never quoted in an error.
             raise ValueError(
-                f"account_number must be a string of 1 to {_MAX_ACCOUNT_NUMBER} letters and digits, which spaces, dots,"
+                f"account_number must be a text of 1 to {_MAX_ACCOUNT_NUMBER} letters and digits, which spaces, dots,"
                 " slashes and hyphens may separate; copy it from the bank's statement"
             )
         object.__setattr__(self, "account_number", AccountNumber(given))

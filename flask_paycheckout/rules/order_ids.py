@@ -14,19 +14,20 @@ MAX_ID = 255
 _REFUSED = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
-def require_order_id(order_id: object) -> str:
+def require_order_id(order_id: object, name: str = "order_id") -> str:
     """Return a valid order id unchanged.
 
+    :param name: of the argument, for the errors.
     :raises TypeError: it is not a string.
     :raises ValueError: it is empty, longer than `MAX_ID` characters, or contains a control character, a line break or
         half of a surrogate pair. The message gives the character's number and never quotes the id.
     """
     if not isinstance(order_id, str):
-        raise TypeError(f"order_id must be a string, not {type(order_id).__name__}; write str(order.id)")
+        raise TypeError(f"{name} must be a string, not {type(order_id).__name__}; write str(order.id)")
     fault = _fault(order_id)
     if fault is not None:
         raise ValueError(
-            f"order_id must have 1 to {MAX_ID} characters, none of them a control character, a line break or half of a"
+            f"{name} must have 1 to {MAX_ID} characters, none of them a control character, a line break or half of a"
             f" surrogate pair; this one {fault}. Use the order's number or another plain text."
         )
     return order_id

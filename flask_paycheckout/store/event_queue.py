@@ -1,7 +1,8 @@
 """The queue of undelivered events: leases, receivers that have run, and events that are due.
 
-Each order has a queue of its own. A lease keeps other processes from an event while one delivers it. A statement that
-changes a leased event requires the lease's token, so that a process that lost its lease changes nothing.
+Each order has a queue of its own, and so has each payout that belongs to no order. A lease keeps other processes from
+an event while one delivers it. A statement that changes a leased event requires the lease's token, so that a process
+that lost its lease changes nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from sqlalchemy import ColumnElement, Connection, Engine, Table, exists, func, o
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.events import HELD_COLUMNS, LEASE, HeldEvent
+from flask_paycheckout.store.events import HELD_COLUMNS, LEASE, HeldEvent, Subject
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of, new_values, parameter
+from flask_paycheckout.store.payouts import Payouts
 
 __all__ = ["DueEvent", "EventQueue", "QueuedEvent", "names_of"]
 
@@ -35,6 +37,7 @@ class QueuedEvent(NamedTuple):
     name: str
     checkout_id: str
     order_id: str
+    payout_reference: str | None
     receivers_done: str
     next_attempt_at: datetime
     lease_until: datetime | None
@@ -54,17 +57,21 @@ class EventQueue:
     :param engine: returns the engine of the event table, when first needed.
     """
 
-    def __init__(self, engine: Callable[[], Engine], models: Models, checkouts: Checkouts) -> None:
+    def __init__(self, engine: Callable[[], Engine], models: Models, checkouts: Checkouts, payouts: Payouts) -> None:
         self._engine = engine
         self._table: Table = models.events
         self._checkouts = checkouts
+        self._payouts = payouts
 
     # What waits
 
-    def of_order(self, order_id: str) -> list[QueuedEvent]:
-        """The undelivered events of an order, in the order in which they happened."""
+    def beside(self, event: HeldEvent) -> list[QueuedEvent]:
+        """The undelivered events of this one's order, or of its payout without an order, in the order they happened."""
+        of_order = bool(event.order_id)
+        statement = self._select_queue if of_order else self._select_payout_queue
+        key = {"of_order_id": event.order_id} if of_order else {"of_payout_reference": event.payout_reference}
         with self._single.connect() as connection:
-            rows = connection.execute(self._select_queue, {"of_order_id": order_id}).all()
+            rows = connection.execute(statement, key).all()
         return [_in_utc(QueuedEvent(*row)) for row in rows]
 
     def due(
@@ -129,7 +136,17 @@ class EventQueue:
             row = connection.execute(statement, claim).mappings().one_or_none()
             if row is None:
                 return None
-            return HeldEvent.of_row(row, self._checkouts.find_in(connection, row["checkout_id"]))
+            return HeldEvent.of_row(row, self._subject_in(connection, row["checkout_id"], row["payout_reference"]))
+
+    def subject_of(self, event: HeldEvent) -> Subject:
+        """Load the checkout or payout of an event as it is now, detached from any session."""
+        with self._engine().connect() as connection:
+            return self._subject_in(connection, event.checkout_id, event.payout_reference)
+
+    def _subject_in(self, connection: Connection, checkout_id: str, payout_reference: str | None) -> Subject:
+        if payout_reference is None:
+            return self._checkouts.find_in(connection, checkout_id)
+        return self._payouts.find_in(connection, payout_reference)
 
     def renew(self, events: Sequence[HeldEvent], now: datetime) -> None:
         """Extend the leases of these events to a full lease from now, as far as they are still held."""
@@ -197,8 +214,15 @@ class EventQueue:
 
     @cached_property
     def _select_queue(self) -> Any:
+        return self._queue_of("order_id")
+
+    @cached_property
+    def _select_payout_queue(self) -> Any:
+        return self._queue_of("payout_reference")
+
+    def _queue_of(self, column: str) -> Any:
         c = self._table.c
-        waiting = (is_of(self._table, "order_id"), c.next_attempt_at.is_not(None))
+        waiting = (is_of(self._table, column), c.next_attempt_at.is_not(None))
         return select(*(c[name] for name in QueuedEvent._fields)).where(*waiting).order_by(c.id)
 
     @cached_property

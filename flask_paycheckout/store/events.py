@@ -4,19 +4,42 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from flask_paycheckout.rules.decisions import Decision
 from flask_paycheckout.rules.receivers import nobody_listens
-from flask_paycheckout.rules.states import SIGNAL_OF, Status
 from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.payout_model import PayoutMixin
 
-__all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "further_keywords", "new_event", "signal_of"]
+__all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "NewEvent", "Subject", "keywords_of", "new_event"]
 
 LEASE = timedelta(seconds=60)
 """The time after which another process may deliver a leased event; renewed while a receiver works."""
+
+Subject = CheckoutMixin | PayoutMixin
+"""An event is about a checkout or about a payout."""
+
+
+@dataclass(frozen=True)
+class NewEvent:
+    """An event to be stored."""
+
+    name: str
+    """The signal's name."""
+
+    once: str
+    """A unique key, so that the event is stored only once."""
+
+    checkout_id: str
+    order_id: str
+    """The shop's own id; empty for a payout that belongs to no order."""
+
+    payout_reference: str | None = None
+    reason: str | None = None
+    extra: Mapping[str, Any] | None = None
+    """Further keywords for the receivers."""
 
 
 class HeldEvent(NamedTuple):
@@ -26,6 +49,7 @@ class HeldEvent(NamedTuple):
     name: str
     checkout_id: str
     order_id: str
+    payout_reference: str | None
     reason: str | None
     extra: str | None
     """A JSON object of further keywords for the receivers."""
@@ -39,83 +63,73 @@ class HeldEvent(NamedTuple):
     lease_token: str | None
     """The token that marks must name; None when the event waits for a process with a receiver."""
 
-    checkout: CheckoutMixin
-    """The checkout as it was when the event was leased, detached from any session."""
+    subject: Subject
+    """The checkout or payout as it was when the event was leased, detached from any session."""
 
     delivered: bool = False
     """Whether the event was stored as delivered, since no receiver is left."""
 
-    @property
-    def keywords(self) -> dict[str, Any]:
-        """The keywords for receivers besides `order_id`, `checkout` and `event_id`."""
-        return further_keywords(self.reason, self.extra)
-
     @classmethod
-    def of_row(cls, row: Any, checkout: CheckoutMixin) -> HeldEvent:
+    def of_row(cls, row: Any, subject: Subject) -> HeldEvent:
         """Make it from the columns of the event table."""
         known = {name: row[name] for name in HELD_COLUMNS}
-        return cls(**known, checkout=checkout, delivered=row.get("delivered_at") is not None)
+        return cls(**known, subject=subject, delivered=row.get("delivered_at") is not None)
 
 
-HELD_COLUMNS = tuple(name for name in HeldEvent._fields if name not in ("checkout", "delivered"))
+HELD_COLUMNS = tuple(name for name in HeldEvent._fields if name not in ("subject", "delivered"))
 """The columns of the event table that a `HeldEvent` has."""
 
 
-def further_keywords(reason: str | None, extra: str | None) -> dict[str, Any]:
-    """The keywords for receivers of an event besides `order_id`, `checkout` and `event_id`.
+def keywords_of(event: Mapping[str, Any], subject: Subject) -> dict[str, Any]:
+    """The keywords that receivers of an event get.
 
-    :param extra: the JSON object in the event's column.
+    :param event: the columns of the event table.
+    :param subject: the checkout or the payout, attached to the receiver's session.
     """
-    keywords = {} if reason is None else {"reason": reason}
-    return keywords if extra is None else keywords | json.loads(extra)
-
-
-def signal_of(status: Status, decision: Decision | None) -> str:
-    """The name of the signal for this state, or for the decision that led to it."""
-    return "payment_resolved" if decision else SIGNAL_OF[status]
+    about = "payout" if event["payout_reference"] is not None else "checkout"
+    keywords = {"order_id": event["order_id"] or None, about: subject, "event_id": event["event_id"]}
+    if event["reason"] is not None:
+        keywords["reason"] = event["reason"]
+    return keywords if event["extra"] is None else keywords | json.loads(event["extra"])
 
 
 def new_event(
-    status: Status,
-    checkout: CheckoutMixin,
+    event: NewEvent,
     now: datetime,
-    reason: str | None,
     *,
-    decision: Decision | None = None,
     done: Sequence[str] = (),
     told: bool,
     unheard: bool = False,
+    leased: bool = True,
 ) -> dict[str, Any]:
-    """The row of an event about this checkout's new state.
+    """The row of an event.
 
     The event is leased to the process that stores it, which delivers it next without another statement. If that process
     dies, the event is due when the lease ends.
 
-    :param checkout: the checkout after the move.
     :param done: the names of the receivers that run in the transaction that stores the event.
-    :param decision: a person's decision, when the event is about that and not about the state that it led to.
     :param told: whether no other receiver is left, so that the event is stored as delivered.
     :param unheard: whether the signal needs a receiver and has none in this process; the event is then not leased, and
         due for every process with a receiver.
+    :param leased: whether this process delivers it; otherwise it is due for every process.
     """
-    name = signal_of(status, decision)
     told = told and not unheard
-    held = not (told or unheard)
-    once = f"order:{checkout.order_id}" if name == "order_paid" else f"{checkout.revision}:{checkout.checkout_id}"
+    held = leased and not (told or unheard)
     return {
         "event_id": str(uuid.uuid4()),
-        "once": f"{name}:{once}",
-        "name": name,
-        "checkout_id": checkout.checkout_id,
-        "order_id": checkout.order_id,
-        "reason": reason,
-        "extra": json.dumps(decision.as_keywords()) if decision else None,
+        "once": f"{event.name}:{event.once}",
+        "name": event.name,
+        "checkout_id": event.checkout_id,
+        "order_id": event.order_id,
+        "payout_reference": event.payout_reference,
+        "reason": event.reason,
+        "extra": json.dumps(dict(event.extra)) if event.extra else None,
         "occurred_at": now,
-        "attempts": 0 if unheard else 1,
+        "attempts": 1 if held or told else 0,
         "delivered_at": now if told else None,
         "next_attempt_at": None if told else now + LEASE if held else now,
         "lease_token": str(uuid.uuid4()) if held else None,
         "lease_until": now + LEASE if held else None,
         "receivers_done": json.dumps(list(done)),
-        "last_error": nobody_listens(name) if unheard else None,
+        "last_error": nobody_listens(event.name) if unheard else None,
     }

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -13,18 +12,19 @@ from sqlalchemy import ColumnElement, Connection, Engine, bindparam, exists, sel
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from flask_paycheckout.rules.decisions import Decision
-from flask_paycheckout.rules.receivers import Receiver
 from flask_paycheckout.rules.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkout_model import CheckoutMixin, total_columns
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import is_lost_race, without_row
 from flask_paycheckout.store.due_reads import as_loaded, entry_and_values, planned_values
-from flask_paycheckout.store.events import HeldEvent, new_event, signal_of
+from flask_paycheckout.store.event_writer import EventWriter
+from flask_paycheckout.store.events import HeldEvent, NewEvent
 from flask_paycheckout.store.history import Entry, appended, line
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of
-from flask_paycheckout.store.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.store.shop_transaction import ShopTransaction
+from flask_paycheckout.store.transactions import Transactions
 from flask_paycheckout.totals import Total
 
 __all__ = ["Move", "Moved", "Moves"]
@@ -67,9 +67,6 @@ class Moves:
     """Stores new checkouts, and moves stored ones, of one app.
 
     :param engine: returns the engine of the checkout table, when first needed.
-    :param receivers: returns the receivers of a signal, by its name.
-    :param is_unheard: returns whether a signal needs a receiver and has none in this process.
-    :param shop: opens transactions of the shop's session.
     """
 
     def __init__(
@@ -77,19 +74,16 @@ class Moves:
         engine: Callable[[], Engine],
         models: Models,
         checkouts: Checkouts,
-        receivers: Callable[[str], Sequence[Receiver]],
-        is_unheard: Callable[[str], bool],
-        shop: ShopTransactions,
+        events: EventWriter,
+        transactions: Transactions,
     ) -> None:
         self._engine = engine
         self._models = models
         self._table = models.checkouts
         self._checkouts = checkouts
-        self._receivers = receivers
-        self._is_unheard = is_unheard
-        self._shop = shop
+        self._events = events
+        self._transactions = transactions
         self._updates: dict[tuple[frozenset[str], bool], Any] = {}
-        self._insert_event = models.events.insert().inline()
 
     def store(
         self, order_id: str, checkout_id: str, url: str, total: Total, now: datetime, replaces: CheckoutMixin | None
@@ -116,7 +110,10 @@ class Moves:
             **total_columns(total),
         }
         try:
-            with self._transaction(in_session=self._has_atomic(SIGNAL_OF[Status.CREATED])) as (connection, shop):
+            with self._transactions.begin(in_session=self._events.has_atomic(SIGNAL_OF[Status.CREATED])) as (
+                connection,
+                shop,
+            ):
                 if replaces is not None:
                     connection.execute(self._replace, {"of_id": replaces.id})
                     if self._checkouts.has_paid(order_id, connection):
@@ -124,8 +121,8 @@ class Moves:
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _OrderPaid
                 stored = connection.execute(self._insert, row).mappings().one()
-                event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
-                return Moved(event.checkout, (event,))
+                checkout, event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
+                return Moved(checkout, (event,))
         except _OrderPaid:
             return None
         except IntegrityError as error:
@@ -147,7 +144,9 @@ class Moves:
         :returns: None when the checkout, or another one of its order, moved meanwhile.
         :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
         """
-        in_session = self._has_atomic(SIGNAL_OF[move.to]) or self._has_atomic(signal_of(move.to, move.decision))
+        in_session = self._events.has_atomic(SIGNAL_OF[move.to]) or self._events.has_atomic(
+            signal_of(move.to, move.decision)
+        )
         return self._moved(checkout, now, lambda transaction: move, in_session=in_session, asks_shop=False)
 
     def move_as_shop_says(
@@ -171,7 +170,7 @@ class Moves:
         asks_shop: bool,
     ) -> Moved | None:
         try:
-            with self._transaction(in_session=in_session) as (connection, shop):
+            with self._transactions.begin(in_session=in_session) as (connection, shop):
                 # The order that the shop reads must not change before the commit; SQLite only locks everything.
                 if asks_shop and connection.dialect.name == "sqlite" and not self._lock(connection, checkout):
                     return None
@@ -188,22 +187,19 @@ class Moves:
             raise
         raise refused
 
-    @contextmanager
-    def _transaction(self, *, in_session: bool) -> Iterator[tuple[Connection, ShopTransaction | None]]:
-        """Open a transaction on the checkout table: on the shop's session when the shop takes part, else on our own."""
-        if in_session:
-            with self._shop.begin() as transaction:
-                yield transaction.connection, transaction
-        else:
-            with self._engine().begin() as connection:
-                yield connection, None
-
     def _lock(self, connection: Connection, checkout: CheckoutMixin) -> bool:
         """Take SQLite's write lock, and check that the row still is as it was when loaded."""
         return connection.execute(self._take_lock, as_loaded(checkout)).rowcount == 1
 
     def _store_move(
-        self, connection: Connection, shop: ShopTransaction | None, checkout: CheckoutMixin, move: Move, now: datetime
+        self,
+        connection: Connection,
+        shop: ShopTransaction | None,
+        checkout: CheckoutMixin,
+        move: Move,
+        now: datetime,
+        *,
+        leased: bool = True,
     ) -> Moved | None:
         to, order_id = move.to, checkout.order_id
         values = {**move.values, "status": to.value, "reason": move.reason and str(move.reason)}
@@ -225,12 +221,12 @@ class Moves:
         reason = move.reason if to is Status.HELD else None
         moved = Moved(self._models.checkout_of_row(row))
         if move.decision is not None:
-            event = self._store_event(connection, shop, to, row, now, reason, move.decision)
-            moved = Moved(event.checkout, (event,))
-            row = self._models.row_of_checkout(event.checkout)
+            after, event = self._store_event(connection, shop, to, row, now, reason, move.decision, leased=leased)
+            moved = Moved(after, (event,))
+            row = self._models.row_of_checkout(after)
         if self._is_news(connection, checkout, to, pays):
-            event = self._store_event(connection, shop, to, row, now, reason)
-            moved = Moved(event.checkout, (*moved.events, event))
+            after, event = self._store_event(connection, shop, to, row, now, reason, leased=leased)
+            moved = Moved(after, (*moved.events, event))
         return moved
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
@@ -241,6 +237,14 @@ class Moves:
     def _other_current(self, order_id: str, than: CheckoutMixin | None) -> ColumnElement[bool]:
         current = self._table.c.current_order_id == order_id
         return current if than is None else current & (self._table.c.id != than.id)
+
+    def move_in(self, transaction: ShopTransaction, checkout: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
+        """Move a checkout in a transaction that the caller commits; its events are due for every process then.
+
+        :returns: None when the checkout moved meanwhile.
+        :raises ReceiverFailed: an atomic receiver raised; the caller must roll back.
+        """
+        return self._store_move(transaction.connection, transaction, checkout, move, now, leased=False)
 
     def _is_news(self, connection: Connection, checkout: CheckoutMixin, to: Status, pays: bool) -> bool:
         """Whether a signal is sent for this move; none is for an accepted second payment."""
@@ -260,28 +264,28 @@ class Moves:
         now: datetime,
         reason: str | None,
         decision: Decision | None = None,
-    ) -> HeldEvent:
+        *,
+        leased: bool = True,
+    ) -> tuple[CheckoutMixin, HeldEvent]:
         """Store the event of a row that was just changed, and run its atomic receivers.
 
         :param shop: the transaction of the shop's session; None when the signal has no atomic receiver.
         :param decision: the decision that the event is about; None when it is about the state.
+        :param leased: whether the caller delivers the event after the commit.
         """
-        name = signal_of(status, decision)
-        receivers = self._receivers(name)
-        atomic = [receiver for receiver in receivers if receiver.atomic and shop is not None]
-        checkout = self._models.checkout_of_row(row)
-        done = [receiver.name for receiver in atomic]
-        told, unheard = len(done) == len(receivers), self._is_unheard(name)
-        event = new_event(status, checkout, now, reason, decision=decision, done=done, told=told, unheard=unheard)
-        connection.execute(self._insert_event, event)
-        if shop is not None and atomic:
-            shop.run(event, self._models.checkout_of_row(row), atomic)
-            # An atomic receiver may have changed the row.
-            checkout = self._checkouts.find_in(connection, checkout.checkout_id)
-        return HeldEvent.of_row(event, checkout)
-
-    def _has_atomic(self, signal_name: str) -> bool:
-        return any(receiver.atomic for receiver in self._receivers(signal_name))
+        name, order_id, checkout_id = signal_of(status, decision), row["order_id"], row["checkout_id"]
+        once = f"order:{order_id}" if name == "order_paid" else f"{row['revision']}:{checkout_id}"
+        extra = decision.as_keywords() if decision else None
+        event = self._events.store(
+            connection,
+            shop,
+            NewEvent(name, once, checkout_id, order_id, reason=reason, extra=extra),
+            lambda: self._models.checkout_of_row(row),
+            lambda open_connection: self._checkouts.find_in(open_connection, checkout_id),
+            now,
+            leased=leased,
+        )
+        return cast("CheckoutMixin", event.subject), event
 
     @cached_property
     def _single(self) -> Engine:
@@ -318,3 +322,8 @@ class Moves:
             unmoved = [is_of(self._table, column) for column in ("id", "status", "revision")]
             self._updates[key] = update(self._table).where(*unmoved).values(values).returning(*self._table.c)
         return self._updates[key]
+
+
+def signal_of(status: Status, decision: Decision | None) -> str:
+    """The name of the signal for this state, or for the decision that led to it."""
+    return "payment_resolved" if decision else SIGNAL_OF[status]

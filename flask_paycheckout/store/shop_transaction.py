@@ -19,9 +19,8 @@ from sqlalchemy.orm import Session, scoped_session
 
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.rules.receivers import Receiver
-from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.database_errors import is_lost_race
-from flask_paycheckout.store.events import further_keywords
+from flask_paycheckout.store.events import Subject, keywords_of
 
 __all__ = ["Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
 
@@ -65,34 +64,26 @@ class ShopTransaction:
             raise RuntimeError("it ended the transaction that it was called in; it must not commit or roll back")
         return result
 
-    def run(self, stored: Mapping[str, Any], checkout: CheckoutMixin, receivers: Iterable[Receiver]) -> None:
+    def run(self, stored: Mapping[str, Any], subject: Subject, receivers: Iterable[Receiver]) -> None:
         """Run the atomic receivers of an event that was just stored.
 
         :param stored: the columns of the event.
-        :param checkout: the checkout after the change, detached from any session.
+        :param subject: the checkout or payout after the change, detached from any session.
         :raises ReceiverFailed: one of them raised; the caller must roll back.
         """
-        keywords = further_keywords(stored["reason"], stored["extra"])
         for receiver in receivers:
             try:
                 # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
-                attached = self._session.merge(checkout, load=False)
+                attached = self._session.merge(subject, load=False)
                 with _refuse_sockets(self._strict):
-                    self.call(
-                        receiver.function,
-                        self._sender,
-                        order_id=stored["order_id"],
-                        checkout=attached,
-                        event_id=stored["event_id"],
-                        **keywords,
-                    )
+                    self.call(receiver.function, self._sender, **keywords_of(stored, attached))
                     self._session.flush()
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
                 if is_lost_race(error):
                     raise
-                raise ReceiverFailed(receiver.name, stored["name"], stored["order_id"], error) from error
+                raise ReceiverFailed(receiver.name, stored["name"], _owner_of(stored), error) from error
 
 
 class ShopTransactions:
@@ -122,6 +113,10 @@ class ShopTransactions:
                 session.rollback()
                 raise
 
+    def within(self, session: Session) -> ShopTransaction:
+        """The open transaction of a session of the shop, which the shop itself commits."""
+        return ShopTransaction(session, self._table, self._sender, self._strict())
+
     @contextmanager
     def ask(self) -> Iterator[ShopTransaction]:
         """Open a transaction that is rolled back at the end of the `with` block."""
@@ -131,6 +126,11 @@ class ShopTransactions:
                 yield ShopTransaction(session, self._table, self._sender, strict=False)
             finally:
                 session.rollback()
+
+
+def _owner_of(event: Mapping[str, Any]) -> str:
+    """The order that an event is about, or else the payout."""
+    return event["order_id"] or f"payout {event['payout_reference']}"
 
 
 def refuse_commits(db: SQLAlchemy) -> None:

@@ -101,8 +101,9 @@ def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
     app = make_app()
     db = SQLAlchemy(app)
     models = make_models(db)
-    tables = {models.checkouts.name, models.events.name, models.services.name}
-    assert tables == {"paycheckout_checkout", "paycheckout_event", "paycheckout_service"} <= set(db.metadata.tables)
+    tables = {models.checkouts.name, models.events.name, models.payouts.name, models.services.name}
+    expected = {"paycheckout_checkout", "paycheckout_event", "paycheckout_payout", "paycheckout_service"}
+    assert tables == expected <= set(db.metadata.tables)
     with app.app_context():
         db.create_all()
         assert set(inspect(db.engine).get_table_names()) == tables

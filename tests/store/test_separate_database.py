@@ -48,7 +48,7 @@ def test_it_is_refused_with_what_to_do(open_separate: Callable[..., Shop]) -> No
 
 
 def test_tables_in_two_databases_are_refused_always(open_separate: Callable[..., Shop]) -> None:
-    with pytest.raises(ConfigurationError, match="Give both classes the same one"):
+    with pytest.raises(ConfigurationError, match="Give the classes the same one"):
         open_separate(events=None, PAYCHECKOUT_SEPARATE_DATABASE=True)
 
 

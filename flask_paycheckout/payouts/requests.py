@@ -1,0 +1,246 @@
+"""Payouts and refunds as the shop asks for them: rows in its own transaction, which nothing is sent for before."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, cast
+
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.errors import PayoutConflict, RefundTooLarge
+from flask_paycheckout.rules.decisions import Decision, who_and_why
+from flask_paycheckout.rules.destinations import Destination, kind_of, require_destination
+from flask_paycheckout.rules.order_ids import require_order_id
+from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.rules.states import Evidence, Status
+from flask_paycheckout.security.sealing import Sealing
+from flask_paycheckout.store.history import Entry, line
+from flask_paycheckout.store.models import Models
+from flask_paycheckout.store.moves import Move, Moves
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.refund_limits import Refundable, RefundLimits
+from flask_paycheckout.store.shop_transaction import ShopTransaction, ShopTransactions
+from flask_paycheckout.totals import positive_amount
+
+__all__ = ["PayoutRequests"]
+
+_MAX_NOTE = 255
+# Characters of the shop's reference that the service's contains, so that people recognise it.
+_SHOWN_OF_REFERENCE = 16
+
+
+class PayoutRequests:
+    """Adds payouts and refunds to the shop's `db.session`.
+
+    :param approve_over: the amount of a currency from which on a payout waits for a person's approval.
+    """
+
+    def __init__(
+        self,
+        db: SQLAlchemy,
+        models: Models,
+        limits: RefundLimits,
+        moves: Moves,
+        shop: ShopTransactions,
+        sealing: Sealing,
+        clock: Clock,
+        approve_over: Mapping[str, Decimal],
+    ) -> None:
+        self._db = db
+        self._models = models
+        self._limits = limits
+        self._moves = moves
+        self._shop = shop
+        self._sealing = sealing
+        self._clock = clock
+        self._approve_over = approve_over
+
+    def pay_out(
+        self,
+        reference: str,
+        amount: Decimal | int | str,
+        currency: str,
+        to: Destination,
+        note: str | None,
+        order_id: str | None,
+        account: str,
+        approve: bool | None,
+    ) -> PayoutMixin:
+        """Add a payout to `db.session`, or return the stored one with this reference and the same content."""
+        require_order_id(reference, "reference")
+        exact = positive_amount(amount, currency)
+        require_destination(to, currency)
+        wanted = {
+            "reference": reference,
+            "kind": PayoutKind.PAYOUT.value,
+            "exact_amount": f"{exact:f}",
+            "currency": currency,
+            "note": _checked_note(note),
+            "order_id": None if order_id is None else require_order_id(order_id),
+            "account": _checked_account(account),
+        }
+        session: Session = self._db.session()
+        now = self._clock()
+        waits = self._waits(exact, currency, approve)
+        entry = line(now, Entry.CREATED, total=f"{exact:f} {currency}")
+        stored = self._insert(session, wanted, to, PayoutStatus.WAITING if waits else PayoutStatus.READY, now, entry)
+        if stored is not None:
+            return stored
+        with session.no_autoflush:
+            model: Any = self._models.Payout
+            known = session.scalars(select(model).where(model.reference == reference)).one_or_none()
+        # Not to be seen by this transaction when another one has just stored it.
+        difference = "content" if known is None else self._difference(known, exact, currency, to, account)
+        if difference is not None:
+            raise PayoutConflict(reference, difference)
+        return cast("PayoutMixin", known)
+
+    def refund(
+        self, checkout_id: str, amount: Decimal | int | str | None, by: str, why: str, to: Destination | None
+    ) -> PayoutMixin:
+        """Add a refund to `db.session`, and reject the payment if it is held."""
+        by, why = who_and_why(by, why)
+        require_order_id(checkout_id, "checkout_id")
+        session: Session = self._db.session()
+        transaction = self._shop.within(session)
+        refundable = self._limits.lock(transaction.connection, checkout_id)
+        currency, order_id = refundable.arrived.currency, refundable.row["order_id"]
+        exact = refundable.rest if amount is None else positive_amount(amount, currency)
+        if exact <= 0:
+            raise RefundTooLarge(checkout_id, refundable.arrived.amount, refundable.rest, currency)
+        if to is not None:
+            require_destination(to, currency)
+        self._limits.take(transaction.connection, checkout_id, exact)
+        now = self._clock()
+        self._reject_held(transaction, refundable, by, why, now)
+        self._forget(session, checkout_id)
+        row = {
+            "reference": f"refund-{secrets.token_hex(8)}",
+            "kind": PayoutKind.REFUND.value,
+            "exact_amount": f"{exact:f}",
+            "currency": currency,
+            "order_id": order_id,
+            "refund_of": checkout_id,
+            "account": "",
+        }
+        status = PayoutStatus.CLAIMABLE
+        if to is not None:
+            status = PayoutStatus.WAITING if self._waits(exact, currency, None) else PayoutStatus.READY
+        entry = line(now, Entry.CREATED, total=f"{exact:f} {currency}", by=by, why=why)
+        stored = self._insert(session, row, to, status, now, entry)
+        if stored is None:
+            raise PayoutConflict(row["reference"], "content")
+        return stored
+
+    def _reject_held(
+        self, transaction: ShopTransaction, refundable: Refundable, by: str, why: str, now: datetime
+    ) -> None:
+        """Reject a held payment in the transaction of its refund, so that nobody can accept it any more."""
+        if refundable.row["status"] != Status.HELD:
+            return
+        held = self._models.checkout_of_row(refundable.row)
+        entry = line(now, Entry.RESOLVED, to=Status.REJECTED, by=by, why=why, rule=Evidence.REJECTED)
+        rejection = Move(Status.REJECTED, entry, held.reason, Decision(False, by, why), {"next_read_at": None})
+        if self._moves.move_in(transaction, held, rejection, now) is None:
+            raise RuntimeError(f"checkout {held.checkout_id!r} changed although its row is locked")
+
+    def _forget(self, session: Session, checkout_id: str) -> None:
+        """Let the session load the checkout again, whose row was changed beside its objects."""
+        for loaded in list(session.identity_map.values()):
+            if isinstance(loaded, self._models.Checkout) and loaded.checkout_id == checkout_id:
+                session.expire(loaded)
+
+    def _waits(self, amount: Decimal, currency: str, approve: bool | None) -> bool:
+        if approve is not None:
+            return bool(approve)
+        limit = self._approve_over.get(currency)
+        return limit is not None and amount >= limit
+
+    def _insert(
+        self,
+        session: Session,
+        row: dict[str, Any],
+        to: Destination | None,
+        status: PayoutStatus,
+        now: datetime,
+        entry: str,
+    ) -> PayoutMixin | None:
+        """Insert a payout; None when its reference is taken, also by a transaction that was committed meanwhile."""
+        model: Any = self._models.Payout
+        values = row | {
+            "service_reference": new_service_reference(row["reference"]),
+            "status": status.value,
+            "revision": 0,
+            "changes": 0,
+            "claims": 0,
+            "failures": 0,
+            "alone": False,
+            "doubted": False,
+            "created_at": now,
+            "moved_at": now,
+            "next_attempt_at": now if status is PayoutStatus.READY else None,
+            "history": entry,
+            **(destination_columns(to, self._sealing) if to is not None else {}),
+        }
+        dialect = session.get_bind(model).dialect.name
+        insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+        statement = insert(model).values(values).on_conflict_do_nothing(index_elements=[model.reference])
+        return cast("PayoutMixin | None", session.scalars(statement.returning(model)).one_or_none())
+
+    def _difference(
+        self, known: PayoutMixin, amount: Decimal, currency: str, to: Destination, account: str
+    ) -> str | None:
+        """The first part of the content that differs from the stored payout's."""
+        if known.amount != amount:
+            return "amount"
+        if known.currency != currency:
+            return "currency"
+        if known.account != account:
+            return "account"
+        same = self._sealing.is_fingerprint_of(known.fingerprint, to) if known.fingerprint else False
+        if same is None:
+            # The secret key that made the fingerprint is gone; the masked form is what remains.
+            same = known.destination == to.masked
+        return None if same else "destination"
+
+
+def new_service_reference(reference: str) -> str:
+    """A new reference for the service, with a random part, that people recognise the shop's reference in."""
+    readable = re.sub(r"[^A-Za-z0-9]+", "-", reference)[:_SHOWN_OF_REFERENCE].strip("-") or "payout"
+    return f"{readable}-{secrets.token_hex(8)}"
+
+
+def destination_columns(to: Destination, sealing: Sealing) -> dict[str, Any]:
+    """The columns of a payout that hold its destination."""
+    return {
+        "to_kind": kind_of(to),
+        "to_details": sealing.seal(to),
+        "destination": to.masked,
+        "fingerprint": sealing.fingerprint(to),
+    }
+
+
+def _checked_note(note: str | None) -> str | None:
+    if note is None:
+        return None
+    if not isinstance(note, str):
+        raise TypeError(f"note must be a string, not {type(note).__name__}")
+    if len(note) > _MAX_NOTE or not note.isprintable():
+        raise ValueError(f"note must have {_MAX_NOTE} characters at most, in one line without control characters")
+    return note or None
+
+
+def _checked_account(account: str) -> str:
+    if not isinstance(account, str):
+        raise TypeError(f"account must be a string, not {type(account).__name__}")
+    if account:
+        raise ValueError(f"account {account[:80]!r} is not known; '' is the account of the PAYCHECKOUT_ settings")
+    return account

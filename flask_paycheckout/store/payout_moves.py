@@ -1,0 +1,199 @@
+"""Moves of payouts between states: each is one conditional statement, with its event in the same transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, cast
+
+from sqlalchemy import Connection, Engine, Table, bindparam, update
+from sqlalchemy.exc import OperationalError
+
+from flask_paycheckout.rules.payout_states import (
+    PAYOUT_SIGNAL_OF,
+    PAYOUT_TRANSITIONS,
+    RELEASING,
+    WIPING,
+    PayoutEvidence,
+    PayoutStatus,
+)
+from flask_paycheckout.store.autocommit import autocommit
+from flask_paycheckout.store.database_errors import is_lost_race
+from flask_paycheckout.store.event_writer import EventWriter
+from flask_paycheckout.store.events import HeldEvent, NewEvent
+from flask_paycheckout.store.history import Entry, appended, line
+from flask_paycheckout.store.models import Models
+from flask_paycheckout.store.parameters import is_of, new_values
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payouts import Payouts
+from flask_paycheckout.store.refund_limits import RefundLimits
+from flask_paycheckout.store.shop_transaction import ShopTransaction
+from flask_paycheckout.store.transactions import Transactions
+
+__all__ = ["MovedPayout", "PayoutMove", "PayoutMoves"]
+
+
+@dataclass(frozen=True)
+class PayoutMove:
+    """A change of a payout's state, to be stored."""
+
+    evidence: PayoutEvidence
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Further columns of the payout with their values."""
+
+    facts: Mapping[str, object] = field(default_factory=dict)
+    """Facts for the line of the history, such as who decided, and why."""
+
+
+@dataclass(frozen=True)
+class MovedPayout:
+    """A move that was stored."""
+
+    payout: PayoutMixin
+    """The payout after the move, detached from any session."""
+
+    events: tuple[HeldEvent, ...] = ()
+    """The move's event, leased to the caller, who delivers it; empty when no signal is sent for this move."""
+
+
+class PayoutMoves:
+    """Moves the stored payouts of one app.
+
+    :param engine: returns the engine of the payout table, when first needed.
+    """
+
+    def __init__(
+        self,
+        engine: Callable[[], Engine],
+        models: Models,
+        payouts: Payouts,
+        limits: RefundLimits,
+        events: EventWriter,
+        transactions: Transactions,
+    ) -> None:
+        self._engine = engine
+        self._models = models
+        self._table: Table = models.payouts
+        self._payouts = payouts
+        self._limits = limits
+        self._events = events
+        self._transactions = transactions
+        self._updates: dict[frozenset[str], Any] = {}
+
+    def move(self, payout: PayoutMixin, move: PayoutMove, now: datetime) -> MovedPayout | None:
+        """Move a payout and store its event, in one transaction; a refund counts against what arrived, or no longer.
+
+        The statement requires the row as it was loaded, its lease included, so that a process which lost its lease
+        changes nothing.
+
+        :returns: None when the payout moved, or another process took it, meanwhile.
+        :raises KeyError: the table of states has no such transition.
+        :raises RefundTooLarge: a failed refund is tried again, and others have taken its money.
+        :raises ReceiverFailed: an atomic receiver raised; nothing was stored.
+        """
+        to = PAYOUT_TRANSITIONS[PayoutStatus(payout.status), move.evidence]
+        signal = _signal_of(to, move.evidence)
+        in_session = signal is not None and self._events.has_atomic(signal)
+        try:
+            with self._begin(in_session=in_session) as (connection, shop):
+                return self._store(connection, shop, payout, to, move, signal, now)
+        except OperationalError as error:
+            if is_lost_race(error):
+                return None
+            raise
+
+    def note(self, payout: PayoutMixin, entry: str | None = None, **values: Any) -> PayoutMixin | None:
+        """Change columns of a payout that does not move; None when it has changed meanwhile.
+
+        :param entry: a line for the history, left out once the history is long.
+        """
+        statement = self._update(values)
+        with self._single.begin() as connection:
+            row = connection.execute(statement, _as_loaded(payout) | _new(values, entry)).mappings().one_or_none()
+        return None if row is None else self._models.payout_of_row(row)
+
+    def _begin(self, *, in_session: bool) -> AbstractContextManager[tuple[Connection, ShopTransaction | None]]:
+        return self._transactions.begin(in_session=in_session)
+
+    def _store(
+        self,
+        connection: Connection,
+        shop: ShopTransaction | None,
+        payout: PayoutMixin,
+        to: PayoutStatus,
+        move: PayoutMove,
+        signal: str | None,
+        now: datetime,
+    ) -> MovedPayout | None:
+        values = {**move.values, "status": to.value, "moved_at": now}
+        if to in WIPING and payout.to_kind == "bank":
+            values["to_details"] = None
+        entry = line(now, Entry.MOVED, to=to, rule=move.evidence, **move.facts)
+        parameters = _as_loaded(payout) | _new(values, entry)
+        row = connection.execute(self._update(values), parameters).mappings().one_or_none()
+        if row is None:
+            return None
+        self._count_refund(connection, payout, to)
+        if signal is None:
+            return MovedPayout(self._models.payout_of_row(row))
+        event = self._events.store(
+            connection,
+            shop,
+            NewEvent(
+                signal,
+                f"{row['changes']}:{payout.reference}",
+                payout.refund_of or "",
+                payout.order_id or "",
+                payout.reference,
+            ),
+            lambda: self._models.payout_of_row(row),
+            lambda open_connection: self._payouts.find_in(open_connection, payout.reference),
+            now,
+        )
+        return MovedPayout(cast("PayoutMixin", event.subject), (event,))
+
+    def _count_refund(self, connection: Connection, payout: PayoutMixin, to: PayoutStatus) -> None:
+        """Keep the sum of the checkout's refunds."""
+        if payout.refund_of is None:
+            return
+        counted, counts = PayoutStatus(payout.status) not in RELEASING, to not in RELEASING
+        if counted and not counts:
+            self._limits.give_back(connection, payout.refund_of, payout.amount)
+        elif counts and not counted:
+            self._limits.take(connection, payout.refund_of, payout.amount)
+
+    @cached_property
+    def _single(self) -> Engine:
+        """The engine for single statements."""
+        return autocommit(self._engine())
+
+    def _update(self, columns: Collection[str]) -> Any:
+        """Update these columns and append `entry` to the history, if the row is unchanged since it was loaded."""
+        key = frozenset(columns)
+        if key not in self._updates:
+            c = self._table.c
+            values = new_values(self._table, key)
+            # A line that is not stored is NULL; what decides about money is always recorded.
+            entry = bindparam("entry", type_=c.history.type)
+            values["history"] = appended(c.history, entry, always="status" in key)
+            values["changes"] = c.changes + 1
+            unmoved = [is_of(self._table, column) for column in ("id", "status", "changes")]
+            self._updates[key] = update(self._table).where(*unmoved).values(values).returning(*c)
+        return self._updates[key]
+
+
+def _signal_of(to: PayoutStatus, evidence: PayoutEvidence) -> str | None:
+    return PAYOUT_SIGNAL_OF.get(evidence) or PAYOUT_SIGNAL_OF.get(to)
+
+
+def _as_loaded(payout: PayoutMixin) -> dict[str, Any]:
+    """The `of_...` parameters of a statement that requires the row to be unchanged since it was loaded."""
+    return {f"of_{name}": getattr(payout, name) for name in ("id", "status", "changes")}
+
+
+def _new(values: Mapping[str, Any], entry: str | None) -> dict[str, Any]:
+    """The `new_...` parameters of columns, and the line of the history."""
+    return {"entry": entry or ""} | {f"new_{name}": value for name, value in values.items()}

@@ -1,0 +1,74 @@
+"""Queries of the payout table. They use the extension's own connections, so they never commit the shop's changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, func, select
+
+from flask_paycheckout.store.autocommit import autocommit
+from flask_paycheckout.store.models import Models
+from flask_paycheckout.store.parameters import is_of
+from flask_paycheckout.store.payout_model import PayoutMixin
+
+__all__ = ["Payouts"]
+
+
+class Payouts:
+    """The stored payouts of one app.
+
+    :param engine: returns the engine of the payout table, when first needed.
+    """
+
+    def __init__(self, engine: Callable[[], Engine], models: Models) -> None:
+        self._engine = engine
+        self._models = models
+        self._table: Table = models.payouts
+
+    def find(self, reference: str) -> PayoutMixin | None:
+        """The payout with this reference, detached from any session."""
+        return next(iter(self._loaded(self._select_by_reference, of_reference=reference)), None)
+
+    def find_in(self, connection: Connection, reference: str) -> PayoutMixin:
+        """The payout with this reference as this transaction sees it, detached from any session."""
+        found = connection.execute(self._select_by_reference, {"of_reference": reference})
+        return self._models.payout_of_row(found.mappings().one())
+
+    def of_checkout(self, checkout_id: str) -> Sequence[PayoutMixin]:
+        """The refunds of a checkout, oldest first."""
+        return self._loaded(self._select_by_checkout, of_refund_of=checkout_id)
+
+    def of_order(self, order_id: str) -> Sequence[PayoutMixin]:
+        """The payouts and refunds of an order, oldest first."""
+        return self._loaded(self._select_by_order, of_order_id=order_id)
+
+    def counts(self) -> dict[str, int]:
+        """The number of payouts in each state."""
+        status = self._table.c.status
+        with self._single.connect() as connection:
+            return dict(connection.execute(select(status, func.count()).group_by(status)).tuples().all())
+
+    def _loaded(self, statement: Any, **parameters: str) -> list[PayoutMixin]:
+        with self._single.connect() as connection:
+            return [self._models.payout_of_row(row) for row in connection.execute(statement, parameters).mappings()]
+
+    @cached_property
+    def _single(self) -> Engine:
+        """The engine for single statements."""
+        return autocommit(self._engine())
+
+    # Statements
+
+    @cached_property
+    def _select_by_reference(self) -> Any:
+        return select(self._table).where(is_of(self._table, "reference"))
+
+    @cached_property
+    def _select_by_checkout(self) -> Any:
+        return select(self._table).where(is_of(self._table, "refund_of")).order_by(self._table.c.id)
+
+    @cached_property
+    def _select_by_order(self) -> Any:
+        return select(self._table).where(is_of(self._table, "order_id")).order_by(self._table.c.id)
