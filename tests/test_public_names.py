@@ -42,6 +42,20 @@ NAMES = {
     "order_pending",
     "payment_held",
     "payment_resolved",
+    # Money out.
+    "PayoutMixin",
+    "ToBank",
+    "ToRecipient",
+    "ToWallet",
+    "PayoutConflict",
+    "UnknownPayout",
+    "NothingToRefund",
+    "RefundTooLarge",
+    "refund_claimed",
+    "payout_sent",
+    "payout_completed",
+    "payout_failed",
+    "payout_unknown",
 }
 
 

@@ -26,7 +26,10 @@ class EventMixin:
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        return (Index("ix_paycheckout_event_undelivered", "next_attempt_at", "id"),)
+        return (
+            Index("ix_paycheckout_event_undelivered", "next_attempt_at", "id"),
+            Index("ix_paycheckout_event_payout_reference", "payout_reference"),
+        )
 
     if TYPE_CHECKING:
         __table__: ClassVar[FromClause]
@@ -47,7 +50,7 @@ class EventMixin:
     order_id: Mapped[str] = mapped_column(String(MAX_ID), index=True)
     """The shop's own id; empty for a payout that belongs to no order."""
 
-    payout_reference: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
+    payout_reference: Mapped[str | None] = mapped_column(String(MAX_ID))
     """The reference of the payout that the event is about; NULL for the event of a checkout."""
 
     reason: Mapped[str | None] = mapped_column(String(32))
