@@ -6,19 +6,17 @@ import gc
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
-from flask_paycheckout import Pay, PayCheckout, order_paid, payment_held
+from flask_paycheckout import PayCheckout, order_paid, payment_held
 from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.signals import Signal
 from tests.conftest import OpenShop
-from tests.scripted import Clock, Service, Shop, make_app
+from tests.scripted import Shop, make_app
 
 
 @pytest.fixture(autouse=True)
@@ -35,20 +33,17 @@ Factory = Callable[[str], Shop]
 
 
 @pytest.fixture
-def create_app(tmp_path: Path) -> Iterator[tuple[Factory, list[tuple[str, str]]]]:
+def create_app(open_shop: OpenShop) -> tuple[Factory, list[tuple[str, str]]]:
     """A shop's factory that connects its receivers inside; and what they heard."""
     heard: list[tuple[str, str]] = []
-    made: list[Shop] = []
 
     def create(name: str) -> Shop:
-        app = make_app(SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path / name}.db", PAYCHECKOUT_UNHEARD=None)
-        db, paycheckout, service, clock = SQLAlchemy(app), PayCheckout(), Service(), Clock()
+        def prepare(db: SQLAlchemy) -> None:
+            @order_paid.connect
+            def before_init_app(app: Flask, **facts: object) -> None:
+                heard.append((name, "before"))
 
-        @order_paid.connect
-        def before_init_app(app: Flask, **facts: object) -> None:
-            heard.append((name, "before"))
-
-        paycheckout.init_app(app, db, transport=httpx.MockTransport(service), clock=clock)
+        shop = open_shop(name, prepare=prepare, PAYCHECKOUT_UNHEARD=None)
 
         @order_paid.connect
         def after_init_app(app: Flask, **facts: object) -> None:
@@ -60,18 +55,9 @@ def create_app(tmp_path: Path) -> Iterator[tuple[Factory, list[tuple[str, str]]]
                 heard.append((name, each))
 
             order_paid.connect(in_a_loop)
-
-        shop = Shop(app, db, paycheckout, service, clock, {"o-1": Pay("12.50", "USD")})
-        paycheckout.order_total(shop.totals.get)
-        with app.app_context():
-            db.create_all()
-        made.append(shop)
         return shop
 
-    yield create, heard
-    for shop in made:
-        with shop.app.app_context():
-            shop.db.engine.dispose()
+    return create, heard
 
 
 def test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran(

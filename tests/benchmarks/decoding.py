@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from flask_paycheckout.client.envelope import data_of, envelope_of
 from flask_paycheckout.client.records.fiat_disbursements import FiatDisbursement
@@ -13,41 +12,15 @@ from flask_paycheckout.client.records.pages import page_of
 from flask_paycheckout.client.records.reading import RecordReader
 from tests.benchmarks.measuring import CPU_MS, FLOOR, OURS, Contender, Goal, Options, repeated
 from tests.benchmarks.row import Row
+from tests.client.samples import FIAT
+from tests.client.wire import paged, success
 
 _RECORDS = 100
-_STEP = {"activity": "Created", "description": "by u-1", "status": "pending", "updatedAt": "2026-01-01T12:00:00.000Z"}
-_RECORD: dict[str, Any] = {
-    "status": "completed",
-    "groupId": "group-1",
-    "recipient": {
-        "recipientId": "rec-1",
-        "email": "bo@example.com",
-        "name": "Bo",
-        "bank": {
-            "bankName": "First Bank",
-            "accountName": "Bo",
-            "accountNumber": "4000123412",
-            "bankCode": "first_bank",
-            "currency": "USD",
-            "country": "US",
-        },
-    },
-    "amount": 12.5,
-    "currency": "USD",
-    "feeAmount": 0.37,
-    "feePercentage": 2.9,
-    "createdBy": "u-1",
-    "activityHistory": [_STEP, _STEP | {"status": "completed"}],
-    "note": None,
-    "createdAt": "2026-01-01T12:00:00.000Z",
-    "updatedAt": "2026-01-01T12:05:00.000Z",
-}
-_NUMBERS = {"totalDocs": _RECORDS, "offset": 0, "limit": _RECORDS, "totalPages": 1, "page": 1, "pagingCounter": 1}
 
 
 def _body() -> bytes:
-    docs = [{"disbursementId": f"dis-{n}", "reference": f"refund-{n}"} | _RECORD for n in range(_RECORDS)]
-    return json.dumps({"statusCode": 200, "message": "ok", "data": {"docs": docs} | _NUMBERS}).encode()
+    docs = [FIAT | {"disbursementId": f"dis-{n}", "reference": f"refund-{n}"} for n in range(_RECORDS)]
+    return success(paged(*docs, limit=_RECORDS))
 
 
 def _ours() -> Callable[[], object]:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 from example_shop.serving import Demo
 from tests.optional_parts import chromium
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
 
 # Milliseconds that a loaded machine may take; what holds earlier is seen earlier.
 PATIENCE = 60_000
@@ -39,25 +34,6 @@ def opened(playwright: Playwright, path: Path) -> Iterator[Browser]:
     )
     yield browser
     browser.close()
-
-
-class _Quiet(WSGIRequestHandler):
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Nobody reads it."""
-
-
-@contextmanager
-def served(app: WSGIApplication) -> Iterator[str]:
-    """The app on a free port; gives its address."""
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Quiet)
-    thread = Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture(scope="session")

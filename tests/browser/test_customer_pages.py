@@ -17,9 +17,9 @@ from playwright.sync_api import Page, expect
 from flask_paycheckout import Pay
 from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.translations.catalogues import LANGUAGES
-from tests.browser.conftest import served
 from tests.conftest import OpenShop
 from tests.scripted import Shop
+from tests.serving import served
 
 NewPage = Callable[..., Page]
 

@@ -10,8 +10,8 @@ from flask import Flask
 from playwright.sync_api import Page
 
 from flask_paycheckout.sandbox import create_sandbox
-from tests.browser.conftest import served
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+from tests.serving import served
 
 ATTACK = """async ([sandbox, checkout]) => {
   const seen = [], tries = [];

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import served
 from tests.conftest import OpenShop
 from tests.scripted import Shop
+from tests.serving import served
 
 
 @pytest.fixture

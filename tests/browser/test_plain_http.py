@@ -12,9 +12,9 @@ from flask import Flask, request
 from playwright.sync_api import Page
 
 from flask_paycheckout.security.signed_links import STATUS
-from tests.browser.conftest import served
 from tests.conftest import OpenShop
 from tests.scripted import Shop, garbage
+from tests.serving import served
 
 Heard = list[tuple[str, str, str | None, str | None]]
 

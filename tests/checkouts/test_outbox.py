@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
@@ -10,12 +11,11 @@ from functools import partial
 from typing import Any
 
 import pytest
-from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Table, select
 
 from flask_paycheckout import order_paid
 from flask_paycheckout.rules.states import FoundBy
 from tests.conftest import OpenShop
+from tests.races.effects import add_effects, counts, writes
 from tests.refusals import refuses
 from tests.scripted import Shop
 
@@ -26,26 +26,12 @@ pytestmark = pytest.mark.on_each_database
 
 @pytest.fixture
 def noting_shop(open_shop: OpenShop) -> Shop:
-    """A shop with a table "note" that receivers write to."""
-
-    def add_table(db: SQLAlchemy) -> None:
-        db.Table("note", db.metadata, db.Column("text", db.String(80)))
-
-    return open_shop(prepare=add_table)
-
-
-def note_table(shop: Shop) -> Table:
-    return shop.db.metadata.tables["note"]
-
-
-def writes(shop: Shop, text: str) -> None:
-    """What a receiver does: write through db.session and commit nothing."""
-    shop.db.session.execute(note_table(shop).insert().values(text=text))
+    """A shop with a table that receivers write to."""
+    return open_shop(prepare=add_effects)
 
 
 def notes(shop: Shop) -> list[str]:
-    with shop.app.app_context():
-        return list(shop.db.session.scalars(select(note_table(shop))))
+    return list(Counter(counts(shop, "o-1")).elements())
 
 
 @contextmanager
@@ -133,7 +119,7 @@ def test_what_a_failing_receiver_wrote_is_not_kept(noting_shop: Shop) -> None:
     attempts: list[int] = []
 
     def write_then_fail(app: object, **facts: object) -> None:
-        writes(noting_shop, "half done")
+        writes(noting_shop, "half done", "o-1")
         attempts.append(1)
         if len(attempts) == 1:
             raise RuntimeError
@@ -150,7 +136,7 @@ def test_what_a_receiver_wrote_is_committed_together_with_its_mark(noting_shop: 
     seen: list[tuple[list[str], int]] = []
 
     def write(app: object, **facts: object) -> None:
-        writes(noting_shop, "written")
+        writes(noting_shop, "written", "o-1")
 
     def look(app: object, **facts: object) -> None:
         seen.append((notes(noting_shop), len(paid_event(noting_shop).done)))
@@ -169,7 +155,7 @@ def test_a_deliverer_that_lost_its_lease_writes_nothing(noting_shop: Shop, recor
         if len(runs) == 1:
             noting_shop.clock.advance(minutes=1)
             assert noting_shop.reconciles().delivered == 1
-        writes(noting_shop, f"run {len(runs)}")
+        writes(noting_shop, f"run {len(runs)}", "o-1")
 
     with receivers(noting_shop, slow, recorder.receiver("after")):
         noting_shop.has_paid()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import doctest
 import inspect
 from collections.abc import Iterator
-from threading import Thread
 from typing import Any
 
 import pytest
-from werkzeug.serving import WSGIRequestHandler, make_server
 
 import flask_paycheckout.client
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.sandbox import create_sandbox
+from tests.serving import served
 
 WRITTEN = "http://127.0.0.1:8790"
 RESOURCES = "flask_paycheckout.client.resources."
@@ -21,24 +20,14 @@ _EVERYTHING = [(name, getattr(PaymentsClient(WRITTEN), name)) for name in dir(Pa
 PARTS = {name: type(part) for name, part in _EVERYTHING if type(part).__module__.startswith(RESOURCES)}
 
 
-class _Quiet(WSGIRequestHandler):
-    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        pass
-
-
 @pytest.fixture
 def address() -> Iterator[str]:
     """Where the sandbox of the examples listens."""
-    # The port is taken first: the checkouts' addresses hold it.
-    server = make_server("127.0.0.1", 0, create_sandbox(), threaded=True, request_handler=_Quiet)
-    base_url = f"http://127.0.0.1:{server.server_port}"
-    server.app = create_sandbox(base_url=base_url, control_token="control")
-    thread = Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield base_url
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    app = create_sandbox()
+    with served(app) as base_url:
+        # The checkouts' addresses hold the port, which is known only now.
+        app.wsgi_app = create_sandbox(base_url=base_url, control_token="control").wsgi_app  # type: ignore[method-assign]
+        yield base_url
 
 
 def run(subject: Any, names: dict[str, Any], address: str) -> list[doctest.Example]:

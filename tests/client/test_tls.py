@@ -42,16 +42,6 @@ def client_of(server: RawServer, timeout: float = 10.0) -> PaymentsClient:
     return PaymentsClient(server.base_url, client_id="c", client_secret="s", retries=0, timeout=timeout)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused(secure_server: RawServer) -> None:
-    with (
-        client_of(secure_server) as client,
-        pytest.raises(TransportFailed, match="CERTIFICATE_VERIFY_FAILED") as caught,
-    ):
-        client.deposits.get("chk_1")
-    assert not caught.value.request_sent
-    assert secure_server.requests == []
-
-
 @pytest.mark.usefixtures("trusted")
 def test_calls_go_over_one_secure_connection(secure_server: RawServer) -> None:
     with client_of(secure_server) as client:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flask_paycheckout import Pay
-from tests.chance import seed_of, soak_count, stream
+from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.hostile.door import knock
 from tests.hostile.posts import CARRIERS, draw
@@ -17,7 +16,6 @@ from tests.scripted import Shop
 from tests.security.answers import Answer
 
 EVERY_CHANGE = 10_000
-SOAK = 1_000_000
 
 
 @pytest.fixture
@@ -66,22 +64,6 @@ def attack(shop: Shop, seed: int, count: int) -> None:
 
 def test_hostile_posts_change_nothing(shop: Shop, pytestconfig: pytest.Config) -> None:
     attack(shop, seed_of(pytestconfig), EVERY_CHANGE)
-
-
-def resident_kib() -> int:
-    """Memory of this process that is in use now."""
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1])
-
-
-@pytest.mark.soak
-def test_a_million_hostile_posts_leave_the_memory_flat(shop: Shop, pytestconfig: pytest.Config) -> None:
-    seed, count = seed_of(pytestconfig), soak_count(SOAK)
-    attack(shop, seed, count // 10)
-    warm = resident_kib()
-    for part in range(1, 10):
-        attack(shop, seed + part, count // 10)
-    assert resident_kib() - warm < 16 * 1024
 
 
 @pytest.mark.parametrize("carrier", CARRIERS, ids=lambda carrier: carrier.__name__.strip("_"))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from itertools import count
 from typing import Any
 
 import pytest
 
-from flask_paycheckout import order_paid
+from tests.checkouts.test_outbox import receivers
 from tests.races.crowds import Gate, aside, crowd
 from tests.races.effects import counts, writer, writes
 from tests.scripted import Shop
@@ -21,14 +20,6 @@ pytestmark = pytest.mark.on_each_database
 @pytest.fixture
 def shop(crowded_shop: Shop) -> Shop:
     return crowded_shop
-
-
-@contextmanager
-def receivers(shop: Shop, *connected: Callable[..., object]) -> Iterator[None]:
-    with ExitStack() as stack:
-        for receiver in connected:
-            stack.enter_context(order_paid.connected_to(receiver, sender=shop.app))
-        yield
 
 
 def paid_event(shop: Shop, order_id: str = "o-1") -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from threading import Barrier, Thread
 
 import pytest
@@ -40,17 +39,6 @@ def probe(breaker: Breaker) -> Admission:
     assert admission is not None
     assert admission.probe
     return admission
-
-
-def test_three_failures_in_a_row_open_it_and_the_last_of_them_says_so(breaker: Breaker) -> None:
-    told = []
-    for _ in range(3):
-        admission = breaker.admit()
-        assert admission is not None
-        told.append(breaker.failed(admission))
-    assert told == [False, False, True]
-    assert breaker.admit() is None
-    assert breaker.wait() == 5
 
 
 def test_an_answer_between_failures_keeps_it_closed(breaker: Breaker) -> None:
@@ -144,16 +132,3 @@ def test_of_many_threads_one_is_the_probe(breaker: Breaker, seconds: Seconds) ->
     for thread in threads:
         thread.join()
     assert len(probes) == 100
-
-
-def test_a_child_process_is_not_stopped_by_its_parents_probe_or_lock(breaker: Breaker, seconds: Seconds) -> None:
-    fails(breaker, 3)
-    seconds.now += 5
-    probe(breaker)
-    # As at a fork while another thread is inside the breaker.
-    with breaker._circuit("").lock:
-        child = os.fork()
-        if child == 0:
-            os._exit(0 if breaker.admit() is not None else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert breaker.admit() is None, "the parent's probe is still under way"

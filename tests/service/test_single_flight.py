@@ -12,16 +12,6 @@ from flask_paycheckout.service.single_flight import SingleFlight
 from tests.scripted import Shop
 
 
-def test_nobody_else_takes_what_is_under_way() -> None:
-    calls = SingleFlight()
-    with calls.of("a") as first, calls.of("a") as second, calls.of("b") as other:
-        assert (first, second, other) == (True, False, True)
-        with calls.of("a") as third:
-            assert not third
-    with calls.of("a") as again:
-        assert again
-
-
 def test_a_read_that_fails_is_over() -> None:
     calls = SingleFlight()
     with pytest.raises(ZeroDivisionError), calls.of("a"):

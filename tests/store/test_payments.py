@@ -57,26 +57,6 @@ def test_the_method_is_the_best_that_was_said(clock: Clock, deposit: Deposit, me
     assert payment.method == method
 
 
-@pytest.mark.parametrize(
-    "deposit",
-    [
-        pytest.param(completed(), id="nothing said"),
-        pytest.param(completed(input_amount=Decimal("1")), id="an amount of no currency"),
-        pytest.param(completed(input_currency="USD", fee=Fee()), id="a currency of no amount"),
-        pytest.param(completed(input_amount=Decimal("1E+9999999"), input_currency="USD"), id="megabytes of digits"),
-        pytest.param(completed(input_amount=Decimal("1"), input_currency="U" * 9999), id="a kilobyte of currency"),
-        pytest.param(completed(input_amount=Decimal("NaN"), input_currency="USD"), id="no number"),
-    ],
-)
-def test_what_cannot_be_read_hides_only_itself(clock: Clock, deposit: Deposit) -> None:
-    columns = payment_columns(deposit, clock.now)
-    assert set(columns) == set(PAYMENT_COLUMNS)
-    assert all(len(value) <= 255 for value in columns.values() if isinstance(value, str))
-    payment = payment_of(columns)
-    assert payment == Payment(None, None, None, None, None, None, clock.now)
-    assert str(payment) == "an unknown amount paid"
-
-
 def test_without_money_there_is_no_payment_and_foreign_text_in_a_column_is_no_number(clock: Clock) -> None:
     empty: dict[str, Any] = dict.fromkeys(PAYMENT_COLUMNS)
     assert payment_of(empty) is None

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from threading import Thread
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from flask import Flask
-from werkzeug.serving import make_server
 
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.testing import Sandbox
 from tests.journeys.client.stories import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, Desk, token_header
+from tests.serving import served
 
 SetUp = Callable[..., Desk]
-
-
-@contextmanager
-def served(app: Flask) -> Iterator[str]:
-    """The app on a free port; gives its base URL."""
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture
