@@ -22,20 +22,6 @@ def paid_once(shop: Till, checkout_id: str) -> bool:
     return shop.is_paid(checkout_id)
 
 
-def test_the_webhook_answers_and_the_worker_reads(shop: Till, start_worker: StartWorker, upstream: Upstream) -> None:
-    checkout_id = shop.starts()
-    upstream.hold()
-    assert shop.hears_of(checkout_id) == 200
-    assert upstream.read == [], "answered without a read"
-    start_worker()
-    eventually(lambda: upstream.read)
-    assert not shop.is_paid(checkout_id)
-    upstream.go_on()
-    eventually(lambda: shop.shipped())
-    assert shop.attempt(checkout_id).found_by == "webhook"
-    assert paid_once(shop, checkout_id)
-
-
 def test_a_worker_killed_in_the_middle_of_a_task(shop: Till, start_worker: StartWorker, upstream: Upstream) -> None:
     checkout_id = shop.starts()
     upstream.hold()

@@ -12,7 +12,6 @@ from flask_paycheckout.client import (
     FiatBank,
     FiatItem,
     FiatItemV1,
-    FiatPaymentMethod,
     FiatRecipient,
     Invalid,
     NewRecipient,
@@ -22,7 +21,7 @@ from flask_paycheckout.client import (
     TransportFailed,
 )
 from flask_paycheckout.client.hidden import AccountNumber
-from tests.client.samples import FIAT, FIAT_METHOD
+from tests.client.samples import FIAT
 from tests.client.wire import Script, Shop, paged, refusal, success
 
 BANK = PayoutBank(bank_name="First", account_name="Bo", account_number="canary-12", bank_code="first_bank")
@@ -55,14 +54,6 @@ def test_the_deprecated_create_sums_by_currency() -> None:
         batch = Shop(script).fiat_disbursements.create_v1([FiatItemV1(amount=5, currency="JPY", recipient_id="r1")])
     assert batch.sum_fees == batch.sum_amount
     assert batch.sum_fees == (CurrencySum("USD", Decimal("1.25")), CurrencySum("JPY", Decimal(5)))
-
-
-def test_payment_methods_have_limits_and_fees() -> None:
-    assert Shop(Script(success([FIAT_METHOD]))).fiat_disbursements.payment_methods() == (
-        FiatPaymentMethod(
-            "USD", "first_bank", "First Bank", Decimal(1), Decimal("10000.5"), Decimal("0.25"), Decimal(1)
-        ),
-    )
 
 
 def item(**changed: Any) -> FiatItem:

@@ -18,7 +18,12 @@ def test_a_bank_goes_out_as_an_object_and_comes_back_in_a_list() -> None:
     recipient = Shop(script).recipients.create(**PERSON, bank=BANK)
     assert isinstance(json.loads(script.requests[0].content)["bank"], dict)
     (bank,) = recipient.bank
-    assert (bank.id, bank.account_name, bank.account_type, bank.ifsc) == ("b1", "Bo Example", "Checking", "I")
+    assert (bank.id, bank.account_name, bank.account_type, bank.ifsc) == (
+        "some _id",
+        "some accountName",
+        "some accountType",
+        "some ifsc",
+    )
 
 
 @pytest.mark.parametrize(
@@ -30,7 +35,7 @@ def test_an_account_number_is_a_string_whatever_it_was(wire: object, read: str |
     recipients = Shop(Script(success(paged(data) if listed else data))).recipients
     recipient = recipients.list().docs[0] if listed else recipients.get("r1")
     assert recipient.bank[0].account_number == read
-    assert recipient.bank[0].bank_name == "First Bank"
+    assert recipient.bank[0].bank_name == "some bankName"
     assert repr(recipient).count("1234567890") == 0
 
 
