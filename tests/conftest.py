@@ -134,7 +134,8 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iter
         app = make_app(**config)
         db = SQLAlchemy(app, session_options=session_options)
         if prepare is not None:
-            prepare(db)
+            with app.app_context():
+                prepare(db)
         paycheckout = PayCheckout()
         transport = sandbox.transport if sandbox else httpx.MockTransport(service) if socket is None else None
         # The sandbox tells the time to its shops.

@@ -91,7 +91,7 @@ def test_every_kind_of_answer_is_hardened(open_shop: OpenShop, kind: str) -> Non
     assert "Set-Cookie" not in headers
 
 
-def test_our_static_files_are_not_sniffed_and_may_be_cached(shop: Shop) -> None:
+def test_our_static_files_are_not_sniffed(shop: Shop) -> None:
     with shop.browser.get("/paycheckout/static/status.js") as answer:
         assert (answer.status_code, answer.headers["X-Content-Type-Options"]) == (200, "nosniff")
         assert "no-store" not in answer.headers.get("Cache-Control", "")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
-from flask import Blueprint, Flask, render_template_string
+from flask import Blueprint, Flask, current_app, render_template_string
 from flask.testing import FlaskClient
 from flask_sqlalchemy import SQLAlchemy
 from flask_wtf import CSRFProtect  # type: ignore[import-untyped]  # it brings no types
 
-from flask_paycheckout import Pay, PayCheckout
+from flask_paycheckout import PayCheckout
 from flask_paycheckout.runtime import KEY
 from flask_paycheckout.security.signed_links import PAY, STATUS
+from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Clock, Service, make_app
 
 SHOP = "https://shop.example"
@@ -42,38 +42,25 @@ def add_own_pages(app: Flask) -> None:
 
 
 @pytest.fixture
-def guarded(tmp_path: Path, service: Service, clock: Clock) -> Iterator[OpenGuarded]:
+def guarded(open_shop: OpenShop) -> OpenGuarded:
     """Opens shops with CSRFProtect, set up in the order given."""
-    databases: list[tuple[Flask, SQLAlchemy]] = []
 
-    def open_one(order: str = ORDERS[0], csrf: CSRFProtect | None = None, **config: object) -> Flask:
-        address = f"sqlite:///{tmp_path}/{len(databases)}.db"
-        app = make_app(
-            TESTING=False,
-            PAYCHECKOUT_PUBLIC_URL=SHOP,
-            SQLALCHEMY_DATABASE_URI=address,
-            WTF_CSRF_SSL_STRICT=True,
-            **config,
-        )
-        db, csrf, paycheckout = SQLAlchemy(app), csrf or OtherProtect(), PayCheckout()
-        if order == "csrf first":
-            csrf.init_app(app)
-        paycheckout.init_app(app, db, transport=httpx.MockTransport(service), clock=clock)
+    def open_one(order: str = ORDERS[0], csrf: CSRFProtect | None = None) -> Flask:
+        csrf = csrf or OtherProtect()
+
+        def prepare(db: SQLAlchemy) -> None:
+            if order == "csrf first":
+                csrf.init_app(current_app)
+
+        app = open_shop(prepare=prepare, TESTING=False, PAYCHECKOUT_PUBLIC_URL=SHOP, WTF_CSRF_SSL_STRICT=True).app
         if order == "csrf last":
             csrf.init_app(app)
         elif order == "csrf last, app given":
             CSRFProtect(app)
-        paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
         add_own_pages(app)
-        with app.app_context():
-            db.create_all()
-        databases.append((app, db))
         return app
 
-    yield open_one
-    for app, db in databases:
-        with app.app_context():
-            db.engine.dispose()
+    return open_one
 
 
 def pay_path(app: Flask) -> str:
