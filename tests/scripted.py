@@ -19,6 +19,7 @@ from flask_sqlalchemy import SQLAlchemy
 from flask_paycheckout import Pay, PayCheckout, Receive
 from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.runtime import KEY, Runtime
+from flask_paycheckout.signals import NEEDS_RECEIVER
 
 BASE_URL = "https://api.example.com"
 CLIENT_SECRET = "canary-secret-77aa"
@@ -200,7 +201,7 @@ SETTINGS: dict[str, Any] = {
     "PAYCHECKOUT_CLIENT_ID": "shop-1",
     "PAYCHECKOUT_CLIENT_SECRET": CLIENT_SECRET,
     # Most tests want no receiver, and none that is missed.
-    "PAYCHECKOUT_UNHEARD": ["order_paid", "payment_held", "payment_resolved"],
+    "PAYCHECKOUT_UNHEARD": sorted(NEEDS_RECEIVER),
 }
 
 

@@ -1,0 +1,58 @@
+"""What tests of payouts ask of a shop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flask_paycheckout import ToRecipient
+from tests.scripted import Shop
+
+ADA: dict[str, Any] = {"by": "Ada", "why": "one jar broke"}
+MAKER = ToRecipient("rec_1")
+
+
+@contextmanager
+def committing(shop: Shop) -> Iterator[Any]:
+    """The shop's own transaction, committed at the end."""
+    with shop.app.app_context():
+        yield shop.paycheckout
+        shop.db.session.commit()
+
+
+def pays_out(shop: Shop, reference: str = "maker-1", amount: Any = "80.00", **keywords: Any) -> Any:
+    """Adds a payout to a recipient of the service, commits it, and gives it as stored."""
+    wanted = {"currency": "USD", "to": MAKER} | keywords
+    with committing(shop) as paycheckout:
+        paycheckout.pay_out(reference, amount, **wanted)
+    return payout(shop, reference)
+
+
+def refunds(shop: Shop, checkout_id: str, amount: Any = None, **keywords: Any) -> Any:
+    """Refunds a checkout, commits it, and gives the payout as stored."""
+    with committing(shop) as paycheckout:
+        reference = paycheckout.refund(checkout_id, amount, **ADA | keywords).reference
+    return payout(shop, reference)
+
+
+def payout(shop: Shop, reference: str) -> Any:
+    """The payout as it is stored now."""
+    found = shop.runtime.payouts.find(reference)
+    assert found is not None
+    return found
+
+
+def payouts(shop: Shop) -> list[Any]:
+    """Every stored payout, oldest first."""
+    table = shop.runtime.models.payouts
+    with shop.app.app_context(), shop.db.engine.connect() as connection:
+        rows = connection.execute(table.select().order_by(table.c.id)).mappings().all()
+    return [shop.runtime.models.payout_of_row(row) for row in rows]
+
+
+def stands(shop: Shop, reference: str, **columns: Any) -> None:
+    """Puts a payout into a state that only the sender reaches."""
+    table = shop.runtime.models.payouts
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        connection.execute(table.update().where(table.c.reference == reference).values(columns))

@@ -1,0 +1,97 @@
+"""People's decisions on payouts: recorded with name and reason, refused where the state does not allow them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import TransitionRefused, UnknownPayout, payout_failed, payout_sent
+from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
+from flask_paycheckout.store.history import lines
+from tests.payouts.shop import ADA, payout, pays_out, stands
+from tests.races.crowds import crowd
+from tests.scripted import Shop
+
+DECISIONS: dict[PayoutEvidence, tuple[str, tuple[Any, ...]]] = {
+    PayoutEvidence.APPROVED: ("approve_payout", ()),
+    PayoutEvidence.CANCELLED: ("cancel_payout", ()),
+    PayoutEvidence.RETRIED: ("retry_payout", ()),
+    PayoutEvidence.SEEN_SENT: ("resolve_payout", (True,)),
+    PayoutEvidence.SEEN_UNSENT: ("resolve_payout", (False,)),
+}
+
+
+def decides(shop: Shop, evidence: PayoutEvidence, **keywords: Any) -> Any:
+    call, arguments = DECISIONS[evidence]
+    with shop.app.app_context():
+        return getattr(shop.paycheckout, call)("maker-1", *arguments, **ADA | keywords)
+
+
+@pytest.mark.parametrize("status", PayoutStatus)
+@pytest.mark.parametrize("evidence", DECISIONS)
+def test_a_decision_is_taken_or_refused_as_the_table_says(
+    shop: Shop, status: PayoutStatus, evidence: PayoutEvidence
+) -> None:
+    pays_out(shop)
+    stands(shop, "maker-1", status=status.value)
+    to = PAYOUT_TRANSITIONS.get((status, evidence))
+    if to is None:
+        with pytest.raises(TransitionRefused, match=f"is {status}"):
+            decides(shop, evidence)
+        assert payout(shop, "maker-1").status == status
+        return
+    assert decides(shop, evidence).status == to
+    last = lines(payout(shop, "maker-1").history)[-1]
+    assert (last["to"], last["by"], last["why"], last["rule"]) == (to, "Ada", "one jar broke", evidence)
+
+
+def test_an_approval_is_of_the_destination_that_the_person_saw(shop: Shop) -> None:
+    pays_out(shop, approve=True)
+    stands(shop, "maker-1", revision=3)
+    for seen in (2, 4):
+        with pytest.raises(TransitionRefused, match="changed since you saw it"):
+            decides(shop, PayoutEvidence.APPROVED, seen=seen)
+    assert decides(shop, PayoutEvidence.APPROVED, seen=3, why=None).status == "ready"
+
+
+@pytest.mark.parametrize("evidence", DECISIONS)
+@pytest.mark.parametrize("blank", ["by", "why"])
+def test_name_and_reason_must_not_be_blank(shop: Shop, evidence: PayoutEvidence, blank: str) -> None:
+    pays_out(shop)
+    with pytest.raises(ValueError, match=f"{blank} must not be empty"):
+        decides(shop, evidence, **{blank: "  "})
+
+
+def test_an_unknown_reference_is_told(shop: Shop) -> None:
+    with pytest.raises(UnknownPayout, match="maker-1"):
+        decides(shop, PayoutEvidence.CANCELLED)
+
+
+def test_what_a_person_found_sent_is_announced_like_every_other(shop: Shop) -> None:
+    heard: list[Any] = []
+
+    def hear(app: object, *, payout: Any, order_id: str | None, event_id: str, **extra: Any) -> None:
+        heard.append((payout.reference, payout.status, order_id, extra))
+
+    pays_out(shop)
+    stands(shop, "maker-1", status="unknown")
+    with payout_sent.connected_to(hear, shop.app), payout_failed.connected_to(hear, shop.app):
+        decides(shop, PayoutEvidence.SEEN_SENT)
+    assert heard == [("maker-1", "sent", None, {})]
+
+
+@pytest.mark.on_each_database
+def test_of_an_approval_and_a_cancellation_at_once_one_is_taken(shop: Shop) -> None:
+    def tries(evidence: PayoutEvidence) -> str:
+        try:
+            return str(decides(shop, evidence).status)
+        except TransitionRefused:
+            return "refused"
+
+    # A ready payout may be cancelled too, so that the approval may come first; it never comes after.
+    pays_out(shop, approve=True)
+    with crowd(2) as threads:
+        said = threads.does([lambda: tries(PayoutEvidence.APPROVED), lambda: tries(PayoutEvidence.CANCELLED)])
+    assert said[1] == "cancelled"
+    assert payout(shop, "maker-1").status == "cancelled"

@@ -1,0 +1,87 @@
+"""Destinations: what is refused, what is shown, and what is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+
+from flask_paycheckout import ToBank, ToRecipient, ToWallet
+from flask_paycheckout.rules.destinations import require_destination
+from flask_paycheckout.security.sealing import Sealing, Unreadable
+
+NUMBER = "DE12 5001 0517 0648 4898 90"
+BANK: dict[str, Any] = {"account_name": "Bo", "account_number": NUMBER, "bank_code": "b1", "bank_name": "Bank"}
+EVM, STELLAR = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "G" + "A" * 55
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"account_name": " "}, "account_name must not be empty"),
+        ({"bank_name": "a\nb"}, "bank_name must not contain control characters"),
+        ({"bank_code": "x" * 256}, "bank_code must have 255 characters at most"),
+        ({"email": "nobody"}, "email is no e-mail address"),
+        ({"account_number": ""}, "account_number must be"),
+        ({"account_number": "1" * 65}, "account_number must be"),
+        ({"account_number": "12<script>"}, "account_number must be"),
+    ],
+)
+def test_a_bank_account_is_refused_by_field_fault_and_remedy(changed: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ValueError, match=fault) as refused:
+        ToBank(**BANK | changed)
+    assert "script" not in str(refused.value)
+
+
+def test_an_account_number_shows_itself_nowhere() -> None:
+    to = ToBank(**BANK)
+    assert NUMBER not in f"{to!r} {to} {to.masked} {to.account_number!r}"
+    assert to.masked == "Bo, Bank, •••• 9890"
+    assert ToBank(**BANK | {"account_number": "12"}).masked.endswith("••••")
+
+
+@pytest.mark.parametrize(
+    ("to", "currency", "fault"),
+    [
+        (ToBank(**BANK), "usdc-polygon", "only a wallet takes"),
+        (ToRecipient("rec_1"), "usdc-polygon", "only a wallet takes"),
+        (ToWallet(EVM), "USD", "is paid to bank accounts"),
+        (ToWallet(STELLAR), "usdc-polygon", "0x and 40 hexadecimal digits"),
+        (ToWallet(EVM), "usdc-stellar", "begins with G or M"),
+    ],
+)
+def test_a_destination_must_take_the_currency(to: Any, currency: str, fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        require_destination(to, currency)
+
+
+@pytest.mark.parametrize(("address", "token"), [(EVM, "usdc-polygon"), (STELLAR, "usdc-stellar"), ("any", "x-new")])
+def test_a_wallet_of_the_tokens_network_is_taken(address: str, token: str) -> None:
+    """An address on a network that is not known here is left to the service."""
+    assert require_destination(ToWallet(address), token) == ToWallet(address)
+
+
+def test_a_destination_is_one_of_three_classes() -> None:
+    with pytest.raises(TypeError, match="to must be ToBank, ToRecipient or ToWallet, not str"):
+        require_destination("rec_1", "USD")
+
+
+def test_details_are_sealed_by_the_first_key_and_opened_by_each() -> None:
+    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    to = ToBank(**BANK)
+    stored = Sealing([old], lambda: [b"k"]).seal(to)
+    assert NUMBER not in stored
+    assert Sealing([new, old], lambda: [b"k"]).open("bank", stored) == to
+    for keys, remedy in (([new], "add that key"), ([], "PAYCHECKOUT_SEAL_KEY is not set")):
+        with pytest.raises(Unreadable, match=remedy):
+            Sealing(keys, lambda: [b"k"]).open("bank", stored)
+
+
+def test_a_fingerprint_is_found_by_each_key_that_is_left() -> None:
+    to, other = ToRecipient("rec_1"), ToRecipient("rec_2")
+    stored = Sealing([], lambda: [b"old"]).fingerprint(to)
+    rotated = Sealing([], lambda: [b"old", b"new"])
+    assert rotated.is_fingerprint_of(stored, to) is True
+    assert rotated.is_fingerprint_of(stored, other) is False
+    assert Sealing([], lambda: [b"new"]).is_fingerprint_of(stored, to) is None

@@ -1,0 +1,296 @@
+"""`refund`: never more than what arrived, whoever asks at once; a refunded payment is never accepted afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+from sqlalchemy.exc import OperationalError
+
+from flask_paycheckout import (
+    NothingToRefund,
+    PaybackRefused,
+    RefundTooLarge,
+    ToBank,
+    TransitionRefused,
+    UnknownCheckout,
+    order_paid,
+    payment_resolved,
+)
+from flask_paycheckout.rules.payout_states import PayoutEvidence
+from flask_paycheckout.store.payout_moves import PayoutMove
+from tests.chance import seed_of, soak_count, stream
+from tests.conftest import OpenShop
+from tests.payouts.shop import ADA, MAKER, committing, payout, payouts, refunds, stands
+from tests.races.crowds import crowd
+from tests.scripted import Shop, number
+
+BANK = ToBank("Bo", "DE12500105170648489890", "b1", "Bank")
+HISTORIES, STEPS = 40, 25
+
+
+def test_it_pays_back_in_the_currency_that_was_paid_and_belongs_to_the_order(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    refund = refunds(shop, checkout_id, "2.50")
+    assert (refund.kind, refund.status, f"{refund.amount}", refund.currency) == ("refund", "claimable", "2.50", "USD")
+    assert (refund.refund_of, refund.order_id, refund.destination) == (checkout_id, "o-1", None)
+    assert refunds(shop, checkout_id).amount == Decimal("10.00")
+    assert shop.attempt(checkout_id).status == "paid"
+
+
+def test_it_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    with shop.app.app_context():
+        shop.paycheckout.refund(checkout_id, **ADA)
+        shop.db.session.rollback()
+    assert (payouts(shop), shop.attempt(checkout_id).refunded_amount) == ([], None)
+
+
+def test_where_the_merchant_says_it_is_ready_or_waits_for_approval(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_APPROVE_OVER={"USD": "5"})
+    checkout_id = shop.has_paid()
+    assert refunds(shop, checkout_id, "4.99", to=BANK).status == "ready"
+    assert refunds(shop, checkout_id, "5.00", to=MAKER).status == "waiting"
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"amount": 1.0}, "amount must be Decimal"),
+        ({"amount": "0.001"}, "more decimals than USD has"),
+        ({"amount": "0"}, "not positive"),
+        ({"by": " "}, "by must not be empty"),
+        ({"why": ""}, "why must not be empty"),
+        ({"to": "rec_1"}, "to must be ToBank"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, given: dict[str, Any], fault: str) -> None:
+    checkout_id = shop.has_paid()
+    with pytest.raises((TypeError, ValueError), match=fault):
+        refunds(shop, checkout_id, **{"amount": "1"} | given)
+    assert (payouts(shop), shop.attempt(checkout_id).refunded_amount) == ([], None)
+
+
+def test_where_nothing_arrived_there_is_nothing_to_refund(shop: Shop) -> None:
+    open_one = shop.has_deposit("pending")
+    for checkout_id, error in ((open_one, NothingToRefund), ("never", UnknownCheckout)):
+        with pytest.raises(error):
+            refunds(shop, checkout_id)
+
+
+def test_money_that_is_not_settled_yet_is_not_refunded(open_shop: OpenShop) -> None:
+    """A payment whose atomic receiver fails is stored as arrived, and may still pay its order."""
+    shop = open_shop()
+
+    @shop.paycheckout.atomic
+    def close(app: object, **extra: Any) -> None:
+        raise RuntimeError("not now")
+
+    with order_paid.connected_to(close, shop.app):
+        checkout_id = shop.has_deposit("completed")
+        shop.reconciles()
+        assert shop.attempt(checkout_id).payment is not None
+        with pytest.raises(NothingToRefund, match="is created"):
+            refunds(shop, checkout_id)
+
+
+@pytest.mark.on_each_database
+def test_a_held_payment_is_rejected_by_its_refund_in_part_too(shop: Shop) -> None:
+    heard: list[Any] = []
+    checkout_id = shop.has_held()
+
+    def hear(app: object, *, accepted: bool, by: str, why: str, **extra: Any) -> None:
+        heard.append((accepted, by, why))
+
+    with payment_resolved.connected_to(hear, shop.app):
+        refunds(shop, checkout_id, "0.40")
+        shop.reconciles()
+    assert shop.attempt(checkout_id).status == "rejected"
+    assert heard == [(False, *ADA.values())]
+    with pytest.raises(TransitionRefused):
+        shop.resolves(checkout_id, accept=True)
+
+
+def test_a_refund_that_is_rolled_back_leaves_a_held_payment_to_decide(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    with shop.app.app_context():
+        shop.paycheckout.refund(checkout_id, **ADA)
+        shop.db.session.rollback()
+    assert shop.resolves(checkout_id, accept=True).status == "paid"
+
+
+def test_money_that_was_paid_back_by_hand_is_not_refunded(shop: Shop) -> None:
+    by_hand = shop.has_held()
+    shop.resolves(by_hand, accept=False)
+    with shop.app.app_context():
+        shop.paycheckout.mark_paid_back(by_hand, by="Ada", why="by wire")
+    with pytest.raises(PaybackRefused):
+        refunds(shop, by_hand)
+
+
+def test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    first = refunds(shop, checkout_id, to=MAKER)
+    with shop.app.app_context():
+        shop.paycheckout.cancel_payout(first.reference, **ADA)
+    second = refunds(shop, checkout_id, "10.00", to=MAKER)
+    stands(shop, second.reference, status="sending")
+    fails(shop, second.reference)
+    third = refunds(shop, checkout_id, "2.51", to=MAKER)
+    with shop.app.app_context(), pytest.raises(RefundTooLarge, match=r"9\.99 USD are left"):
+        shop.paycheckout.retry_payout(second.reference, **ADA)
+    assert payout(shop, second.reference).status == "failed"
+    with shop.app.app_context():
+        shop.paycheckout.cancel_payout(third.reference, **ADA)
+        assert shop.paycheckout.retry_payout(second.reference, **ADA).status == "ready"
+    assert payout(shop, second.reference).service_reference != second.service_reference
+    assert shop.attempt(checkout_id).refunded_amount == "10.00"
+
+
+def test_a_sum_that_reaches_what_arrived_to_the_last_unit_is_covered(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed", inputAmount=number("12.49"))
+    shop.settles(checkout_id)
+    refunds(shop, checkout_id, "12.48")
+    with pytest.raises(RefundTooLarge):
+        refunds(shop, checkout_id, "0.02")
+    refunds(shop, checkout_id, "0.01")
+    assert (shop.attempt(checkout_id).payback, shop.attempt(checkout_id).refunded_amount) == ("refunded", "12.49")
+
+
+@pytest.mark.on_each_database
+def test_refunds_at_once_are_together_never_more_than_what_arrived(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+
+    def ask() -> str:
+        for _ in range(200):
+            try:
+                with committing(shop) as paycheckout:
+                    paycheckout.refund(checkout_id, "1.00", **ADA)
+                return "refunded"
+            except RefundTooLarge:
+                return "too large"
+            except OperationalError:
+                # Another transaction holds SQLite's one lock: nothing was stored, and the shop tries again.
+                continue
+        return "locked"
+
+    with crowd(32) as threads:
+        assert Counter(threads.does([ask] * 32)) == {"refunded": 12, "too large": 20}
+    assert len(payouts(shop)) == 12
+    assert shop.attempt(checkout_id).refunded_amount == "12.00"
+
+
+@pytest.mark.on_each_database
+def test_refunding_and_accepting_a_held_payment_at_once_does_one_of_them(shop: Shop) -> None:
+    """An accepted payment may be refunded as well, but never a refunded one accepted."""
+
+    def tries(act: Any) -> str:
+        for _ in range(200):
+            try:
+                act()
+                return "done"
+            except TransitionRefused:
+                return "refused"
+            except OperationalError:
+                continue
+        return "locked"
+
+    checkout_id = shop.has_held()
+    acts = [
+        lambda: tries(lambda: refunds(shop, checkout_id)),
+        lambda: tries(lambda: shop.resolves(checkout_id, accept=True)),
+    ]
+    with crowd(2) as threads:
+        refunded, accepted = threads.does(acts)
+    assert refunded == "done"
+    moves = [line for line in shop.attempt(checkout_id).history.splitlines() if '"resolved"' in line]
+    assert len(moves) == 1
+    assert shop.attempt(checkout_id).status == ("paid" if accepted == "done" else "rejected")
+
+
+def fails(shop: Shop, reference: str) -> None:
+    """The service refuses a payout that is being sent."""
+    with shop.app.app_context():
+        moved = shop.runtime.payout_moves.move(
+            payout(shop, reference), PayoutMove(PayoutEvidence.REFUSED), shop.clock()
+        )
+    assert moved is not None
+
+
+class Oracle:
+    """The rule, on integers: cents that arrived, and those of each refund that counts."""
+
+    def __init__(self, arrived: int) -> None:
+        self.arrived = arrived
+        self.counting: dict[str, int] = {}
+        self.failed: dict[str, int] = {}
+
+    @property
+    def rest(self) -> int:
+        return self.arrived - sum(self.counting.values())
+
+
+def act(shop: Shop, checkout_id: str, oracle: Oracle, chance: Random) -> None:
+    """One step of a history, which must be done or refused exactly as the oracle says."""
+    kind = chance.choice(["refund", "refund", "rest", "cancel", "fail", "retry"])
+    if kind in ("refund", "rest"):
+        cents = chance.choice([1, oracle.rest, oracle.rest + 1, chance.randint(1, 600)]) or 1
+        amount: Decimal | None = Decimal(cents) / 100
+        if kind == "rest":
+            cents, amount = oracle.rest, None
+        allowed = 0 < cents <= oracle.rest
+        try:
+            oracle.counting[refunds(shop, checkout_id, amount, to=MAKER).reference] = cents
+            assert allowed, (cents, oracle.rest)
+        except RefundTooLarge:
+            assert not allowed, (cents, oracle.rest)
+    elif kind == "cancel" and oracle.counting:
+        reference = chance.choice(sorted(oracle.counting))
+        with shop.app.app_context():
+            shop.paycheckout.cancel_payout(reference, **ADA)
+        del oracle.counting[reference]
+    elif kind == "fail" and oracle.counting:
+        reference = chance.choice(sorted(oracle.counting))
+        stands(shop, reference, status="sending")
+        fails(shop, reference)
+        oracle.failed[reference] = oracle.counting.pop(reference)
+    elif kind == "retry" and oracle.failed:
+        reference = chance.choice(sorted(oracle.failed))
+        allowed = oracle.failed[reference] <= oracle.rest
+        try:
+            with shop.app.app_context():
+                shop.paycheckout.retry_payout(reference, **ADA)
+            assert allowed
+            oracle.counting[reference] = oracle.failed.pop(reference)
+        except RefundTooLarge:
+            assert not allowed
+
+
+def walk(shop: Shop, chance: Random) -> None:
+    """A history of one order, compared with the oracle after each step."""
+    order_id = f"h-{chance.randrange(10**12)}"
+    shop.totals[order_id] = shop.totals["o-1"]
+    checkout_id = shop.has_paid(order_id)
+    oracle = Oracle(1250)
+    for _ in range(chance.randint(1, STEPS)):
+        act(shop, checkout_id, oracle, chance)
+        stored = Decimal(shop.attempt(checkout_id).refunded_amount or 0)
+        assert stored == Decimal(oracle.arrived - oracle.rest) / 100
+        assert stored <= Decimal("12.50")
+
+
+def test_no_history_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:
+    chance = stream(seed_of(pytestconfig), "refunds")
+    for _ in range(HISTORIES):
+        walk(shop, chance)
+
+
+@pytest.mark.soak
+@pytest.mark.on_each_database
+def test_no_history_of_thousands_refunds_more_than_what_arrived(shop: Shop, pytestconfig: pytest.Config) -> None:
+    chance = stream(seed_of(pytestconfig), "refunds")
+    for _ in range(soak_count(10_000)):
+        walk(shop, chance)

@@ -1,0 +1,132 @@
+"""`pay_out`: in the shop's own transaction, once for each reference, refused by field, fault and remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+from sqlalchemy.exc import OperationalError
+
+from flask_paycheckout import PayoutConflict, ToBank, ToRecipient, ToWallet, order_paid
+from tests.conftest import OpenShop
+from tests.payouts.shop import committing, payout, payouts, pays_out
+from tests.races.crowds import crowd
+from tests.scripted import Shop
+
+BANK = ToBank("Bo", "DE12500105170648489890", "b1", "Bank")
+
+
+def test_it_exists_exactly_if_the_shop_commits(shop: Shop) -> None:
+    with shop.app.app_context():
+        shop.paycheckout.pay_out("maker-1", "80.00", "USD", ToRecipient("rec_1"))
+        shop.db.session.rollback()
+    assert payouts(shop) == []
+    stored = pays_out(shop, note="jars sold", order_id="o-1")
+    assert (stored.status, stored.kind, stored.currency, f"{stored.amount}") == ("ready", "payout", "USD", "80.00")
+    assert (stored.note, stored.order_id, stored.refund_of, stored.revision) == ("jars sold", "o-1", None, 0)
+    assert stored.service_reference not in ("maker-1", "")
+
+
+def test_the_same_reference_with_the_same_content_is_the_same_payout(shop: Shop) -> None:
+    first = pays_out(shop, amount="80.00")
+    assert pays_out(shop, amount="80").service_reference == first.service_reference
+    assert len(payouts(shop)) == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "difference"),
+    [({"amount": "80.01"}, "amount"), ({"currency": "EUR"}, "currency"), ({"to": BANK}, "destination")],
+)
+def test_the_same_reference_with_other_content_is_a_conflict(shop: Shop, other: Any, difference: str) -> None:
+    pays_out(shop)
+    with pytest.raises(PayoutConflict, match=f"another {difference}"):
+        pays_out(shop, **{"amount": "80.00"} | other)
+
+
+def test_content_is_still_compared_when_the_details_are_wiped(shop: Shop) -> None:
+    pays_out(shop, to=BANK, approve=True)
+    with shop.app.app_context():
+        shop.paycheckout.cancel_payout("maker-1", by="Ada", why="twice")
+    stored = payout(shop, "maker-1")
+    assert (stored.to_details, stored.destination) == (None, "Bo, Bank, •••• 9890")
+    assert pays_out(shop, to=BANK).status == "cancelled"
+    with pytest.raises(PayoutConflict, match="another destination"):
+        pays_out(shop, to=ToBank("Bo", "DE12500105170648489899", "b1", "Bank"))
+
+
+def test_an_account_number_is_sealed_where_a_key_is_set(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_SEAL_KEY=[Fernet.generate_key().decode()])
+    stored = pays_out(shop, to=BANK)
+    assert stored.to_details.startswith("sealed:")
+    assert "DE12500105170648489890" not in str(vars(stored))
+
+
+@pytest.mark.parametrize(
+    ("amount", "approve", "status"),
+    [("499.99", None, "ready"), ("500.00", None, "waiting"), ("500", False, "ready"), ("1", True, "waiting")],
+)
+def test_a_person_approves_from_the_amount_on_that_the_shop_says(
+    open_shop: OpenShop, amount: str, approve: bool | None, status: str
+) -> None:
+    shop = open_shop(PAYCHECKOUT_APPROVE_OVER={"USD": "500.00"})
+    assert pays_out(shop, amount=amount, approve=approve).status == status
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"amount": 80.0}, "amount must be Decimal, int or str"),
+        ({"amount": "80.001"}, "amount 80.001 has more decimals than USD has"),
+        ({"amount": "0"}, "is not positive"),
+        ({"amount": "-1"}, "is not positive"),
+        ({"amount": "NaN"}, "is not a finite number"),
+        ({"currency": "usd"}, "currency 'usd' is neither"),
+        ({"to": ToWallet("0x" + "a" * 40)}, "USD is paid to bank accounts"),
+        ({"to": "rec_1"}, "to must be ToBank"),
+        ({"reference": ""}, "reference must have 1 to 255"),
+        ({"reference": 7}, "reference must be a string"),
+        ({"note": "a\nb"}, "note must have 255 characters at most"),
+        ({"order_id": "\ud800"}, "order_id must have"),
+        ({"account": "other"}, "account 'other' is not known"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_is_stored(shop: Shop, given: dict[str, Any], fault: str) -> None:
+    wanted = {"reference": "maker-1", "amount": "80.00"} | given
+    with pytest.raises((TypeError, ValueError), match=fault):
+        pays_out(shop, **wanted)
+    assert payouts(shop) == []
+
+
+@pytest.mark.on_each_database
+def test_a_receiver_pays_out_in_its_own_transaction(shop: Shop) -> None:
+    failures = [True, False]
+
+    def earn(app: object, *, order_id: str, **extra: Any) -> None:
+        shop.paycheckout.pay_out(f"maker-{order_id}", "8.00", "USD", ToRecipient("rec_1"), order_id=order_id)
+        if failures.pop(0):
+            raise RuntimeError("not yet")
+
+    with order_paid.connected_to(earn, shop.app):
+        shop.has_paid()
+        assert payouts(shop) == []
+        shop.reconciles()
+    assert [stored.reference for stored in payouts(shop)] == ["maker-o-1"]
+
+
+@pytest.mark.on_each_database
+def test_of_those_who_say_it_at_once_one_stores_it(shop: Shop) -> None:
+    """The others get that one, or an error; nobody believes to have stored another."""
+
+    def say() -> str:
+        try:
+            with committing(shop) as paycheckout:
+                return str(paycheckout.pay_out("maker-1", "80.00", "USD", ToRecipient("rec_1")).service_reference)
+        except OperationalError:
+            return "an error"
+
+    with crowd(16) as threads:
+        said = threads.does([say] * 16)
+    (stored,) = payouts(shop)
+    assert set(said) <= {stored.service_reference, "an error"}
+    assert stored.service_reference in said
