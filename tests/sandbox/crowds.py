@@ -1,4 +1,4 @@
-"""A world with many rows of everything that is kept without a bound, to ask databases for their plans."""
+"""A world with many rows of everything, to ask databases for their plans, and pages for their size."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.world.database import Table, UtcTime, db, transaction
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver
 
-#: Disbursements, with what belongs to them; and everything else.
+#: Disbursements, with what belongs to them; mails and requests, which are long; and everything else.
 ROWS = 100_000
+FEW = 1000
 FEWER = 20_000
 
 _NUMBERS = "WITH RECURSIVE made(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM made WHERE n < :rows) "
 _FIRST = 100_000_000_000_000_000
 _ID = f"'5a6d00' || CAST({_FIRST} + n AS VARCHAR)"
+# A thousand things happened to the first one.
+_OF = f"CASE WHEN n <= {FEW} THEN '5a6d00{_FIRST + 1}' ELSE {_ID} END"
+_LONG = f"'{'x' * 4000}'"
 _KEY = f"'{'0' * 29}' || CAST(1000000000 + n AS VARCHAR) || '.{'0' * 18}'"
 _CURRENCY = "CASE n % 3 WHEN 0 THEN 'USD' WHEN 1 THEN 'EUR' ELSE 'JPY' END"
 _STATUS = "CASE n % 4 WHEN 0 THEN 'pending' WHEN 1 THEN 'failed' ELSE 'completed' END"
@@ -44,12 +48,17 @@ _TABLES = {
         "organization_id": "CASE n % 5 WHEN 0 THEN 'one' ELSE 'other' END",
         "organization_name": "CASE n % 5 WHEN 0 THEN 'One' ELSE 'Other' END",
     },
-    "payment_activity": {"payment_id": _ID},
+    "payment_activity": {"payment_id": _OF},
     "checkout": {"id": _ID, "input_amount": "'12.5'"},
     "deposit": {"id": _ID, "status": _STATUS, "reference": "'r-' || CAST(n AS VARCHAR)"},
-    "deposit_activity": {"deposit_id": _ID},
-    "webhook": {"id": _ID, "order_id": _ID, "state": "CASE n % 100 WHEN 0 THEN 'waiting' ELSE 'delivered' END"},
-    "webhook_attempt": {"webhook_id": _ID},
+    "deposit_activity": {"deposit_id": _OF, "description": f"'{'d' * 200}'"},
+    "webhook": {
+        **{"id": _ID, "order_id": _ID, "state": "CASE n % 100 WHEN 0 THEN 'waiting' ELSE 'delivered' END"},
+        "payload": f"CASE WHEN n > {FEWER - 100} THEN {_LONG} ELSE '1' END",
+    },
+    "webhook_attempt": {"webhook_id": _OF, "url": f"'http://x/{'y' * 1900}'"},
+    "mail": {"recipient": "'p' || CAST(n AS VARCHAR) || '@example.com'", "subject": f"'{'s' * 400}'", "text": _LONG},
+    "logged_request": {"target": _LONG, "request_body": _LONG, "answer_body": _LONG, "status": "200"},
 }
 
 
@@ -70,7 +79,8 @@ def crowded_sandbox(database: str) -> Flask:
                 # The rows are right; asking after each foreign key takes longer than storing them.
                 session.execute(sa.text("SET LOCAL session_replication_role = replica"))
             for name, columns in _TABLES.items():
-                rows = ROWS if name.startswith(("disbursement", "bank_transfer")) else FEWER
+                many = ROWS if name.startswith(("disbursement", "bank_transfer")) else FEWER
+                rows = FEW if name in {"mail", "logged_request"} else many
                 _fill(session, Table.metadata.tables[name], columns, rows)
         _tell_the_planner()
     return app

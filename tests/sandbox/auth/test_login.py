@@ -8,8 +8,7 @@ import pytest
 from werkzeug.security import check_password_hash
 
 from flask_paycheckout.sandbox.auth import rules
-from flask_paycheckout.sandbox.auth.start_state import PASSWORD
-from tests.sandbox.auth.visitors import EMAIL, Visitor
+from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
 from tests.sandbox.conftest import MakeSandbox
 
 pytestmark = pytest.mark.each_database
@@ -77,18 +76,9 @@ def test_capital_letters_in_the_address_do_not_matter(visitor: Visitor) -> None:
     assert visitor.logs_in("Merchant@Example.COM").body["status"] == 200
 
 
-@pytest.mark.parametrize("code", ["400", "403"])
-def test_unknown_wrong_password_error(make_sandbox: MakeSandbox, code: str) -> None:
-    assert Visitor(make_sandbox(wrong_password_error=code)).logs_in(password="guessed").code == int(code)
-
-
 @pytest.mark.parametrize("digits", ["4", "8"])
 def test_unknown_otp_digits(make_sandbox: MakeSandbox, digits: str) -> None:
     visitor = Visitor(make_sandbox(otp_digits=digits))
     visitor.logs_in()
     assert re.fullmatch(f"[0-9]{{{digits}}}", visitor.otp())
     assert visitor.gets_token()
-
-
-def test_unknown_unspecified_messages_empties_the_refusal(make_sandbox: MakeSandbox) -> None:
-    assert Visitor(make_sandbox(unspecified_messages="empty")).logs_in(password="guessed").message == ""

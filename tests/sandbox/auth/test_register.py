@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from flask_paycheckout.sandbox.world.database import Table, transaction
 from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
@@ -27,8 +28,7 @@ def test_a_registration_answers_status_code_message_and_verification_token(visit
 @pytest.mark.rule("A registration needs an e-mail address, a password and a full name, each a text.")
 @pytest.mark.parametrize("field", ["email", "password", "fullName"])
 def test_email_password_and_full_name_are_required_strings(visitor: Visitor, field: str) -> None:
-    values: list[Any] = [..., "", 5, "a\nb", "x" * 300]
-    for value in values:
+    for value in (..., "", 5, "a\nb", "x" * 300):
         refused = visitor.registers(**{field: value})
         assert (refused.code, refused.body["error"]) == (400, "Bad Request")
         assert refused.message.startswith(f"{field} "), value
@@ -57,7 +57,8 @@ def test_an_address_must_look_like_one(visitor: Visitor, email: str) -> None:
     assert visitor.registers(email).message.startswith("email must be an e-mail address")
 
 
-def test_what_was_registered_is_in_the_user(visitor: Visitor) -> None:
+@pytest.mark.rule("A registration mails a one-time password too, which confirms the first login.")
+def test_what_was_registered_is_in_the_user_who_logs_in(visitor: Visitor) -> None:
     token = visitor.registers(country="Norway", countryCode="NO", nationalID="0101").data["verificationToken"]
     user = visitor.confirms(token, visitor.otp("new@example.com")).data["user"]
     assert user["name"] == user["legalFullName"] == "New Person"
@@ -65,25 +66,13 @@ def test_what_was_registered_is_in_the_user(visitor: Visitor) -> None:
     assert user["is_active"] is True
     assert user["iskyc"] is False
     assert user["kyc_url"].startswith("http")
-
-
-@pytest.mark.rule("A registration mails a one-time password too, which confirms the first login.")
-def test_the_token_of_a_registration_logs_in(visitor: Visitor) -> None:
-    token = visitor.registers().data["verificationToken"]
-    assert visitor.confirms(token, visitor.otp("new@example.com")).data["accessToken"]
-
-
-def test_a_registered_user_logs_in_with_the_password(visitor: Visitor) -> None:
-    visitor.registers()
-    assert visitor.gets_token("new@example.com", "correct horse")
+    assert visitor.logs_in_fully("new@example.com", "correct horse")["user"] == user
     assert visitor.logs_in("new@example.com", "battery staple").code == 401
 
 
 def test_the_password_is_in_no_table(sandbox: Flask, visitor: Visitor) -> None:
     visitor.registers(password="hunter2-hunter2", nationalID="P-900-X")
     visitor.logs_in("new@example.com", "hunter2-hunter2")
-    from flask_paycheckout.sandbox.world.database import Table, transaction
-
     with sandbox.app_context(), transaction() as session:
         everything = [str(row) for table in Table.metadata.sorted_tables for row in session.execute(table.select())]
     assert len(everything) > 20
@@ -110,27 +99,8 @@ def test_an_address_that_is_registered_is_refused(visitor: Visitor) -> None:
     assert visitor.logs_in("new@example.com", "another one").code == 401
 
 
-@pytest.mark.parametrize("code", ["400", "422"])
-def test_unknown_email_taken_error(make_sandbox: MakeSandbox, code: str) -> None:
-    visitor = Visitor(make_sandbox(email_taken_error=code))
-    visitor.registers()
-    assert visitor.registers().code == int(code)
-
-
 def test_unknown_email_case_significant(make_sandbox: MakeSandbox) -> None:
     visitor = Visitor(make_sandbox(email_case="significant"))
     visitor.registers()
     assert visitor.registers("NEW@example.com").code == 200
     assert visitor.logs_in("Merchant@example.com").code == 401
-
-
-def test_unknown_email_format_any(make_sandbox: MakeSandbox) -> None:
-    visitor = Visitor(make_sandbox(email_format="any"))
-    assert visitor.registers("nobody").code == 200
-    assert visitor.otp("nobody")
-
-
-@pytest.mark.rule("Which success number a registration has is open.")
-def test_unknown_register_status_code(make_sandbox: MakeSandbox) -> None:
-    answer = Visitor(make_sandbox(register_status_code="201")).registers()
-    assert (answer.http_status, answer.code) == (201, 201)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from flask import Flask
 
-from tests.sandbox.actors import Answer, Tester, exact
+from tests.sandbox.actors import Answer, Tester, call
 
 EMAIL, PASSWORD = "merchant@example.com", "sandbox-password"
 
@@ -16,15 +15,12 @@ class Visitor:
     """Calls the service without a signature."""
 
     def __init__(self, app: Flask) -> None:
-        self._http = app.test_client()
-        self._tester = Tester(app)
+        self._app = app
 
     def posts(self, path: str, body: Any) -> Answer:
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        response = self._http.post(f"/v1/auth/{path}", data=data, content_type="application/json")
-        return Answer(response.status_code, exact(response.data))
+        return call(self._app, "POST", f"/v1/auth/{path}", body)
 
-    def registers(self, email: str = "new@example.com", **fields: Any) -> Answer:
+    def registers(self, email: Any = "new@example.com", **fields: Any) -> Answer:
         body = {"email": email, "password": "correct horse", "fullName": "New Person"} | fields
         return self.posts("register", {name: value for name, value in body.items() if value is not ...})
 
@@ -33,30 +29,24 @@ class Visitor:
 
     def begins(self, email: str = EMAIL, password: str = PASSWORD) -> str:
         """Logs in; gives the verification token."""
-        token = self.logs_in(email, password).data["verificationToken"]
-        assert isinstance(token, str)
-        return token
+        return str(self.logs_in(email, password).data["verificationToken"])
 
-    def mails(self, to: str = EMAIL) -> list[dict[str, Any]]:
-        response = self._http.get(f"/_sandbox/mails?to={to}", headers=self._tester._headers)
-        found = json.loads(response.data)
-        assert isinstance(found, list)
-        return found
+    def mails(self, to: str = EMAIL) -> Any:
+        return Tester(self._app).does("GET", f"mails?to={to}")
 
     def otp(self, to: str = EMAIL) -> str:
         """The newest one-time password in the mailbox."""
-        otp = self.mails(to)[0]["otp"]
-        assert isinstance(otp, str)
-        return otp
+        return str(self.mails(to)[0]["otp"])
 
     def confirms(self, token: Any, otp: Any, **fields: Any) -> Answer:
         return self.posts("verify-login", {"verificationToken": token, "otp": otp} | fields)
 
+    def logs_in_fully(self, email: str = EMAIL, password: str = PASSWORD, **fields: Any) -> Any:
+        """Both steps of a login; gives access token and user."""
+        return self.confirms(self.begins(email, password), self.otp(email), **fields).data
+
     def gets_token(self, email: str = EMAIL, password: str = PASSWORD, **fields: Any) -> str:
-        """The whole login; gives the access token."""
-        token = self.confirms(self.begins(email, password), self.otp(email), **fields).data["accessToken"]
-        assert isinstance(token, str)
-        return token
+        return str(self.logs_in_fully(email, password, **fields)["accessToken"])
 
     def wrong_otp(self, to: str = EMAIL) -> str:
         """As many digits as the right one, and another number."""

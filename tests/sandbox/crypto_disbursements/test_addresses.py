@@ -7,7 +7,7 @@ import pytest
 from flask_paycheckout.sandbox.crypto_disbursements.addresses import checksummed, fault_of, sending_wallet
 from flask_paycheckout.sandbox.crypto_disbursements.keccak import keccak256
 from flask_paycheckout.sandbox.crypto_disbursements.strkey import is_payable
-from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR, TOKENS
+from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR
 
 # From EIP-55 itself.
 EIP_55 = [
@@ -37,15 +37,10 @@ def test_the_digest_is_keccak_of_before_the_standard(message: bytes, digest: str
     assert keccak256(message).hex() == digest
 
 
-@pytest.mark.parametrize("length", [134, 135, 136, 137, 271, 272, 273])
-def test_messages_around_the_block_size_have_digests_of_their_own(length: int) -> None:
-    assert keccak256(b"a" * length) != keccak256(b"a" * (length + 1))
-    assert len(keccak256(b"a" * length)) == 32
-
-
 @pytest.mark.parametrize("address", EIP_55)
 def test_an_evm_address_keeps_its_checksum(address: str) -> None:
-    assert fault_of(address, EVM) is None
+    for written in (address, address.lower(), "0x" + address[2:].upper()):
+        assert fault_of(written, EVM) is None
     assert checksummed(address.lower()) == address
 
 
@@ -54,12 +49,6 @@ def test_an_evm_address_with_one_letter_in_the_other_case_is_refused(address: st
     place = next(i for i, digit in enumerate(address) if i > 1 and digit.isalpha())
     broken = address[:place] + address[place].swapcase() + address[place + 1 :]
     assert "checksum" in str(fault_of(broken, EVM))
-
-
-@pytest.mark.parametrize("address", EIP_55)
-def test_an_evm_address_in_one_case_carries_no_checksum(address: str) -> None:
-    assert fault_of(address.lower(), EVM) is None
-    assert fault_of("0x" + address[2:].upper(), EVM) is None
 
 
 @pytest.mark.parametrize(
@@ -105,10 +94,6 @@ def test_a_stellar_address_with_one_wrong_letter_is_refused() -> None:
 )
 def test_what_is_no_stellar_account_is_refused(address: str) -> None:
     assert "no Stellar account address" in str(fault_of(address, STELLAR))
-
-
-def test_the_contracts_of_the_token_table_have_valid_addresses() -> None:
-    assert [token.id for token in TOKENS if token.address and fault_of(token.address, token.blockchain_type)] == []
 
 
 @pytest.mark.parametrize("blockchain_type", [EVM, STELLAR])

@@ -12,24 +12,6 @@ from tests.sandbox.conftest import MakeSandbox
 
 pytestmark = pytest.mark.each_database
 
-FIELDS = {
-    "depositId",
-    "depositType",
-    "userId",
-    "inputCurrency",
-    "outputCurrency",
-    "inputAmount",
-    "outputAmount",
-    "fee",
-    "paymentFiat",
-    "status",
-    "activityHistory",
-    "exchangeInfo",
-    "createdAt",
-    "updatedAt",
-    "expiredAt",
-}
-
 
 @pytest.mark.rule("A deposit cannot be found before a method was picked.")
 @pytest.mark.rule("Only when the customer picks a method there is a deposit: pending, with the checkout's id.")
@@ -37,33 +19,11 @@ def test_before_a_method_is_picked_there_is_no_deposit(merchant: Merchant) -> No
     refused = merchant.reads_deposit(merchant.makes_checkout())
     assert refused.body == {"statusCode": 404, "error": "Not Found", "message": "Deposit not found"}
     assert refused.http_status == 404
-
-
-def test_an_id_that_never_was_reads_the_same(merchant: Merchant) -> None:
-    unpicked = merchant.reads_deposit(merchant.makes_checkout())
-    assert merchant.reads_deposit("0" * 24).body == unpicked.body
-
-
-@pytest.mark.rule("The checkout's id is the id of its deposit and the orderId of its webhook.")
-def test_picking_a_method_makes_a_pending_deposit_with_the_checkouts_id(merchant: Merchant, tester: Tester) -> None:
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout)
-    deposit = merchant.reads_deposit(checkout).data
-    assert set(deposit) == FIELDS
-    assert (deposit["depositId"], deposit["status"]) == (checkout, "pending")
-    assert [(entry["activity"], entry["status"]) for entry in deposit["activityHistory"]] == [
-        ("Payment method picked", "pending")
-    ]
+    assert merchant.reads_deposit("0" * 24).body == refused.body
 
 
 @pytest.mark.rule("A deposit is read by its id, or by a reference.")
-def test_a_deposit_is_read_by_its_reference_too(merchant: Merchant, tester: Tester) -> None:
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout, reference="invoice-7")
-    assert merchant.reads_deposit("invoice-7").data["depositId"] == checkout
-
-
-def test_an_id_goes_before_a_reference_of_the_same_text(merchant: Merchant, tester: Tester) -> None:
+def test_a_deposit_is_read_by_its_reference_too_after_the_ids(merchant: Merchant, tester: Tester) -> None:
     one, other = merchant.makes_checkout(), merchant.makes_checkout()
     tester.picks(other, reference=one)
     assert merchant.reads_deposit(one).data["depositId"] == other
@@ -98,33 +58,8 @@ def test_a_payment_of_another_amount_shows_what_was_really_paid(merchant: Mercha
     tester.picks(checkout, "us_bank_transfer")
     deposit = tester.pays(checkout, 90)
     assert deposit["status"] == "completed"
-    assert (deposit["inputAmount"], deposit["fee"]["amount"], deposit["outputAmount"]) == (
-        90,
-        Decimal("1.22"),
-        Decimal("88.78"),
-    )
-
-
-def test_bank_qr_and_crypto_each_say_where_to_pay(merchant: Merchant, tester: Tester) -> None:
-    bank = tester.picks(merchant.makes_checkout(), "us_bank_transfer")
-    qr = tester.picks(merchant.makes_checkout(), "us_qr")
-    crypto = tester.picks(merchant.makes_checkout(), "us_usdc_polygon")
-    assert set(bank["paymentFiat"]) == {"bankCode", "bankName", "qrData"}
-    assert qr["depositId"] in qr["paymentFiat"]["qrData"]
-    assert crypto["paymentCrypto"]["network"] == "polygon"
-    assert "paymentFiat" not in crypto
-
-
-@pytest.mark.rule("The sandbox's update of a deposit sends the webhook too.")
-@pytest.mark.rule("A pending deposit takes the status sent.")
-def test_a_sandbox_update_forces_the_status_and_sends_the_webhook(
-    merchant: Merchant, tester: Tester, receiver: Receiver
-) -> None:
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout)
-    answer = merchant.forces_status(checkout, "completed")
-    assert (answer.code, answer.data["status"], answer.data["depositId"]) == (200, "completed", checkout)
-    assert receiver.order_ids == [checkout]
+    amounts = (deposit["inputAmount"], deposit["fee"]["amount"], deposit["outputAmount"])
+    assert amounts == (90, Decimal("1.22"), Decimal("88.78"))
 
 
 @pytest.mark.rule("Nor can it be updated before that.")
@@ -160,24 +95,18 @@ def test_a_method_picked_in_minute_14_stays_payable_long_after_the_page(merchant
 
 
 @pytest.mark.parametrize("status", ["expired", "failed", "cancelled"])
-def test_unknown_deposit_after_expiry(make_sandbox: MakeSandbox, receiver: Receiver, status: str) -> None:
-    app = make_sandbox(deposit_after_expiry=status)
+@pytest.mark.parametrize(("late", "code"), [("completes", 200), ("refused", 409)])
+def test_unknown_deposit_after_expiry(
+    make_sandbox: MakeSandbox, receiver: Receiver, status: str, late: str, code: int
+) -> None:
+    app = make_sandbox(deposit_after_expiry=status, late_payment=late)
     merchant, tester = Merchant(app), Tester(app)
     checkout = merchant.makes_checkout()
     tester.picks(checkout)
     tester.advances(hours=25)
     assert merchant.reads_deposit(checkout).data["status"] == status
     assert receiver.received == []
-    assert tester.pays(checkout)["status"] == "completed"
-
-
-def test_unknown_late_payment_refused(make_sandbox: MakeSandbox) -> None:
-    app = make_sandbox(late_payment="refused")
-    merchant, tester = Merchant(app), Tester(app)
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout)
-    tester.advances(hours=25)
-    assert tester.asks("POST", f"checkouts/{checkout}/pay").http_status == 409
+    assert tester.asks("POST", f"checkouts/{checkout}/pay").http_status == code
 
 
 @pytest.mark.parametrize(("lifetime", "seconds"), [("24h", 86_400), ("15m", 900), ("checkout_end", 300)])
@@ -193,26 +122,12 @@ def test_unknown_deposit_lifetime(make_sandbox: MakeSandbox, lifetime: str, seco
     assert merchant.reads_deposit(checkout).data["status"] == "expired"
 
 
-def test_unknown_forced_status_known(make_sandbox: MakeSandbox) -> None:
-    app = make_sandbox(forced_status="known")
-    merchant, tester = Merchant(app), Tester(app)
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout)
-    assert merchant.forces_status(checkout, "in review").code == 400
-    assert merchant.forces_status(checkout, "failed").code == 200
-
-
-def test_unknown_forced_update_of_completed(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
+def test_unknowns_of_forced_statuses(make_sandbox: MakeSandbox) -> None:
     for value, code in (("accepted", 200), ("refused", 400)):
-        app = make_sandbox(forced_update_of_completed=value)
+        app = make_sandbox(forced_update_of_completed=value, forced_status="known")
         merchant, tester = Merchant(app), Tester(app)
         checkout = merchant.makes_checkout()
+        tester.picks(checkout)
+        assert merchant.forces_status(checkout, "in review").code == 400
         tester.pays(checkout)
         assert merchant.forces_status(checkout, "failed").code == code
-
-
-def test_unknown_absent_fields_null(make_sandbox: MakeSandbox) -> None:
-    app = make_sandbox(absent_fields="null")
-    deposit = Tester(app).picks(Merchant(app).makes_checkout(), "us_bank_transfer")
-    assert set(deposit) == FIELDS | {"paymentCrypto"}
-    assert deposit["paymentCrypto"] is None

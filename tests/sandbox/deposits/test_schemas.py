@@ -10,7 +10,8 @@ from flask import Flask
 
 from flask_paycheckout.sandbox.auth.rules import add_account
 from flask_paycheckout.sandbox.world.database import transaction
-from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.actors import Merchant, Receiver, Tester
+from tests.sandbox.conftest import MakeSandbox
 
 COMMON = {
     *("depositId", "depositType", "userId", "inputCurrency", "outputCurrency", "inputAmount", "outputAmount", "fee"),
@@ -19,42 +20,48 @@ COMMON = {
 BY_BANK = {"paymentFiat": {"bankCode", "bankName", "qrData"}}
 BY_CHAIN = {"paymentCrypto": {"token", "network", "address", "amount"}}
 
-each_method = pytest.mark.parametrize(
-    ("method", "where"), [("us_bank_transfer", BY_BANK), ("us_qr", BY_BANK), ("us_usdc_polygon", BY_CHAIN)]
-)
-
 
 @pytest.mark.rule(
     "A deposit is read with these fields; paid through a bank it has one of two, paid over a chain the other."
 )
-@each_method
-def test_a_deposit_is_read_with_every_field(
-    merchant: Merchant, tester: Tester, method: str, where: dict[str, set[str]]
+@pytest.mark.rule("The checkout's id is the id of its deposit and the orderId of its webhook.")
+@pytest.mark.rule("The update answers the whole deposit as it then is.")
+@pytest.mark.rule("The sandbox's update of a deposit sends the webhook too.")
+@pytest.mark.rule("A pending deposit takes the status sent.")
+@pytest.mark.parametrize(
+    ("method", "where"), [("us_bank_transfer", BY_BANK), ("us_qr", BY_BANK), ("us_usdc_polygon", BY_CHAIN)]
+)
+def test_a_deposit_is_read_and_updated_with_every_field(
+    merchant: Merchant, tester: Tester, receiver: Receiver, method: str, where: dict[str, set[str]]
 ) -> None:
     checkout = merchant.makes_checkout(40)
-    tester.picks(checkout, method)
+    assert tester.picks(checkout, method) == merchant.reads_deposit(checkout).data
     deposit = merchant.reads_deposit(checkout).data
+    assert (deposit["depositId"], deposit["status"]) == (checkout, "pending")
     assert set(deposit) == COMMON | where.keys()
     for name, fields in where.items():
         assert set(deposit[name]) == fields
     assert set(deposit["fee"]) == {"amount", "percentage", "currency"}
     assert set(deposit["exchangeInfo"]) == {"exchangeRate", "outputCurrency", "outputAmount"}
-    assert [set(entry) for entry in deposit["activityHistory"]] == [{"activity", "description", "status", "updatedAt"}]
+    (entry,) = deposit["activityHistory"]
+    assert set(entry) == {"activity", "description", "status", "updatedAt"}
+    assert (entry["activity"], entry["status"]) == ("Payment method picked", "pending")
+    if method == "us_qr":
+        assert checkout in deposit["paymentFiat"]["qrData"]
     assert deposit["userId"] == "5a6d00000000000000000001"
     assert deposit["createdAt"] == deposit["updatedAt"] < deposit["expiredAt"]
-
-
-@pytest.mark.rule("The update answers the whole deposit as it then is.")
-@each_method
-def test_an_update_answers_the_deposit_as_it_is_read_then(
-    merchant: Merchant, tester: Tester, method: str, where: dict[str, set[str]]
-) -> None:
-    checkout = merchant.makes_checkout(40)
-    before = tester.picks(checkout, method)
     updated = merchant.forces_status(checkout, "completed").data
     assert updated == merchant.reads_deposit(checkout).data
     assert (updated["status"], len(updated["activityHistory"])) == ("completed", 2)
-    assert set(updated) == set(before) == COMMON | where.keys()
+    assert set(updated) == set(deposit)
+    assert receiver.order_ids == [checkout]
+
+
+def test_unknown_absent_fields_null(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(absent_fields="null")
+    deposit = Tester(app).picks(Merchant(app).makes_checkout(), "us_bank_transfer")
+    assert set(deposit) == COMMON | BY_BANK.keys() | BY_CHAIN.keys()
+    assert deposit["paymentCrypto"] is None
 
 
 @pytest.mark.rule("The output currency is that of the input unless another is named, which may be a token.")

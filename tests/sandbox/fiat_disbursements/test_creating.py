@@ -9,15 +9,17 @@ import pytest
 from flask import Flask
 
 from tests.sandbox.actors import Merchant
-from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer, given
 
 ADA = RECIPIENTS["USD"]
 ITEM = {"recipientId": ADA, "amount": 12.5}
+BEGINNING = [("Disburse requested", "pending"), ("Recipient validated", "pending")]
 
 
 @pytest.mark.rule("The second version answers the items with group and history, and one sum of each kind.")
 @pytest.mark.rule("An item may carry a reference and a note here too.")
+@pytest.mark.rule("What the second version creates is pending; its history begins with the request and the recipient.")
+@pytest.mark.rule("The items of one request share a group id, and no other request has it.")
 def test_the_answer_holds_the_batch(payer: Payer) -> None:
     batch = payer.pays(ITEM | {"reference": "r-1", "note": "May"}, {"recipient": given(), "amount": 20}).data
     assert set(batch) == {"totalRecipient", "disburseData", "sumFees", "sumAmount"}
@@ -26,26 +28,10 @@ def test_the_answer_holds_the_batch(payer: Payer) -> None:
         *("disbursementId", "groupId", "recipient", "currency", "amount", "status", "feeAmount", "feePercentage"),
         *("activityHistory", "reference"),
     }
-
-
-@pytest.mark.rule("What the second version creates is pending; its history begins with the request and the recipient.")
-def test_a_new_disbursement_is_pending_and_so_is_its_history(payer: Payer) -> None:
-    item = payer.pays(ITEM).data["disburseData"][0]
-    assert item["status"] == "pending"
-    assert [(entry["activity"], entry["status"]) for entry in item["activityHistory"]] == [
-        ("Disburse requested", "pending"),
-        ("Recipient validated", "pending"),
-    ]
-
-
-@pytest.mark.rule("The items of one request share a group id, and no other request has it.")
-def test_a_batch_shares_one_group_and_the_next_has_another(payer: Payer) -> None:
-    def groups() -> set[str]:
-        return {item["groupId"] for item in payer.pays(ITEM, ITEM).data["disburseData"]}
-
-    first, second = groups(), groups()
-    assert len(first) == len(second) == 1
-    assert first != second
+    first, second = batch["disburseData"]
+    assert first["status"] == "pending"
+    assert [(entry["activity"], entry["status"]) for entry in first["activityHistory"]] == BEGINNING
+    assert first["groupId"] == second["groupId"] != payer.pays(ITEM).data["disburseData"][0]["groupId"]
 
 
 @pytest.mark.rule("A saved recipient is one that exists, and is shown with its bank.")
@@ -98,35 +84,28 @@ def test_the_past_keeps_a_recipient_that_is_deleted(sandbox: Flask, payer: Payer
         ),
         pytest.param({"recipientId": ADA}, "disburseData[0].amount", id="no-amount"),
         pytest.param(ITEM | {"amount": 0}, "disburseData[0].amount", id="zero"),
-        pytest.param(ITEM | {"amount": -1}, "disburseData[0].amount", id="negative"),
-        pytest.param(ITEM | {"amount": "5"}, "disburseData[0].amount", id="amount-as-text"),
         pytest.param(ITEM | {"amount": 1.005}, "disburseData[0].amount", id="more-decimals-than-the-currency"),
         pytest.param(ITEM | {"amount": 0.99}, "disburseData[0].amount", id="below-the-minimum"),
         pytest.param(ITEM | {"amount": 250000.01}, "disburseData[0].amount", id="above-the-maximum"),
         pytest.param(ITEM | {"reference": ""}, "disburseData[0].reference", id="empty-reference"),
-        pytest.param(ITEM | {"reference": 5}, "disburseData[0].reference", id="reference-no-text"),
         pytest.param(ITEM | {"note": "x" * 501}, "disburseData[0].note", id="long-note"),
         pytest.param({"recipient": {}, "amount": 5}, "disburseData[0].recipient.bank", id="no-bank"),
         pytest.param("x", "disburseData[0]", id="no-object"),
     ],
 )
-def test_a_wrong_item_is_refused_naming_the_field(payer: Payer, item: Any, field: str) -> None:
-    refused = payer.sends("POST", "/v2/disbursement/fiat", {"currency": "USD", "disburseData": [item]})
+def test_a_wrong_item_is_refused_naming_the_field_and_nothing_is_made(payer: Payer, item: Any, field: str) -> None:
+    refused = payer.pays(item, ITEM)
     assert (refused.code, refused.body["error"]) == (400, "Bad Request")
     assert refused.message.split()[0] == field
+    assert payer.lists()["totalDocs"] == 0
 
 
 @pytest.mark.rule("The bank of a given recipient is told in full.")
-@pytest.mark.parametrize("field", ["bankName", "accountName", "accountNumber", "bankCode"])
-def test_a_given_bank_needs_all_of_its_fields(payer: Payer, field: str) -> None:
-    recipient = given()
-    del recipient["bank"][field]
-    refused = payer.pays({"recipient": recipient, "amount": 5})
-    assert refused.message == f"disburseData[0].recipient.bank.{field} is required."
-
-
 @pytest.mark.rule("A bank code is one of the list of payment methods.")
-def test_the_bank_code_must_be_of_the_method_list_of_the_currency(payer: Payer) -> None:
+def test_a_given_bank_needs_all_of_its_fields_and_a_code_of_the_currency(payer: Payer) -> None:
+    for field in ("bankName", "accountName", "accountNumber", "bankCode"):
+        refused = payer.pays({"recipient": given(**{field: None}), "amount": 5})
+        assert refused.message == f"disburseData[0].recipient.bank.{field} is required."
     for code in ("nowhere", "fr_banque_du_sable"):
         refused = payer.pays({"recipient": given(bankCode=code), "amount": 5})
         assert refused.code == 400
@@ -150,29 +129,13 @@ def test_a_wrong_body_is_refused_naming_the_field(payer: Payer, body: Any, field
 
 
 @pytest.mark.rule("A fiat disbursement stays within the least and the most of its payment method, both included.")
-def test_the_limits_themselves_are_allowed(payer: Payer) -> None:
-    assert payer.pays(ITEM | {"amount": 1}, ITEM | {"amount": 250000}).code == 200
-
-
-def test_one_wrong_item_and_nothing_is_made(payer: Payer) -> None:
-    refused = payer.pays(ITEM, ITEM, ITEM | {"amount": 0.5})
-    assert refused.message.split()[0] == "disburseData[2].amount"
-    assert payer.lists()["totalDocs"] == 0
-
-
 def test_the_fee_is_flat_plus_percentage_rounded_up_to_a_unit(payer: Payer) -> None:
     def fee(currency: str, amount: Any) -> Any:
         item = {"recipientId": RECIPIENTS[currency], "amount": amount}
         return payer.pays(item, currency=currency).data["disburseData"][0]["feeAmount"]
 
+    assert (fee("USD", 1), fee("USD", 250_000)) == (Decimal("0.51"), Decimal("250.50"))
     assert fee("USD", 10) == Decimal("0.51")
     assert fee("USD", 10.01) == Decimal("0.52")
     assert fee("JPY", 1000) == 166
     assert fee("IDR", 123456.78) == Decimal("2500.00")
-
-
-@pytest.mark.rule("Which success number a create has is open.")
-def test_unknown_disbursement_status_code(make_sandbox: MakeSandbox) -> None:
-    payer = Payer(make_sandbox(disbursement_status_code="201"))
-    assert payer.pays(ITEM).code == 201
-    assert payer.pays_v1(ITEM | {"currency": "USD"}).code == 201

@@ -43,17 +43,6 @@ def test_the_list_of_items_is_required_and_not_empty(payer: Payer, items: Any) -
     assert (refused.code, refused.message.split()[0]) == (400, "disburseData")
 
 
-@pytest.mark.rule("What the first version creates is pending, and so is its history.")
-def test_what_the_first_version_creates_begins_with_a_pending_history(payer: Payer) -> None:
-    item = payer.pays_v1(ADA | {"currency": "USD"}).data["disburseData"][0]
-    assert item["status"] == "pending"
-    history = payer.sees(item["disbursementId"])["activityHistory"]
-    assert [(entry["activity"], entry["status"]) for entry in history] == [
-        ("Disburse requested", "pending"),
-        ("Recipient validated", "pending"),
-    ]
-
-
 @pytest.mark.rule("Every disbursement of every create has an id of its own.")
 def test_every_disbursement_has_an_id_of_its_own(payer: Payer) -> None:
     batches = (payer.pays_v1(*[ADA | {"currency": "USD"}] * 3), payer.pays(ADA, ADA), payer.sends_tokens(SENT, SENT))

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Thread
 
 import pytest
 
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint, make_sender
 
-Behaviour = Callable[[socket.socket], None]
+BODY = b'{"orderId":"5"}'
 
 
 @contextmanager
-def listening(behaves: Behaviour) -> Iterator[int]:
-    """One connection on a free port is handled by `behaves`."""
+def listening(behaves: Callable[[socket.socket, bytes], None]) -> Iterator[int]:
+    """One request on a free port is handled by `behaves`."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             line, _ = server.accept()
             with line:
-                behaves(line)
+                asked = b""
+                while not asked.endswith(BODY):
+                    asked += line.recv(4096)
+                behaves(line, asked)
 
         thread = Thread(target=serve)
         thread.start()
@@ -30,75 +33,50 @@ def listening(behaves: Behaviour) -> Iterator[int]:
         thread.join()
 
 
+def answered(answer: bytes) -> int:
+    """The status that the sender makes of an answer."""
+    with listening(lambda line, _: line.sendall(answer)) as port:
+        return send(port)
+
+
 def send(port: int, budget: float = 5) -> int:
     sender = make_sender(loopback_only=True, budget=budget)
-    return sender(f"http://127.0.0.1:{port}/hook?a=1", {"Content-Type": "application/json"}, b'{"orderId":"5"}')
+    return sender(f"http://127.0.0.1:{port}/hook?a=1", {"Content-Type": "application/json"}, BODY)
 
 
-def test_it_posts_the_body_and_gives_the_status() -> None:
-    seen = bytearray()
+def test_it_posts_the_body_and_uses_no_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    seen: list[bytes] = []
 
-    def answers(line: socket.socket) -> None:
-        while not seen.endswith(b'{"orderId":"5"}'):
-            seen.extend(line.recv(4096))
+    def answers(line: socket.socket, asked: bytes) -> None:
+        seen.append(asked)
         line.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
 
     with listening(answers) as port:
         assert send(port) == 204
-    assert seen.startswith(b"POST /hook?a=1 HTTP/1.1\r\n")
+    assert seen[0].startswith(b"POST /hook?a=1 HTTP/1.1\r\n")
 
 
 def test_redirects_are_not_followed() -> None:
-    def redirects(line: socket.socket) -> None:
-        line.recv(4096)
-        line.sendall(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
-
-    with listening(redirects) as port:
-        assert send(port) == 302
+    assert answered(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n") == 302
 
 
-def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
-
-    def answers(line: socket.socket) -> None:
-        line.recv(4096)
-        line.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-
-    with listening(answers) as port:
-        assert send(port) == 200
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        pytest.param(b"", id="nothing"),
-        pytest.param(b"SSH-2.0-OpenSSH\r\n", id="not-http"),
-        pytest.param(b"HTTP/1.1 2", id="half"),
-    ],
-)
+@pytest.mark.parametrize("answer", [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 2"], ids=["nothing", "not-http", "half"])
 def test_no_answer_is_an_os_error(answer: bytes) -> None:
-    def hangs_up(line: socket.socket) -> None:
-        line.recv(4096)
-        line.sendall(answer)
-
-    with listening(hangs_up) as port, pytest.raises(OSError, match=r".*"):
-        send(port)
+    with pytest.raises(OSError, match=r".*"):
+        answered(answer)
 
 
 def test_a_dripping_answer_ends_with_the_time_budget() -> None:
-    def drips(line: socket.socket) -> None:
+    def drips(line: socket.socket, _: bytes) -> None:
         line.settimeout(0.05)
-        try:
+        with suppress(ConnectionError):
             line.sendall(b"HTTP/1.1 200 OK\r\nX: ")
             while True:
                 line.sendall(b"x")
-                try:
+                with suppress(TimeoutError):
                     if line.recv(4096) == b"":
                         return
-                except TimeoutError:
-                    continue
-        except OSError:
-            return
 
     with listening(drips) as port, pytest.raises(OSError, match=r".*"):
         send(port, budget=0.3)
@@ -111,7 +89,7 @@ def test_nobody_there_is_an_os_error() -> None:
         send(port)
 
 
-@pytest.mark.parametrize("url", ["http://192.0.2.1/", "http://10.0.0.1:80/", "http://0.0.0.0/"])
+@pytest.mark.parametrize("url", ["http://192.0.2.1/", "http://0.0.0.0/"])
 def test_other_machines_are_refused_again_when_sending(url: str) -> None:
     with pytest.raises(ConnectionRefusedError):
         make_sender(loopback_only=True)(url, {}, b"")
@@ -125,7 +103,11 @@ def test_this_machine_is_allowed(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:99999/", "http://a b/", "http://u@127.0.0.1/", "file:///etc/passwd", "//x"]
+    "url",
+    [
+        *("http://127.0.0.1:99999/", "http://a b/", "http://u:p@127.0.0.1/", "file:///etc/passwd", "//x"),
+        *("nonsense", "http://", "http://127.0.0.1/\r\nX: y", "http://[::1"),
+    ],
 )
 def test_what_is_no_plain_http_address_is_refused(url: str) -> None:
     with pytest.raises(EndpointError):

@@ -17,19 +17,15 @@ FILTERS: list[tuple[dict[str, str], str]] = [
     ({"search": "example.ORG"}, "2"),
     ({"search": "öz mÜ"}, "2"),
     ({"search": "ada"}, "1"),
-    ({"search": "accounts@brunel"}, "2"),
     ({"search": "%"}, ""),
     ({"status": "pending"}, "2"),
     ({"status": "processed"}, "1"),
-    ({"status": "completed"}, ""),
     ({"status": "failed"}, ""),
     ({"reason": "Rent"}, "1"),
-    ({"minInputAmount": "100"}, "12"),
     ({"minInputAmount": "100.0000000000000000001"}, "2"),
     ({"maxInputAmount": "1499.99"}, "1"),
     ({"maxInputAmount": "1500"}, "12"),
     ({"minInputAmount": "99", "maxInputAmount": "101"}, "1"),
-    ({"minInputAmount": "-5"}, "12"),
     ({"maxInputAmount": "-5"}, ""),
     ({"minOutputAmount": "98.99"}, "12"),
     ({"minOutputAmount": "99"}, "2"),
@@ -59,21 +55,6 @@ def both(merchant: Merchant, tester: Tester) -> tuple[str, str]:
     return first, second
 
 
-@pytest.mark.rule(
-    "Payments are listed in pages, without history, and with the receiver's bank in place of its numbers."
-)
-def test_a_listed_payment_has_the_fields_of_the_list(merchant: Merchant) -> None:
-    makes(merchant, reason="Rent", description="May")
-    (payment,) = lists(merchant).data["docs"]
-    assert set(payment) == {
-        *("id", "paymentId", "paymentType", "sender", "receiver", "inputAmount", "inputAmountExact", "inputCurrency"),
-        *("outputCurrency", "outputAmount", "outputAmountExact", "exchangeFees", "platformFees", "reason", "status"),
-        *("description", "organizationId", "organizationName", "blockchain", "payOutWallet", "expiredDate"),
-        *("createdAt", "updatedAt"),
-    }
-    assert set(payment["receiver"]) == {"id", "name", "email", "accountNumber", "bankName"}
-
-
 @pytest.mark.rule("The list answers at both paths that the interface gives it.")
 def test_both_paths_give_the_same_list(merchant: Merchant, both: tuple[str, str]) -> None:
     assert lists(merchant, "/v2/payments").data == lists(merchant, "/v2/payment").data
@@ -95,8 +76,6 @@ def test_a_filter_lets_through_what_it_names(merchant: Merchant, both: tuple[str
         ({"status": "done"}, "status"),
         ({"minInputAmount": "many"}, "minInputAmount"),
         ({"maxOutputAmount": "1e99"}, "maxOutputAmount"),
-        ({"limit": "0"}, "limit"),
-        ({"page": "0"}, "page"),
         ({"sort": "amount"}, "sort"),
         ({"search": ""}, "search"),
     ],

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from flask import Flask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,12 +14,10 @@ from flask_paycheckout.sandbox.money.arithmetic import rounded
 from flask_paycheckout.sandbox.money.currencies import unit_of
 from flask_paycheckout.sandbox.money.tokens import TOKENS, Token
 from flask_paycheckout.sandbox.payments.quotes import Exchange, fees_of
-from flask_paycheckout.sandbox.payments.rates import PER_DOLLAR, PRICES, rate_of
-from tests.sandbox.actors import CLIENT_ID, Answer, Merchant, Tester, exact
+from flask_paycheckout.sandbox.payments.rates import rate_of
+from tests.sandbox.actors import CLIENT_ID, Merchant, Tester, call
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.payments.customers import makes, quotes
-
-TARGET = "/v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=USD"
 
 
 @pytest.mark.rule("A quote tells rate, fees and what is received, in the token and in the currency.")
@@ -74,19 +71,12 @@ def test_rounding_is_below_one_unit_and_in_favour_of_the_service(made: Exchange)
     assert Fraction(made.received_in_currency_exactly) == Fraction(made.received) * rate
 
 
-def test_every_token_has_a_price_and_every_currency_of_one_a_rate() -> None:
-    assert {token.price_id for token in TOKENS} == set(PRICES)
-    assert {currency for token in TOKENS for currency in token.currencies} <= set(PER_DOLLAR)
-
-
 @pytest.mark.rule("A quote is asked for with an amount, the token that comes in and the currency that goes out.")
 @pytest.mark.parametrize(
     ("query", "field"),
     [
         pytest.param({"amount": ...}, "amount", id="no-amount"),
         pytest.param({"amount": "0"}, "amount", id="zero"),
-        pytest.param({"amount": "-1"}, "amount", id="negative"),
-        pytest.param({"amount": "NaN"}, "amount", id="nan"),
         pytest.param({"amount": "1_0"}, "amount", id="underscore"),
         pytest.param({"amount": "1e9999"}, "amount", id="huge"),
         pytest.param({"amount": "1.0000001"}, "amount", id="finer-than-the-token"),
@@ -106,84 +96,55 @@ def test_what_cannot_be_quoted_is_refused_by_name(merchant: Merchant, query: dic
     assert refused.message.startswith(field)
 
 
-def test_unknown_conversion_refused(make_sandbox: MakeSandbox) -> None:
-    assert quotes(Merchant(make_sandbox(conversion_refused="422")), outputCurrency="CHF").code == 422
+ALONE = {"X-Client-ID": CLIENT_ID}
 
 
-def asks(app: Flask, target: str = TARGET, **headers: str) -> Answer:
-    response = app.test_client().get(target, headers=headers)
-    return Answer(response.status_code, exact(response.data))
-
-
-def test_with_limit_the_client_id_alone_is_enough(sandbox: Flask) -> None:
-    assert asks(sandbox, f"{TARGET}&withLimit=true", **{"X-Client-ID": CLIENT_ID}).code == 200
-
-
-@pytest.mark.parametrize("more", ["", "&withLimit=false"])
-def test_without_limit_the_client_id_alone_is_not_enough(sandbox: Flask, more: str) -> None:
-    assert asks(sandbox, TARGET + more, **{"X-Client-ID": CLIENT_ID}).code == 401
-
-
-def test_with_limit_a_wrong_signature_is_refused_all_the_same(sandbox: Flask) -> None:
-    headers = {"X-Client-ID": CLIENT_ID, "X-Signature": "0" * 64}
-    assert asks(sandbox, f"{TARGET}&withLimit=true", **headers).code == 401
-
-
-def test_with_limit_an_unknown_client_is_refused(sandbox: Flask) -> None:
-    assert asks(sandbox, f"{TARGET}&withLimit=true", **{"X-Client-ID": "nobody"}).code == 401
-    assert asks(sandbox, f"{TARGET}&withLimit=true").code == 401
+@pytest.mark.parametrize(
+    ("with_limit", "headers", "code"),
+    [
+        pytest.param("true", ALONE, 200, id="client-id-alone"),
+        pytest.param("false", ALONE, 401, id="without-limit"),
+        pytest.param("", ALONE, 401, id="no-flag"),
+        pytest.param("true", ALONE | {"X-Signature": "0" * 64}, 401, id="wrong-signature"),
+        pytest.param("true", {"X-Client-ID": "nobody"}, 401, id="unknown-client"),
+        pytest.param("true", {}, 401, id="nobody"),
+    ],
+)
+def test_with_limit_the_client_id_alone_is_enough(
+    make_sandbox: MakeSandbox, with_limit: str, headers: dict[str, str], code: int
+) -> None:
+    target = "/v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=USD"
+    target += f"&withLimit={with_limit}" if with_limit else ""
+    assert call(make_sandbox(), "GET", target, headers=headers).code == code
+    signed = make_sandbox(quote_credentials="signature")
+    assert call(signed, "GET", target, headers=headers).code == 401
+    assert Merchant(signed).calls("GET", target).code == 200
 
 
 @pytest.mark.rule("withLimit asks with the client's id alone and looks at the daily limit; a quote without it is pure.")
-@pytest.mark.parametrize("with_limit", ["true", "false", ...])
-def test_a_signed_caller_may_ask_in_every_way(merchant: Merchant, with_limit: Any) -> None:
-    assert quotes(merchant, withLimit=with_limit).code == 200
-
-
-def test_unknown_quote_credentials_signature(make_sandbox: MakeSandbox) -> None:
-    app = make_sandbox(quote_credentials="signature")
-    assert asks(app, f"{TARGET}&withLimit=true", **{"X-Client-ID": CLIENT_ID}).code == 401
-    assert quotes(Merchant(app), withLimit="true").code == 200
-
-
 def test_with_limit_the_status_says_whether_the_day_has_room(make_sandbox: MakeSandbox) -> None:
-    merchant = Merchant(make_sandbox(daily_limit="1000"))
-    assert quotes(merchant, amount=1002, withLimit="true").data["status"] is True
-    assert quotes(merchant, amount=1003, withLimit="true").data["status"] is False
-    makes(merchant, inputAmount=600)
-    assert quotes(merchant, amount=402, withLimit="true").data["status"] is True
-    assert quotes(merchant, amount=403, withLimit="true").data["status"] is False
-
-
-def test_the_daily_limit_begins_anew_every_day(make_sandbox: MakeSandbox) -> None:
     app = make_sandbox(daily_limit="1000")
     merchant = Merchant(app)
-    makes(merchant, inputAmount=1000)
-    assert quotes(merchant, withLimit="true").data["status"] is False
+
+    def has_room(amount: int, with_limit: Any = "true") -> Any:
+        return quotes(merchant, amount=amount, withLimit=with_limit).data["status"]
+
+    assert (has_room(1002), has_room(1003)) == (True, False)
+    assert (has_room(5000, "false"), has_room(5000, ...)) == (True, True)
+    makes(merchant, inputAmount=600)
+    assert (has_room(402), has_room(403)) == (True, False)
     Tester(app).advances(hours=24)
-    assert quotes(merchant, withLimit="true").data["status"] is True
+    assert has_room(1002)
 
 
-def test_a_pure_quote_does_not_look_at_the_limit(make_sandbox: MakeSandbox) -> None:
-    merchant = Merchant(make_sandbox(daily_limit="1000"))
-    assert quotes(merchant, amount=5000, withLimit="false").data["status"] is True
-    assert quotes(merchant, amount=5000).data["status"] is True
-
-
-def test_unknown_quote_without_limit_flag_limited(make_sandbox: MakeSandbox) -> None:
-    merchant = Merchant(make_sandbox(daily_limit="1000", quote_without_limit_flag="limited"))
-    assert quotes(merchant, amount=5000).data["status"] is False
-    assert quotes(merchant, amount=5000, withLimit="false").data["status"] is True
-
-
-def test_unknown_daily_limit_off(make_sandbox: MakeSandbox) -> None:
-    merchant = Merchant(make_sandbox(daily_limit="off"))
-    assert quotes(merchant, amount=10**20, withLimit="true").data["status"] is True
-
-
-def test_unknown_quote_above_daily_limit_refused(make_sandbox: MakeSandbox) -> None:
-    merchant = Merchant(make_sandbox(daily_limit="1000", quote_above_daily_limit="refused"))
-    assert quotes(merchant, amount=5000, withLimit="true").code == 400
+def test_unknowns_of_the_daily_limit(make_sandbox: MakeSandbox) -> None:
+    limited = Merchant(make_sandbox(daily_limit="1000", quote_without_limit_flag="limited"))
+    assert quotes(limited, amount=5000).data["status"] is False
+    assert quotes(limited, amount=5000, withLimit="false").data["status"] is True
+    off = Merchant(make_sandbox(daily_limit="off"))
+    assert quotes(off, amount=10**20, withLimit="true").data["status"] is True
+    refused = Merchant(make_sandbox(daily_limit="1000", quote_above_daily_limit="refused"))
+    assert quotes(refused, amount=5000, withLimit="true").code == 400
 
 
 def test_amounts_beyond_every_limit_still_add_up(merchant: Merchant) -> None:

@@ -10,7 +10,6 @@ from pypdf import PdfReader
 from pypdf.generic import ArrayObject
 
 from tests.sandbox.actors import Tester
-from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import Payer, given
 
 pytestmark = pytest.mark.usefixtures("system_fonts")
@@ -112,16 +111,6 @@ def test_a_crypto_disbursement_has_none(payer: Payer) -> None:
     made = payer.sends_one()
     payer.forces(made)
     assert payer.reads(f"/v1/disbursement/fiat/{made}/report").message == "Disbursement not found"
-
-
-@pytest.mark.rule("Only a completed disbursement has a proof.")
-@pytest.mark.parametrize("status", ["pending", "failed"])
-@pytest.mark.parametrize("code", ["400", "404", "409"])
-def test_unknown_report_of_unfinished(make_sandbox: MakeSandbox, status: str, code: str) -> None:
-    payer = Payer(make_sandbox(report_of_unfinished=code))
-    made = payer.pays_one()
-    payer.forces(made, status)
-    assert payer.reads(f"/v1/disbursement/fiat/{made}/report").code == int(code)
 
 
 def test_the_request_log_does_not_hold_the_document(payer: Payer, tester: Tester) -> None:

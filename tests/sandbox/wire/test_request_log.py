@@ -35,7 +35,7 @@ def test_what_is_cut_off_or_broken_shows_no_secret_either(merchant: Merchant, te
 def test_an_entry_is_bounded_whatever_is_sent(merchant: Merchant, tester: Tester, sandbox: Flask) -> None:
     long = "y" * 60_000
     merchant.client_id = long
-    merchant.calls_raw("POST", f"/v1/checkout?{long}", long.encode(), timestamp=long, signed_by=long)
+    merchant.calls("POST", f"/v1/checkout?{long}", long.encode(), timestamp=long, signed_by=long)
     (entry,) = tester.requests()
     assert len(json.dumps(entry)) < MOST
     assert len(Developer(sandbox).opens(f"/inspector/requests/{entry['id']}")) < 2 * MOST
