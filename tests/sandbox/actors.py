@@ -173,7 +173,7 @@ class Receiver:
     def __init__(self) -> None:
         self.received: list[dict[str, Any]] = []
         self.answers: list[int | OSError] = []
-        self.reacts: Callable[[dict[str, Any]], None] = lambda payload: None
+        self.reacts: Callable[[dict[str, Any]], object] = lambda payload: None
 
     def __call__(self, url: str, headers: dict[str, str], body: bytes) -> int:
         payload = exact(body)

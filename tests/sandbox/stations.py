@@ -12,14 +12,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Lock, Thread
 from typing import Any, cast
 
 from flask import Flask
 
 from tests.sandbox.actors import CONTROL_TOKEN
+from tests.socket_service import Call, SocketService
 
 ROOT = Path(__file__).parents[2]
 SEED = "7"
@@ -63,62 +62,22 @@ class Station:
         finally:
             line.close()
 
-    def post(self, target: str, **sent: Any) -> Reply:
-        return self.open(target, method="POST", **sent)
-
-    def get(self, target: str, **sent: Any) -> Reply:
-        return self.open(target, method="GET", **sent)
-
 
 def station(port: int) -> Flask:
     """In the place of an application, for actors."""
     return cast("Flask", Station(port))
 
 
-class Shop:
+class Shop(SocketService):
     """Takes webhooks on a real socket."""
 
     def __init__(self) -> None:
-        self._received: list[str] = []
-        self._lock = Lock()
-        shop = self
+        super().__init__()
+        self.order_ids: list[str] = []
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                shop.note(str(body["orderId"]))
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *args: object) -> None:
-                return
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/webhook"
-
-    def note(self, order_id: str) -> None:
-        with self._lock:
-            self._received.append(order_id)
-
-    def forgets(self) -> None:
-        with self._lock:
-            self._received.clear()
-
-    @property
-    def order_ids(self) -> list[str]:
-        with self._lock:
-            return list(self._received)
-
-    @contextmanager
-    def listening(self) -> Iterator[Shop]:
-        thread = Thread(target=self._server.serve_forever)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._server.shutdown()
-            thread.join()
-            self._server.server_close()
+    def creates(self, call: Call) -> bytes:
+        self.order_ids.append(call.sent["orderId"])
+        return b""
 
 
 def _start(*command: str, pass_fds: tuple[int, ...] = (), **streams: Any) -> subprocess.Popen[str]:
@@ -134,19 +93,27 @@ def _stop(process: subprocess.Popen[str], by: signal.Signals) -> None:
 
 
 @contextmanager
-def commands(count: int, database: str, webhook_url: str) -> Iterator[list[Flask]]:
-    """`python -m flask_paycheckout.sandbox`, several times at once."""
-    options = ("--control-token", CONTROL_TOKEN, "--seed", SEED, "--webhook-url", webhook_url, "--port", "0", "--json")
-    command = ("-m", "flask_paycheckout.sandbox", "--database", database, *options)
-    processes = [_start(*command, stdout=subprocess.PIPE) for _ in range(count)]
+def printing(count: int, *options: str) -> Iterator[list[dict[str, str]]]:
+    """`python -m flask_paycheckout.sandbox`, several times at once; gives what each printed for programs."""
+    options = ("--control-token", CONTROL_TOKEN, "--seed", SEED, "--port", "0", "--json", *options)
+    processes = [_start("-m", "flask_paycheckout.sandbox", *options, stdout=subprocess.PIPE) for _ in range(count)]
     try:
-        told = [json.loads(process.stdout.readline()) for process in processes if process.stdout]
-        yield [station(int(facts["baseUrl"].rpartition(":")[2])) for facts in told]
+        yield [json.loads(process.stdout.readline()) for process in processes if process.stdout]
     finally:
         for process in processes:
             _stop(process, signal.SIGINT)
             assert process.stdout is not None
             process.stdout.close()
+
+
+@contextmanager
+def commands(count: int, database: str, webhook_url: str) -> Iterator[list[Flask]]:
+    with printing(count, "--database", database, "--webhook-url", webhook_url) as told:
+        yield [station(port_of(facts)) for facts in told]
+
+
+def port_of(facts: dict[str, str]) -> int:
+    return int(facts["baseUrl"].rpartition(":")[2])
 
 
 @contextmanager

@@ -39,6 +39,7 @@ def test_list_unknowns_is_json_for_programs(capsys: pytest.CaptureFixture[str]) 
         pytest.param(["--unknown", "signature=maybe"], "Its values are: on, off", id="unknown-value"),
         pytest.param(["--webhook-url", "ftp://x"], "is no http or https address", id="webhook-url"),
         pytest.param(["--webhook-url", "http://192.0.2.1/"], "is not on this machine", id="remote-webhook"),
+        pytest.param(["--smtp", "nowhere"], "HOST:PORT", id="smtp"),
         pytest.param([], "could not start", id="database"),
     ],
 )

@@ -59,14 +59,12 @@ def test_two_accounts_may_use_the_same_reference(sandbox: Flask) -> None:
 
 def _race(apps: list[Flask]) -> list[int]:
     """Batches that share their references in opposite orders, all at once; the codes they are answered with."""
-    codes: list[int] = []
 
-    def run(app: Flask, place: int) -> None:
+    def run(app: Flask, place: int) -> int:
         items = [ITEM | {"reference": f"r-{number}"} for number in range(SHARED)]
-        codes.append(Payer(app).pays(*items[:: 1 if place % 2 else -1]).code)
+        return Payer(app).pays(*items[:: 1 if place % 2 else -1]).code
 
-    at_once(*(partial(run, app, place) for place, app in enumerate(apps)))
-    return sorted(codes)
+    return sorted(at_once(*(partial(run, app, place) for place, app in enumerate(apps))))
 
 
 def test_of_batches_at_once_that_share_references_one_is_made(sandbox: Flask) -> None:

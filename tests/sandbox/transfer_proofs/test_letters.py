@@ -14,7 +14,8 @@ from pypdf import PdfReader
 from pypdf.generic import ContentStream
 
 from flask_paycheckout.sandbox.transfer_proofs.font_files import package_folder
-from tests.sandbox.disbursements.payers import Payer, given
+from tests.sandbox.disbursements.payers import Payer
+from tests.sandbox.transfer_proofs.test_endpoints import proof_of, text_of
 
 pytestmark = pytest.mark.usefixtures("system_fonts")
 
@@ -84,23 +85,16 @@ def _codes(proof: PdfReader, wanted: str) -> Iterator[int]:
                     yield from (int.from_bytes(raw[place : place + 2]) for place in range(0, len(raw), 2))
 
 
-def proof_for(payer: Payer, name: str, note: str | None = None) -> PdfReader:
-    item = {"recipient": given() | {"name": name}, "amount": 5, "note": note}
-    made = payer.pays(item).data["disburseData"][0]["disbursementId"]
-    payer.forces(made)
-    return PdfReader(io.BytesIO(payer.downloads(made).data))
-
-
 @pytest.mark.parametrize(("name", "plain"), NAMES.values(), ids=NAMES.keys())
 def test_joiners_shape_the_letters_around_them(payer: Payer, name: str, plain: str) -> None:
     assert shaped(name) != shaped(plain)
     # The note is printed with another font, which has joiners too and comes before the font of the name.
-    assert printed(proof_for(payer, name, "王小明")) == shaped(name)
+    assert printed(proof_of(payer, name, note="王小明")) == shaped(name)
 
 
 @pytest.mark.parametrize("name", ["Ada\u200d Ex\u200cample\u200e", "\u200fAda Example\u061c"], ids=ascii)
 def test_a_sign_that_is_not_seen_leaves_nothing_on_the_page(payer: Payer, name: str) -> None:
-    text = "".join(page.extract_text() for page in proof_for(payer, name).pages)
+    text = text_of(proof_of(payer, name))
     assert "U+" not in text
     assert "Ada Example" in "".join(sign for sign in text if sign not in UNSEEN)
 
@@ -112,5 +106,5 @@ def name_line(proof: PdfReader) -> str:
 
 def test_direction_marks_order_the_page(payer: Payer) -> None:
     """Without the mark the number belongs to the Hebrew letters before it, and stands on their left."""
-    assert name_line(proof_for(payer, "a שרה\u200e 7")).endswith("שרה 7")
-    assert not name_line(proof_for(payer, "a שרה 7")).endswith("שרה 7")
+    assert name_line(proof_of(payer, "a שרה\u200e 7")).endswith("שרה 7")
+    assert not name_line(proof_of(payer, "a שרה 7")).endswith("שרה 7")

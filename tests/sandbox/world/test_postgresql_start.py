@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -17,11 +18,12 @@ import sqlalchemy as sa
 
 from flask_paycheckout.sandbox.command import main
 from tests.postgres import as_driver
-from tests.sandbox.wire.test_sockets import ROOT
+from tests.sandbox.stations import ROOT
 
 pytestmark = pytest.mark.slow("PostgreSQL")
 
 PASSWORD = "hunter2-of-the-database"
+SERVER = "postgresql://somebody:{password}@127.0.0.1"
 
 
 @pytest.fixture(scope="module")
@@ -73,33 +75,43 @@ def free_port() -> int:
         return int(line.getsockname()[1])
 
 
-def test_a_server_that_is_down(capsys: pytest.CaptureFixture[str]) -> None:
-    said = told(capsys, f"postgresql://somebody:{PASSWORD}@127.0.0.1:{free_port()}/shop")
-    assert "Connection refused" in said
-    assert said.endswith("Start the server, or correct host and port in the address.\n")
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        pytest.param("somebody:{password}", "cannot be read", id="no-address"),
+        pytest.param(f"{SERVER}:{{password}}/shop", "cannot be read", id="port"),
+        pytest.param("mysql://somebody:{password}@127.0.0.1/shop", "of the kind 'mysql'", id="another-database"),
+        pytest.param("nonsense://somebody:{password}@127.0.0.1/shop", "of the kind 'nonsense'", id="nonsense"),
+        pytest.param(f"{SERVER}:{{port}}/shop", "Start the server, or correct host and port", id="server-that-is-down"),
+        pytest.param("postgresql://a:{password}@/shop?host={folder}", "Start the server", id="no-socket"),
+        pytest.param("postgresql://a:{password}@no-such-host.invalid/shop", "Correct the host", id="no-host"),
+        pytest.param(f"{SERVER}/shop?sslmode={{password}}", 'invalid sslmode value: "***"', id="password-as-option"),
+        pytest.param("sqlite:///{folder}/no/world.db", "Make its directory first", id="no-folder"),
+        pytest.param(f"sqlite:///{__file__}", "Name another file", id="no-database"),
+    ],
+)
+def test_a_database_that_cannot_be_used(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, address: str, words: str
+) -> None:
+    said = told(capsys, address.format(password=PASSWORD, port=free_port(), folder=tmp_path))
+    assert words in said
+    if words.startswith(("cannot", "of the kind")):
+        assert "postgresql://USER:PASSWORD@HOST:PORT/DATABASE" in said
 
 
-def test_a_socket_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert "Start the server" in told(capsys, f"postgresql://somebody:{PASSWORD}@/shop?host={tmp_path}")
-
-
-def test_a_host_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Correct the host" in told(capsys, f"postgresql://somebody:{PASSWORD}@no-such-host.invalid/shop")
-
-
-def test_a_wrong_password(capsys: pytest.CaptureFixture[str], guarded: sa.URL) -> None:
-    wrong = guarded.set(password=f"not-{PASSWORD}")
-    assert "Correct the user or the password" in told(capsys, wrong)
-
-
-def test_no_password(capsys: pytest.CaptureFixture[str], guarded: sa.URL, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        pytest.param({"password": f"not-{PASSWORD}"}, "Correct the user or the password", id="wrong-password"),
+        pytest.param({"password": None}, "Put the password into the address", id="no-password"),
+        pytest.param({}, "permission denied", id="may-not-make-tables"),
+    ],
+)
+def test_a_user_who_may_not(
+    capsys: pytest.CaptureFixture[str], guarded: sa.URL, monkeypatch: pytest.MonkeyPatch, changes: Any, words: str
+) -> None:
     monkeypatch.delenv("PGPASSWORD", raising=False)
-    without = sa.URL.create("postgresql", guarded.username, database=guarded.database, query=guarded.query)
-    assert "Put the password into the address" in told(capsys, without)
-
-
-def test_a_user_who_may_not_make_tables(capsys: pytest.CaptureFixture[str], guarded: sa.URL) -> None:
-    assert "permission denied" in told(capsys, guarded)
+    assert words in told(capsys, sa.URL.create(**guarded._asdict() | changes))
 
 
 def test_a_user_and_a_database_that_do_not_exist(capsys: pytest.CaptureFixture[str], postgres_server: str) -> None:
@@ -118,42 +130,13 @@ def test_tables_of_another_version(capsys: pytest.CaptureFixture[str], postgres_
 
 def test_a_missing_driver(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    said = told(capsys, f"postgresql://somebody:{PASSWORD}@127.0.0.1/shop")
+    said = told(capsys, f"{SERVER}/shop".format(password=PASSWORD))
     assert "'psycopg'" in said
     assert "Install flask-paycheckout[postgres]" in said
 
 
-@pytest.mark.parametrize(
-    ("address", "fault"),
-    [
-        (f"postgresql://somebody:{PASSWORD}@127.0.0.1:{PASSWORD}/shop", "cannot be read"),
-        (f"somebody:{PASSWORD}", "cannot be read"),
-        (f"mysql://somebody:{PASSWORD}@127.0.0.1/shop", "of the kind 'mysql'"),
-        (f"nonsense://somebody:{PASSWORD}@127.0.0.1/shop", "of the kind 'nonsense'"),
-    ],
-    ids=["port", "no-address", "another-database", "nonsense"],
-)
-def test_an_address_that_is_none(capsys: pytest.CaptureFixture[str], address: str, fault: str) -> None:
-    said = told(capsys, address)
-    assert fault in said
-    assert "postgresql://USER:PASSWORD@HOST:PORT/DATABASE" in said
-
-
-def test_an_option_that_holds_the_password(capsys: pytest.CaptureFixture[str]) -> None:
-    said = told(capsys, f"postgresql://somebody:{PASSWORD}@127.0.0.1/shop?sslmode={PASSWORD}")
-    assert 'invalid sslmode value: "***"' in said
-
-
-@pytest.mark.parametrize(
-    ("path", "remedy"), [("no/folder/world.db", "Make its directory first"), (__file__, "Name another file")]
-)
-def test_a_file_that_is_no_database(capsys: pytest.CaptureFixture[str], tmp_path: Path, path: str, remedy: str) -> None:
-    assert remedy in told(capsys, f"sqlite:///{tmp_path / path}")
-
-
 def test_the_process_says_the_same_and_shows_no_traceback() -> None:
-    address = f"postgresql://somebody:{PASSWORD}@127.0.0.1:{free_port()}/shop"
-    command = [sys.executable, "-m", "flask_paycheckout.sandbox", "--port", "0", "--database", address]
+    command = [sys.executable, "-m", "flask_paycheckout.sandbox", "--port", "0", "--database", f"somebody:{PASSWORD}"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr.count("\n") == 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -145,20 +147,16 @@ def test_a_reset_while_a_webhook_is_on_its_way_breaks_nothing(database: str) -> 
     assert Tester(app).webhooks() == []
 
 
-def at_once(*jobs: object) -> None:
-    """All of them in threads that start together."""
+def at_once(*jobs: Callable[[], Any]) -> list[Any]:
+    """The results of all of them, in threads that start together."""
     barrier = Barrier(len(jobs))
 
-    def run(job: object) -> None:
-        assert callable(job)
+    def run(job: Callable[[], Any]) -> Any:
         barrier.wait()
-        job()
+        return job()
 
-    threads = [Thread(target=run, args=(job,)) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(jobs)) as threads:
+        return list(threads.map(run, jobs))
 
 
 def test_many_payments_at_once_complete_it_once(database: str) -> None:
@@ -166,12 +164,7 @@ def test_many_payments_at_once_complete_it_once(database: str) -> None:
     app = world_on(database, receiver)
     checkout = Merchant(app).makes_checkout()
     Tester(app).picks(checkout)
-    statuses: list[int] = []
-
-    def pays() -> None:
-        statuses.append(Tester(app).asks("POST", f"checkouts/{checkout}/pay").http_status)
-
-    at_once(*[pays] * THREADS)
+    statuses = at_once(*[lambda: Tester(app).asks("POST", f"checkouts/{checkout}/pay").http_status] * THREADS)
     assert sorted(statuses) == [200] + [409] * (THREADS - 1)
     assert receiver.order_ids == [checkout]
     activities = Merchant(app).reads_deposit(checkout).data["activityHistory"]
@@ -181,31 +174,24 @@ def test_many_payments_at_once_complete_it_once(database: str) -> None:
 def test_many_picks_at_once_make_one_deposit(database: str) -> None:
     app = world_on(database)
     checkout = Merchant(app).makes_checkout()
-    statuses: list[int] = []
 
-    def picks(method: str) -> None:
-        body = {"paymentMethod": method}
-        statuses.append(Tester(app).asks("POST", f"checkouts/{checkout}/pick", body).http_status)
+    def picks(method: str) -> int:
+        return Tester(app).asks("POST", f"checkouts/{checkout}/pick", {"paymentMethod": method}).http_status
 
-    at_once(*[lambda: picks("us_qr"), lambda: picks("us_bank_transfer")] * (THREADS // 2))
+    statuses = at_once(*[lambda: picks("us_qr"), lambda: picks("us_bank_transfer")] * (THREADS // 2))
     assert sorted(statuses) == [200] * (THREADS // 2) + [409] * (THREADS // 2)
 
 
 def test_a_fault_ordered_once_strikes_once_whoever_comes(database: str) -> None:
     app = world_on(database)
     Tester(app).orders_fault("POST /v1/checkout", "error")
-    codes: list[int] = []
-    at_once(*[lambda: codes.append(Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5).code)] * THREADS)
+    codes = at_once(*[lambda: Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5).code] * THREADS)
     assert sorted(codes) == [200] * (THREADS - 1) + [500]
 
 
 def test_two_senders_of_webhooks_that_were_held_back_do_not_wait_for_each_other(postgres_database: str) -> None:
     receiver, meeting = Receiver(), Barrier(2, timeout=60)
-
-    def meet(payload: object) -> None:
-        meeting.wait()
-
-    receiver.reacts = meet
+    receiver.reacts = lambda payload: meeting.wait()
     apps = [world_on(postgres_database, receiver) for _ in range(2)]
     rounds = 10
     for _ in range(rounds):
