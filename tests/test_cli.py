@@ -15,7 +15,8 @@ from flask import Flask
 from sqlalchemy import event, text
 from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout import cli, order_paid
+from flask_paycheckout import order_paid
+from flask_paycheckout.cli import commands
 from tests.scripted import Shop
 
 AT = "2026-01-01 12:00:00Z"
@@ -102,8 +103,8 @@ def test_a_terminal_gets_a_progress_bar(shop: Shop, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(sys, "stderr", terminal)
     shop.starts()
     with shop.app.app_context():
-        assert cli._with_progress(None).checked == 1
-        assert cli._with_progress(None).checked == 0, "nothing is due, so nothing is drawn"
+        assert commands._with_progress(None).checked == 1
+        assert commands._with_progress(None).checked == 0, "nothing is due, so nothing is drawn"
     assert terminal.getvalue().count("Reading deposits") >= 1
 
 

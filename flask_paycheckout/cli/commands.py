@@ -1,4 +1,4 @@
-"""The commands `flask paycheckout ...`. Each parses its options, calls one function and prints the result."""
+"""The commands about payments that come in, and about the whole shop."""
 
 from __future__ import annotations
 
@@ -9,19 +9,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any
 
 import click
 from flask.cli import with_appcontext
-from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.reconcile import ReconcileReport
+from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.client.signing import header_value
-from flask_paycheckout.doctor.database import database_text
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.operations import operations
@@ -29,27 +27,7 @@ from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 
-__all__ = ["paycheckout"]
-
 _MORE = "; look into it with: flask paycheckout doctor"
-
-
-class _Plain(click.Group):
-    """A group of commands that prints the message of an expected error instead of a traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except PayCheckoutError as error:
-            raise click.ClickException(visible(str(error))) from None
-        except SQLAlchemyError as error:
-            fault = visible(database_text(error))
-            raise click.ClickException(f"{fault}\nTo find the cause and the remedy: flask paycheckout doctor") from None
-
-
-@click.group(cls=_Plain)
-def paycheckout() -> None:
-    """Hosted checkout: find, explain and decide payments."""
 
 
 @paycheckout.command(short_help="Find payments and deliver events that are due.")
