@@ -12,7 +12,7 @@ from flask import Flask
 
 from flask_paycheckout.sandbox.world.database import db
 
-_SQLITE = re.compile(r"(SCAN|SEARCH) (\w+)(?: USING (COVERING )?(?:INDEX (\w+)|INTEGER PRIMARY KEY))?(?: \((.*)\))?")
+_SQLITE = re.compile(r"(SCAN|SEARCH) (\w+)(?: USING (?:COVERING )?(?:INDEX (\w+)|INTEGER PRIMARY KEY))?(?: \((.*)\))?")
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,6 @@ class Read:
     table: str
     index: str | None
     condition: str
-    is_covered: bool
-    """The index alone answers; the table is not looked at."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +73,10 @@ def _explained_by_sqlite(connection: sa.Connection, statement: str, parameters: 
         if "TEMP B-TREE" in row.detail:
             yield Sort(statement)
         elif found := _SQLITE.match(row.detail):
-            kind, table, covering, index, condition = found.groups()
+            kind, table, index, condition = found.groups()
             # The table itself is in the order of its numbers, and can be looked up by them.
             index = index or ("primary key" if kind == "SEARCH" else None)
-            yield Read(statement, table, index, condition or "", bool(covering))
+            yield Read(statement, table, index, condition or "")
 
 
 def _explained_by_postgresql(connection: sa.Connection, statement: str, parameters: Any) -> Iterator[Read | Sort]:
@@ -91,8 +89,8 @@ def _steps(statement: str, node: dict[str, Any], table: str) -> Iterator[Read | 
     if kind in {"Sort", "Incremental Sort"}:
         yield Sort(statement)
     elif kind == "Seq Scan":
-        yield Read(statement, table, None, "", is_covered=False)
+        yield Read(statement, table, None, "")
     elif "Index Name" in node:
-        yield Read(statement, table, node["Index Name"], node.get("Index Cond", ""), kind == "Index Only Scan")
+        yield Read(statement, table, node["Index Name"], node.get("Index Cond", ""))
     for below in node.get("Plans", ()):
         yield from _steps(statement, below, table)

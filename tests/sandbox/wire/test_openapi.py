@@ -8,28 +8,21 @@ import pytest
 from flask import Flask, Response
 from openapi_spec_validator import validate
 
-from flask_paycheckout.sandbox.wire.operations import read_body
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.documented import Departures
 
 
 @pytest.fixture
-def described(tester: Tester) -> dict[str, Any]:
-    document = tester.does("GET", "openapi.json")
-    assert isinstance(document, dict)
-    return document
-
-
-def test_the_document_is_valid_openapi(described: dict[str, Any]) -> None:
-    validate(described)
-    assert described["openapi"].startswith("3.")
+def described(tester: Tester) -> Any:
+    return tester.does("GET", "openapi.json")
 
 
 @pytest.mark.parametrize("unknowns", [{"http_status": "always_200"}, {"access_scheme": "either"}])
 def test_it_is_valid_under_unknowns_that_change_it(
     make_sandbox: MakeSandbox, described: dict[str, Any], unknowns: dict[str, str]
 ) -> None:
+    validate(described)
     changed = Tester(make_sandbox(**unknowns)).does("GET", "openapi.json")
     validate(changed)
     assert changed["paths"] != described["paths"]
@@ -63,29 +56,15 @@ def test_every_time_in_a_record_is_a_date_time(described: dict[str, Any]) -> Non
         assert "date-time" in str(schema), where
 
 
-def test_a_view_cannot_read_what_it_did_not_declare(sandbox: Flask) -> None:
-    with (
-        sandbox.test_request_context("/v1/checkout", method="POST", json={}),
-        pytest.raises(TypeError, match="declare"),
-    ):
-        read_body(Departures)
-
-
 @pytest.mark.parametrize(
-    ("body", "fault"),
-    [
-        pytest.param('{"statusCode": 200, "message": "Success", "data": {"id": "1", "url": 5}}', "url", id="type"),
-        pytest.param(
-            '{"statusCode": 200, "message": "Success", "data": {"id": "", "url": "", "x": 1}}', "x", id="more"
-        ),
-    ],
+    ("data", "fault"), [('{"id": "1", "url": 5}', "url"), ('{"id": "", "url": "", "x": 1}', "x")], ids=["type", "more"]
 )
-def test_an_answer_off_the_document_is_noticed(sandbox: Flask, body: str, fault: str) -> None:
+def test_an_answer_off_the_document_is_noticed(sandbox: Flask, data: str, fault: str) -> None:
     found = Departures()
     with sandbox.test_request_context("/v1/checkout", method="POST"):
+        body = f'{{"statusCode": 200, "message": "Success", "data": {data}}}'
         found.check(sandbox, Response(body, content_type="application/json"))
-    assert len(found.seen) == 1
-    assert fault in found.seen[0]
+    assert [fault in sentence for sentence in found.seen] == [True]
 
 
 def test_every_answer_of_the_tests_is_checked(departures: Departures, merchant: Merchant) -> None:

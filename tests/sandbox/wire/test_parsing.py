@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from urllib.parse import quote
 
@@ -10,7 +9,9 @@ import pytest
 from flask import Flask
 
 from tests.sandbox.actors import Merchant
+from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer, given
+from tests.sandbox.payments.customers import sends
 from tests.sandbox.recipients.payees import START, bank, changes, creates, found, reads
 
 #: Names that cannot be spelled, or not be read in the right order, without a sign that is not seen.
@@ -39,31 +40,21 @@ def test_a_name_keeps_its_joiners_and_direction_marks(merchant: Merchant, name: 
 
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES.keys())
 def test_users_payees_and_senders_may_be_called_so(sandbox: Flask, name: str) -> None:
-    payer, merchant = Payer(sandbox), Merchant(sandbox)
-    recipient = given(accountName=name, bankName=name) | {"name": name}
-    batch = payer.pays({"recipient": recipient, "amount": 5, "note": name})
+    recipient = given(name=name, accountName=name, bankName=name)
+    batch = Payer(sandbox).pays({"recipient": recipient, "amount": 5, "note": name})
     assert batch.data["disburseData"][0]["recipient"]["name"] == name
-    user = {"email": "new@example.com", "password": "long-enough-1", "fullName": name, "country": name}
-    assert sandbox.test_client().post("/v1/auth/register", json=user).status_code == 200
-    order = {"walletAddress": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "senderEmail": "ann@example.com"}
-    order |= {"receiverId": RECIPIENTS["USD"], "inputCurrency": "usdc-polygon", "outputCurrency": "USD"}
-    texts = {"senderName": name, "reason": name, "description": name}
-    made = merchant.calls("POST", "/v2/payment", json.dumps(order | texts | {"inputAmount": 100}).encode())
+    assert Visitor(sandbox).registers(fullName=name, country=name).code == 200
+    made = sends(Merchant(sandbox), senderName=name, reason=name, description=name)
     assert made.data["sender"]["name"] == name
 
 
-@pytest.mark.parametrize("sign", MISLEADING, ids=ascii)
-def test_what_could_mislead_a_reader_is_refused(merchant: Merchant, sign: str) -> None:
-    refused = creates(merchant, name=f"Ada{sign} Example")
-    assert (refused.code, refused.message) == (
-        400,
-        "name must be a non-empty string of at most 200 printable characters.",
-    )
-
-
-@pytest.mark.parametrize("sign", "\u200c\u200d\u200e\u200f\u061c", ids=ascii)
-def test_a_name_of_nothing_that_is_seen_is_refused(merchant: Merchant, sign: str) -> None:
-    assert creates(merchant, name=f" {sign}{sign} ").message.startswith("name must be a non-empty string")
+def test_what_could_mislead_a_reader_or_shows_nothing_is_refused(merchant: Merchant) -> None:
+    misleading = [f"Ada{sign} Example" for sign in MISLEADING]
+    unseen = [f" {sign}{sign} " for sign in "\u200c\u200d\u200e\u200f\u061c"]
+    for name in (*misleading, *unseen):
+        refused = creates(merchant, name=name)
+        told = "name must be a non-empty string of at most 200 printable characters."
+        assert (refused.code, refused.message) == (400, told), ascii(name)
 
 
 def test_unseen_signs_count_as_characters(merchant: Merchant) -> None:

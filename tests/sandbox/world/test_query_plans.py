@@ -3,59 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 from flask import Flask
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement
 from flask_paycheckout.sandbox.outgoing.webhooks import _claim_next, _release_held
 from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.world.database import db
+from flask_paycheckout.sandbox.world.transitions import move_due
 from tests.sandbox.actors import Merchant, Tester
-from tests.sandbox.crowds import FEWER, id_of
+from tests.sandbox.crowds import FEWER, ROWS, id_of
+from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.plans import plan_of
 
 pytestmark = pytest.mark.slow("tables of thousands of rows")
 
-LAST_PAGE = FEWER // 10
-SORTS = ["createdAt", "-createdAt", "updatedAt", "-updatedAt"]
+# One worker builds the crowded worlds and asks all of the questions.
+
+TABLES = {"/v1/recipient": "recipient", "/v2/payments": "payment", "/v1/disbursement/fiat": "disbursement"}
+ROWS_OF_PAGES = [f"sort={sort}&page=1" for sort in ("createdAt", "-createdAt", "updatedAt", "-updatedAt")]
 
 
-@pytest.mark.parametrize(("sort", "page"), [(sort, 1) for sort in SORTS] + [("createdAt", LAST_PAGE)])
-@pytest.mark.parametrize(
-    ("path", "table"), [("/v1/recipient", "recipient"), ("/v2/payments", "payment")], ids=["recipients", "payments"]
-)
-def test_a_page_comes_from_an_index_in_its_order(crowded: Flask, path: str, table: str, sort: str, page: int) -> None:
-    plan = plan_of(crowded, lambda: Merchant(crowded).calls("GET", f"{path}?sort={sort}&page={page}"), table)
+@pytest.mark.parametrize("query", [*ROWS_OF_PAGES, f"sort=createdAt&page={FEWER // 10}", f"page={ROWS // 10 + 1}"])
+@pytest.mark.parametrize("path", TABLES)
+def test_a_page_comes_from_an_index_in_its_order(crowded: Flask, path: str, query: str) -> None:
+    table = TABLES[path]
+    plan = plan_of(crowded, lambda: Merchant(crowded).calls("GET", f"{path}?{query}"), table)
     # Where nothing narrows the list, PostgreSQL counts the rows by looking at each of them.
     assert [statement for statement in plan.scanned(table) if "count(*)" not in statement] == []
     assert plan.sorts == []
 
 
 @pytest.mark.parametrize(
-    ("query", "column"),
+    ("query", "columns"),
     [
-        ("/v1/recipient?country=France", "country"),
-        ("/v1/recipient?currency=EUR", "currency"),
-        ("/v1/recipient?currency=EUR&sort=-createdAt", "currency"),
-        ("/v2/payments?status=pending", "status"),
-        ("/v2/payments?status=pending&sort=-updatedAt", "status"),
-        ("/v2/payments?reason=Rent", "reason"),
-        ("/v2/payments?blockchain=stellar", "blockchain"),
-        ("/v2/payments?organizationId=one", "organization_id"),
-        ("/v2/payments?organizationName=One", "organization_name"),
-        ("/v2/payments?receiverName=person%2077", "receiver_key"),
+        ("/v1/recipient?country=France", ["country"]),
+        ("/v1/recipient?currency=EUR", ["currency"]),
+        ("/v1/recipient?currency=EUR&sort=-createdAt", ["currency"]),
+        ("/v2/payments?status=pending", ["status"]),
+        ("/v2/payments?status=pending&sort=-updatedAt", ["status"]),
+        ("/v2/payments?reason=Rent", ["reason"]),
+        ("/v2/payments?blockchain=stellar", ["blockchain"]),
+        ("/v2/payments?organizationId=one", ["organization_id"]),
+        ("/v2/payments?organizationName=One", ["organization_name"]),
+        ("/v2/payments?receiverName=person%2077", ["receiver_key"]),
+        ("/v1/disbursement/fiat?status=pending", ["status"]),
+        ("/v1/disbursement/fiat?status=pending&sort=-updatedAt", ["status"]),
+        ("/v1/disbursement/fiat?currency=USD", ["currency"]),
+        ("/v1/disbursement/fiat?currency=USD&status=failed", ["currency", "status"]),
+        (f"/v1/disbursement/fiat?currency=USD&status=failed&page={ROWS // 12 // 10}", ["currency", "status"]),
     ],
 )
-def test_a_filter_narrows_by_an_index(crowded: Flask, query: str, column: str) -> None:
-    table = "recipient" if "recipient" in query else "payment"
+def test_a_filter_narrows_by_an_index(crowded: Flask, query: str, columns: list[str]) -> None:
+    table = TABLES[query.partition("?")[0]]
     plan = plan_of(crowded, lambda: Merchant(crowded).calls("GET", query), table)
     assert plan.scanned(table) == []
     pages = [read for read in plan.of(table) if "ORDER BY" in read.statement and read.statement[:6] == "SELECT"]
     assert pages
-    assert all(column in read.condition for read in pages)
+    # The index narrows by every filter, and does not merely give the order in which all rows are looked at.
+    assert all(column in read.condition for read in pages for column in columns)
     assert plan.sorts == []
 
 
@@ -70,28 +83,25 @@ def test_an_amount_that_few_reach_is_looked_up(crowded: Flask, bound: str, key: 
 @pytest.mark.parametrize(
     "path",
     [
-        f"/v1/recipient/{id_of(500)}",
-        f"/v1/deposit/{id_of(500)}",
-        "/v1/deposit/r-500",
-        f"/v2/payment/detail/{id_of(500)}",
+        *(f"/v1/recipient/{id_of(500)}", f"/v1/deposit/{id_of(5000)}", "/v1/deposit/r-5000"),
+        *(f"/v2/payment/detail/{id_of(5000)}", f"/v1/disbursement/fiat/{id_of(7)}"),
+        f"/v1/disbursement/fiat?disbursementId={id_of(7)}",
     ],
 )
 def test_one_record_is_looked_up(crowded: Flask, path: str) -> None:
     def read() -> None:
         assert Merchant(crowded).calls("GET", path).code == 200
 
-    tables = ("recipient", "deposit", "deposit_activity", "payment", "payment_activity")
+    kinds = ("deposit", "payment", "disbursement")
+    tables = ("recipient", "bank_transfer", *kinds, *(f"{kind}_activity" for kind in kinds))
     assert plan_of(crowded, read, *tables).scanned(*tables) == []
 
 
 @pytest.mark.parametrize(
     "page",
     [
-        "webhooks",
-        "webhooks?state=waiting",
-        f"webhooks?order={id_of(7)}",
-        f"checkouts/{id_of(7)}",
-        f"disbursements/{id_of(7)}",
+        *("webhooks", "webhooks?state=waiting", f"webhooks?order={id_of(7)}"),
+        *(f"checkouts/{id_of(7)}", f"disbursements/{id_of(7)}"),
     ],
 )
 def test_the_inspector_reads_what_it_shows(crowded: Flask, page: str) -> None:
@@ -100,20 +110,28 @@ def test_the_inspector_reads_what_it_shows(crowded: Flask, page: str) -> None:
     assert plan.scanned(*tables) == []
 
 
-def test_the_webhooks_of_the_control_interface_are_the_newest_by_an_index(crowded: Flask) -> None:
-    plan = plan_of(crowded, lambda: Tester(crowded).webhooks(), "webhook")
-    assert plan.scanned("webhook") == []
-    assert {read.index for read in plan.of("webhook")} == {"webhook_by_creation"}
+def test_a_create_looks_references_up(crowded: Flask) -> None:
+    def refused() -> None:
+        item = {"recipientId": RECIPIENTS["USD"], "amount": 5}
+        answer = Payer(crowded).pays(*(item | {"reference": f"r-{number}"} for number in range(1, 501)))
+        assert answer.message.startswith("disburseData[0].reference was used before")
+
+    assert plan_of(crowded, refused, "disbursement").scanned("disbursement") == []
 
 
 def undone(action: Callable[[Session], object]) -> Callable[[], None]:
     def act() -> None:
         session = db.session()
-        action(session)
+        assert action(session) is not False
         session.rollback()
         session.close()
 
     return act
+
+
+def moves(session: Session) -> bool:
+    # So late that all of them are due, and some are moved.
+    return len(move_due(session, Disbursement, "pending", "completed", timedelta(days=-365 * 200))) == 500
 
 
 @pytest.mark.parametrize(
@@ -121,6 +139,7 @@ def undone(action: Callable[[Session], object]) -> Callable[[], None]:
     [
         pytest.param(undone(expire_due), "deposit", "deposit_due", id="deposits"),
         pytest.param(undone(progress_due), "payment", "payment_due", id="payments"),
+        pytest.param(undone(moves), "disbursement", "ix_disbursement_due", id="disbursements"),
         pytest.param(undone(_release_held), "webhook", "webhook_held", id="held-webhooks"),
         pytest.param(_claim_next, "webhook", "webhook_due", id="due-webhooks"),
     ],
@@ -131,3 +150,10 @@ def test_what_is_due_is_found_by_its_own_index(
     plan = plan_of(crowded, action, table)
     assert plan.scanned(table) == []
     assert index in {read.index for read in plan.of(table)}
+
+
+def test_an_update_and_the_newest_webhooks_are_found(crowded: Flask) -> None:
+    update = undone(lambda session: force_disbursement(session, USER_ID, id_of(4), "completed"))
+    assert plan_of(crowded, update, "disbursement").scanned("disbursement") == []
+    plan = plan_of(crowded, lambda: Tester(crowded).webhooks(), "webhook")
+    assert {read.index for read in plan.of("webhook")} == {"webhook_by_creation"}
