@@ -47,7 +47,7 @@ def test_a_request_shows_both_bodies_and_the_fault(merchant: Merchant, tester: T
     tester.orders_fault("POST /v1/checkout", "error", statusCode=503, message="Closed for tea")
     merchant.asks_checkout(inputCurrency="USD", inputAmount=5)
     seen = developer.reads("/inspector/requests/1")
-    assert '"inputCurrency": "USD"' in seen
+    assert '"inputCurrency":"USD"' in seen
     assert "Closed for tea" in seen
     assert "Fault that struck it error" in seen
 
