@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from flask_admin import Admin  # type: ignore[import-untyped]
 from flask_babel import Babel  # type: ignore[import-untyped]
-from sqlalchemy import event
 
 from flask_paycheckout import ConfigurationError
 from flask_paycheckout.admin import payment_views
 from tests.scripted import Shop
+from tests.test_bounds import statements
 
 CHECKOUTS, EVENTS = "/admin/paycheckout_checkouts", "/admin/paycheckout_events"
 WRITES = ("/new/", "/edit/?id=1", "/delete/", "/action/", "/ajax/update/")
@@ -76,11 +76,8 @@ def test_without_a_permission_there_are_no_views(shop: Shop) -> None:
 
 def test_a_page_does_not_count_the_table(shop: Shop) -> None:
     opens_admin(shop).has_paid()
-    said: list[str] = []
-    with shop.app.app_context():
-        engine = shop.db.engine
-    event.listen(engine, "before_cursor_execute", lambda *given: said.append(given[2]))
-    shop.browser.get(f"{CHECKOUTS}/")
+    with statements(shop) as said:
+        shop.browser.get(f"{CHECKOUTS}/")
     assert said
     assert not [statement for statement in said if "count(" in statement.lower() or "LIMIT" not in statement]
 

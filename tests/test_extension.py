@@ -12,10 +12,9 @@ from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import ConfigurationError, Pay, PayCheckout
-from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.runtime import KEY, runtime
 from tests.conftest import OpenShop
-from tests.scripted import CLIENT_SECRET, Clock, Service, Shop, make_app
+from tests.scripted import Clock, Service, Shop, make_app
 
 
 def test_two_apps_in_one_process_keep_apart(open_shop: OpenShop) -> None:
@@ -90,12 +89,6 @@ def test_an_app_without_the_extension_is_named() -> None:
         runtime()
 
 
-def test_the_client_is_the_current_apps(shop: Shop) -> None:
-    with shop.app.app_context():
-        assert isinstance(shop.paycheckout.client, PaymentsClient)
-        assert shop.paycheckout.client is shop.runtime.client
-
-
 def test_a_transport_with_a_clock_brings_it_along(shop: Shop) -> None:
     class Timed(httpx.MockTransport):
         clock = staticmethod(Clock())
@@ -105,27 +98,3 @@ def test_a_transport_with_a_clock_brings_it_along(shop: Shop) -> None:
         PayCheckout().init_app(app, SQLAlchemy(app), transport=Timed(shop.service), clock=given)
         moment: Any = app.extensions[KEY].clock()
         assert moment == expected()
-
-
-def test_no_repr_of_what_the_app_holds_shows_a_secret(open_shop: OpenShop) -> None:
-    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET="canary-hook", PAYCHECKOUT_ACCESS_TOKEN="canary-token")
-    shown = repr(shop.runtime) + repr(shop.paycheckout) + repr(shop.runtime.client) + repr(vars(shop.runtime))
-    assert CLIENT_SECRET not in shown
-    assert "canary" not in shown
-    assert "unit-secret-key" not in shown
-
-
-def test_another_bind_may_hold_the_tables(open_shop: OpenShop, tmp_path: Any) -> None:
-    from flask_paycheckout import CheckoutMixin, EventMixin
-
-    def add_models(db: SQLAlchemy) -> None:
-        bound = {"__bind_key__": "payments"}
-        db.metadata.info["own"] = [
-            type("Payment", (CheckoutMixin, db.Model), dict(bound)),
-            type("News", (EventMixin, db.Model), dict(bound)),
-        ]
-
-    binds = {"payments": f"sqlite:///{tmp_path / 'payments.db'}"}
-    shop = open_shop(prepare=add_models, SQLALCHEMY_BINDS=binds, PAYCHECKOUT_SEPARATE_DATABASE=True)
-    shop.has_paid()
-    assert shop.runtime.engine().url.database == str(tmp_path / "payments.db")

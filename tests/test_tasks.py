@@ -88,7 +88,9 @@ def test_a_queue_that_fails_costs_nothing_but_time(shop: Shop, caplog: pytest.Lo
     checkout_id = shop.starts()
     shop.service.says(checkout_id, "completed")
     hears_of(shop, checkout_id)
-    assert "not read now, reconcile will" in caplog.text
+    [told] = caplog.records
+    assert (told.levelno, told.exc_info) == (logging.WARNING, None)
+    assert "not read now, reconcile will" in told.getMessage()
     assert shop.reconciles().changed == 1
 
 

@@ -11,8 +11,6 @@ from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import order_paid
 from flask_paycheckout.checkouts.logs import LOGGER, about
-from flask_paycheckout.operations import AppOperations
-from tests.conftest import OpenShop
 from tests.scripted import Shop, refusal
 
 FORGED = "closed\r\nWARNING all is well\x1b[2J"
@@ -75,25 +73,3 @@ def test_what_was_not_expected_keeps_its_traceback(caplog: pytest.LogCaptureFixt
     except KeyError:
         logging.getLogger(LOGGER).exception("order_total failed for order %s", "o-1")
     assert lines(caplog) == [("ERROR", "order_total failed for order o-1", True)]
-
-
-def test_a_broker_that_is_away_is_one_line_for_each_webhook(
-    open_shop: OpenShop, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Away:
-        @property
-        def tasks(self) -> Any:
-            raise ConnectionRefusedError("no broker")
-
-        def connection_for_write(self, **options: object) -> Any:
-            raise ConnectionRefusedError("no broker")
-
-    shop = open_shop(PAYCHECKOUT_DEFER_WEBHOOKS=True)
-    shop.app.extensions["celery"] = Away()
-    checkout_id = shop.starts()
-    shop.clock.advance(seconds=10)
-    with shop.app.app_context():
-        AppOperations(shop.runtime).receive_webhook(checkout_id)
-    [(level, text, traceback)] = lines(caplog)
-    assert (level, traceback) == ("WARNING", False)
-    assert text.startswith("webhook for checkout chk-1: not read now, reconcile will: ")

@@ -11,7 +11,7 @@ from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, refusal
 from tests.views.test_headers import is_page, policy_of_contents, policy_of_referrers
-from tests.views.test_webhook import DatabaseDown
+from tests.views.test_webhook import database_down
 
 PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
 KINDS = {
@@ -47,7 +47,7 @@ def provoked(shop: Shop, kind: str) -> TestResponse:
     if kind == "500":
         shop.paycheckout.order_total(lambda order_id: 1 / 0)  # type: ignore[type-var]  # a shop's mistake
     if kind == "503 webhook":
-        with DatabaseDown(shop):
+        with database_down(shop):
             return browser.post(hook, json={"orderId": "chk-1"})
     if kind == "400 host":
         shop.app.config["TRUSTED_HOSTS"] = ["shop.example"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import pytest
 from flask import render_template_string
@@ -12,7 +13,6 @@ from flask_paycheckout.rules.order_ids import is_order_id
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop, refusal, success
-from tests.security.skeleton import skeleton
 
 PLAIN = "plain"
 PAYLOADS = (
@@ -34,6 +34,11 @@ PAYLOADS = (
     "+ADw-script+AD4-alert(1)+ADw-/script+AD4-",
     "\u2028<a href=\uff02>\ufeff",
 )
+
+
+def marks(page: str) -> Counter[str]:
+    """The signs that elements and attributes are made of; in words of others each is written as an entity."""
+    return Counter(sign for sign in page if sign in "<>\"'")
 
 
 def as_order_id(said: str) -> str:
@@ -83,9 +88,7 @@ def pages(shop: Shop, said: str) -> dict[str, str]:
 @pytest.mark.parametrize("payload", PAYLOADS, ids=range(len(PAYLOADS)))
 def test_no_field_adds_an_element_or_attribute_to_a_page(open_shop: OpenShop, payload: str) -> None:
     plain, hit = pages(open_shop("plain"), PLAIN), pages(open_shop("hit"), payload)
-    assert {name: skeleton(page) for name, page in hit.items()} == {
-        name: skeleton(page) for name, page in plain.items()
-    }
+    assert {name: marks(page) for name, page in hit.items()} == {name: marks(page) for name, page in plain.items()}
     for name, page in hit.items():
         assert "<script>alert" not in page
         assert "1337" not in page
@@ -108,4 +111,4 @@ def test_a_label_is_text_even_where_the_shop_escapes_nothing_by_itself(shop: Sho
     shop.app.jinja_env.autoescape = False
     shop.app.jinja_env.cache.clear()  # type: ignore[union-attr]
     for payload in PAYLOADS:
-        assert skeleton(button(shop, "o-1", payload)) == skeleton(plain)
+        assert marks(button(shop, "o-1", payload)) == marks(plain)

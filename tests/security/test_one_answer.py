@@ -6,13 +6,13 @@ import hmac
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import event
 
 from flask_paycheckout.security.signed_links import PAY, STATUS, SignedLinks
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.security.answers import Answer, told
 from tests.security.test_tokens import ROUTES, signed, uses
+from tests.test_bounds import statements
 
 PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
 
@@ -67,14 +67,12 @@ def test_nothing_is_looked_up_for_a_bad_token(shop: Shop, route: str) -> None:
     shop.service.created.clear()
     asked: list[object] = []
     shop.paycheckout.order_total(lambda order_id: asked.append(order_id))
-    statements: list[str] = []
-    with shop.app.app_context():
-        event.listen(shop.db.engine, "before_cursor_execute", lambda *said: statements.append(said[2]))
-    for token in bad_tokens(shop, route).values():
-        uses(shop, route, token)
-    assert (statements, shop.service.reads, shop.service.created, asked) == ([], [], [], [])
-    uses(shop, route, shop.runtime.signed_links.sign(ROUTES[route][2], "o-1"))
-    assert statements, "a good one is looked up"
+    with statements(shop) as seen:
+        for token in bad_tokens(shop, route).values():
+            uses(shop, route, token)
+        assert (seen, shop.service.reads, shop.service.created, asked) == ([], [], [], [])
+        uses(shop, route, shop.runtime.signed_links.sign(ROUTES[route][2], "o-1"))
+        assert seen, "a good one is looked up"
 
 
 def test_a_good_link_to_an_order_that_nobody_knows_is_answered_like_one_that_is_not_payable(shop: Shop) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -51,27 +53,22 @@ def test_a_cool_down_of_zero_reads_every_time(open_shop: OpenShop) -> None:
     assert len(shop.service.reads) == 3
 
 
-class DatabaseDown:
+@contextmanager
+def database_down(shop: Shop) -> Iterator[None]:
     """Every statement fails, as when the server is away."""
 
-    def __init__(self, shop: Shop) -> None:
-        self.shop = shop
-
-    def __enter__(self) -> None:
-        with self.shop.app.app_context():
-            event.listen(self.shop.db.engine, "before_cursor_execute", self._fail)
-
-    def __exit__(self, *failure: object) -> None:
-        with self.shop.app.app_context():
-            event.remove(self.shop.db.engine, "before_cursor_execute", self._fail)
-
-    def _fail(self, connection: object, cursor: object, statement: str, *rest: object) -> None:
+    def fail(connection: object, cursor: object, statement: str, *rest: object) -> None:
         raise OperationalError(statement, None, Exception("server closed the connection"))
+
+    engine = shop.runtime.engine()
+    event.listen(engine, "before_cursor_execute", fail)
+    yield
+    event.remove(engine, "before_cursor_execute", fail)
 
 
 def test_what_could_not_be_stored_is_a_503_and_comes_again(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
-    with DatabaseDown(shop):
+    with database_down(shop):
         answer = shop.browser.post(PATH, **hook(checkout_id))
     assert (answer.status_code, answer.get_json()) == (503, {"error": "not stored, send it again"})
     assert shop.browser.post(PATH, **hook(checkout_id)).status_code == 200
