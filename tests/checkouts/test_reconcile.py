@@ -288,21 +288,6 @@ def test_a_round_reads_what_was_due_as_it_began(shop: Shop) -> None:
     assert shop.service.reads == [first]
 
 
-def test_events_that_were_not_delivered_are_delivered_first(shop: Shop, signals: Signals) -> None:
-    calls: list[str] = []
-
-    def fail_once(app: object, **facts: object) -> None:
-        calls.append("run")
-        if len(calls) == 1:
-            raise RuntimeError
-
-    with order_paid.connected_to(fail_once, sender=shop.app):
-        shop.has_paid()
-        assert shop.reconciles(limit=0) == ReconcileReport(delivered=1)
-    assert calls == ["run", "run"]
-    assert signals.names.count("order_paid") == 1
-
-
 def test_an_abandoned_checkout_is_watched_ever_more_rarely_and_then_let_go(shop: Shop) -> None:
     checkout_id = shop.starts()
     shop.clock.advance(minutes=17)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flask_paycheckout.client import FiatItem, PaymentsClient, PaymentsError, ServiceFault, TransportFailed
-from flask_paycheckout.testing import Sandbox
+from flask_paycheckout.client import ServiceFault, TransportFailed
 from tests.client.test_paging import BEGUN, Shelf, in_every_form
 from tests.client.wire import Shop, refusal, steady
 
@@ -122,28 +121,3 @@ def test_references_that_cannot_be_are_named() -> None:
         payouts.find(["ref-1"], since=datetime(2026, 1, 1))  # noqa: DTZ001 - the fault
     assert payouts.find([]) == {}
     assert books.read == []
-
-
-@pytest.mark.parametrize(
-    "unknowns", [{}, {"fiat_list": "array"}, {"limit_above_maximum": "refused", "limit_maximum": "25"}]
-)
-def test_a_batch_whose_answer_is_lost_is_found_at_the_service(unknowns: dict[str, str]) -> None:
-    sandbox = Sandbox(unknowns=unknowns)
-    client = PaymentsClient(
-        sandbox.base_url,
-        client_id="sandbox-client",
-        client_secret="sandbox-secret-0123456789abcdef",
-        access_token="sandbox-access-token",
-        transport=sandbox.transport,
-    )
-    payouts = client.fiat_disbursements
-    recipient = next(one for one in client.recipients.iterate() if one.bank and one.bank[0].currency == "USD").id
-    lost = [FiatItem(amount="5", recipient_id=recipient, reference=f"lost-{number}") for number in range(30)]
-    sandbox.fault("POST /v2/disbursement/fiat", "lose_response")
-    with pytest.raises(PaymentsError) as failure:
-        payouts.create("USD", lost)
-    assert failure.value.carried_out == "unknown"
-    payouts.create("USD", [FiatItem(amount="6", recipient_id=recipient, reference=f"other-{n}") for n in range(40)])
-    found = payouts.find(["never-sent", *(str(item.reference) for item in lost)])
-    assert list(found) == [item.reference for item in lost]
-    assert {payout.amount for payout in found.values()} == {5}

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import OperationalError
 
-from flask_paycheckout import ReconcileReport, order_paid
+from flask_paycheckout import order_paid
 from tests.conftest import OpenShop
 from tests.crash.conftest import Try
 from tests.scripted import Shop
@@ -34,28 +32,6 @@ def test_any_call_of_the_database_fails_once(each_database: str, tries: Try) -> 
 def test_the_database_goes_away_at_any_call_and_stays_away(each_database: str, tries: Try) -> None:
     found = tries(each_database, fate="outage")
     assert found.wrong == []
-
-
-def test_a_database_error_while_the_order_is_asked_for_its_total_is_tried_again_soon(open_shop: OpenShop) -> None:
-    """Once and twice it may be the database's own; the payment is not held for it."""
-    shop = open_shop()
-    checkout_id = shop.starts()
-    shop.service.says(checkout_id, "completed")
-
-    @shop.paycheckout.order_total
-    def order_total(order_id: str) -> None:
-        raise OperationalError("SELECT total", None, Exception("server closed the connection"))
-
-    for seconds in (5, 10):
-        assert shop.reconciles() == ReconcileReport(checked=1, failed=1)
-        attempt = shop.attempt(checkout_id)
-        assert (attempt.status, attempt.deposit_status) == ("created", "completed")
-        assert attempt.next_read_at == shop.clock.now + timedelta(seconds=seconds)
-        shop.clock.advance(seconds=seconds)
-
-    shop.paycheckout.order_total(shop.totals.get)
-    assert shop.reconciles().changed == 1
-    assert shop.attempt(checkout_id).status == "paid"
 
 
 def test_a_receivers_commit_that_is_a_fact_though_it_failed_counts(open_shop: OpenShop) -> None:

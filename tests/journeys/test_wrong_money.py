@@ -38,27 +38,3 @@ def test_a_second_payment_of_an_order_is_noticed_with_both_ids(
     assert [(a.status, a.reason) for a in shop.attempts("o-1")] == [("paid", None), ("held", "duplicate")]
     assert [(s.name, s.checkout_id) for s in signals[-2:]] == [("order_paid", first), ("payment_held", second)]
     assert shopper.sees_status() == "paid"
-
-
-def test_a_held_payment_is_decided_by_a_person(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    checkout_id = shopper.starts_to_pay()
-    paycheckout_sandbox.pay(checkout_id, amount=12)
-    assert shopper.sees_status() == "held"
-    with shop.app.app_context():
-        decided = shop.paycheckout.resolve(checkout_id, True, by="Ada", why="50 cents of bank fees")
-    assert decided.status == "paid"
-    assert signals.names == ["checkout_created", "payment_held", "payment_resolved", "order_paid"]
-    assert "Ada accepted the held payment: 50 cents of bank fees" in str(explains(shop))
-
-
-def test_a_held_order_is_not_offered_for_payment_again(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox
-) -> None:
-    checkout_id = shopper.starts_to_pay()
-    paycheckout_sandbox.pay(checkout_id, amount=1)
-    response = shopper.presses_pay()
-    assert response.status_code == 303
-    assert "/paycheckout/orders/" in response.location
-    assert "<button" not in shopper.opens_the_status_page().text

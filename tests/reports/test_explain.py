@@ -108,19 +108,6 @@ def test_reads_that_changed_nothing_and_the_next_one_are_told(shop: Shop) -> Non
     assert "Read next by reconcile after 2026-01-01 12:00:10Z" in text
 
 
-def test_a_duplicate_is_told_with_both_ids(shop: Shop) -> None:
-    first = shop.starts()
-    shop.totals["o-1"] = Pay("13.00", "USD")
-    second = shop.has_deposit("completed", inputAmount=number("13.00"))
-    shop.service.says(first, "completed")
-    shop.settles(second)
-    shop.settles(first)
-    text = str(explains(shop))
-    assert "another payment already paid this order; this money probably has to go back" in text
-    assert first in text
-    assert second in text
-
-
 def test_the_story_holds_no_payment_url_and_reads_nothing(shop: Shop) -> None:
     shop.starts()
     shop.service.reads.clear()

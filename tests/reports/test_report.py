@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import text
 
 from flask_paycheckout import Pay
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.reports.report import Report, report
 from flask_paycheckout.service.record import START
 from tests.conftest import OpenShop
+from tests.plans import plans
 from tests.scripted import Shop, number, refusal
 from tests.test_bounds import statements
 
@@ -195,32 +195,15 @@ def test_no_question_of_the_report_looks_at_every_row(shop: Shop) -> None:
         with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             # Counting in an index wants to know which rows everybody sees.
             connection.execute(text("VACUUM paycheckout_checkout"))
-    plans = [plan for statement, plan in explained(shop) if "paycheckout_checkout" in statement]
-    assert len(plans) == 9
-    for plan in plans:
+    with plans(engine) as seen:
+        told(shop)
+    asked = [plan for statement, plan in seen if "paycheckout_checkout" in statement]
+    assert len(asked) == 9
+    for plan in asked:
         assert "Seq Scan" not in plan, plan
         # A whole index is looked at where it is the table's shortest form, or holds only the rows that are asked for.
         short = r"SCAN paycheckout_checkout USING (COVERING INDEX|INDEX ix_paycheckout_checkout_payback)"
         assert "SCAN paycheckout_checkout" not in re.sub(short, "", plan), plan
-
-
-def explained(shop: Shop) -> list[tuple[str, str]]:
-    """Every statement of the report with the database's plan for it."""
-    engine = shop.runtime.engine()
-    asked: list[tuple[str, Any]] = []
-
-    def note(connection: object, cursor: object, statement: str, parameters: Any, *rest: object) -> None:
-        asked.append((statement, parameters))
-
-    event.listen(engine, "before_cursor_execute", note)
-    told(shop)
-    event.remove(engine, "before_cursor_execute", note)
-    word = "EXPLAIN QUERY PLAN" if engine.dialect.name == "sqlite" else "EXPLAIN"
-    with engine.connect() as connection:
-        return [
-            (statement, "\n".join(str(row) for row in connection.exec_driver_sql(f"{word} {statement}", parameters)))
-            for statement, parameters in asked
-        ]
 
 
 # What cannot be read, applied or started

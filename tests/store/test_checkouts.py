@@ -134,14 +134,6 @@ def test_a_move_whose_event_cannot_be_stored_does_not_happen(shop: Shop) -> None
     assert shop.attempt(attempt.checkout_id).status == "created"
 
 
-def test_a_webhook_within_the_cool_down_is_read_at_its_end(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.runtime.webhooks.receive(checkout_id)
-    shop.clock.advance(seconds=1)
-    shop.runtime.webhooks.receive(checkout_id)
-    assert shop.attempt(checkout_id).next_read_at == shop.clock.now + timedelta(seconds=5)
-
-
 def test_a_replaced_attempt_gives_its_place_to_the_new_one_only(shop: Shop) -> None:
     seen = shop.attempt(shop.starts())
     store = shop.runtime.moves.store

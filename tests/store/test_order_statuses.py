@@ -8,7 +8,8 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import event, update
 
-from tests.reports.test_order_list import fill, rows_taken
+from tests.plans import plans, rows_taken
+from tests.reports.test_order_list import fill
 from tests.scripted import Shop
 from tests.test_bounds import statements
 from tests.views.pages import STATUSES, reach
@@ -35,23 +36,14 @@ def test_many_orders_are_read_along_an_index_without_their_histories(shop: Shop)
     engine = shop.runtime.engine()
     with engine.begin() as connection:
         fill(connection)
-    plans: list[list[str]] = []
-
-    def explain(connection: sa.Connection, cursor: Any, statement: str, parameters: Any, *_: object) -> None:
-        assert "history" not in statement
-        words = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN (ANALYZE, TIMING OFF)"
-        cursor.execute(f"{words} {statement}", parameters)
-        plans.append([str(row[-1]) for row in cursor.fetchall()])
-
-    event.listen(engine, "before_cursor_execute", explain)
-    with shop.app.app_context():
+    with shop.app.app_context(), plans(engine) as seen:
         assert shop.paycheckout.order_status("order-7") == "paid"
         assert len(shop.paycheckout.order_statuses(f"order-{number}" for number in range(500))) == 500
-    event.remove(engine, "before_cursor_execute", explain)
-    assert len(plans) == 2
-    for plan, rows in zip(plans, (2, 1000), strict=True):
-        assert "ix_paycheckout_checkout_order" in "".join(plan), "\n".join(plan)
-        assert "Seq Scan" not in "".join(plan)
+    assert len(seen) == 2
+    for (statement, plan), rows in zip(seen, (2, 1000), strict=True):
+        assert "history" not in statement
+        assert "ix_paycheckout_checkout_order" in plan, plan
+        assert "Seq Scan" not in plan
         if engine.dialect.name == "postgresql":
             assert rows_taken(plan) <= rows
 

@@ -122,12 +122,6 @@ def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> N
     assert "Back to your order" not in opens(shop, "o-2").text
 
 
-def test_a_visit_finds_the_payment_when_no_webhook_came(shop: Shop) -> None:
-    checkout_id = shop.has_deposit("completed")
-    assert asks(shop)["status"] == "paid"
-    assert shop.attempt(checkout_id).found_by == "status page"
-
-
 def test_visits_share_one_read_in_five_seconds(shop: Shop) -> None:
     shop.starts()
     for _ in range(5):
