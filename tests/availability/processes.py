@@ -30,10 +30,11 @@ def running_sandbox() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 
 
 @contextmanager
-def gunicorn(app: str, *options: str, **environ: str) -> Iterator[str]:
+def gunicorn(app: str, *options: str, **settings: str) -> Iterator[str]:
+    """A shop with these settings; gives its address."""
     port = free_port()
     command = [str(BIN / "gunicorn"), "--bind", f"127.0.0.1:{port}", *options, app]
-    with _process(command, environ) as process:
+    with _process(command, {f"FLASK_{name}": value for name, value in settings.items()}) as process:
         address = f"http://127.0.0.1:{port}"
         answers(f"{address}/login", process)
         yield address

@@ -122,7 +122,7 @@ def test_parent_and_children_share_nothing_of_ours(
 
 SHOP = """
 from sqlalchemy import text
-from tests.availability import shop_app
+from tests import shop_app
 
 app = shop_app.create_app()
 db = app.extensions["sqlalchemy"]
@@ -142,8 +142,8 @@ def test_workers_of_a_preloaded_shop_have_connections_of_their_own(postgres_data
     (tmp_path / "shop.py").write_text(SHOP)
     (tmp_path / "gunicorn.conf.py").write_text(snippet("docs/production.md", "preload", "gunicorn.conf.py"))
     options = ("--preload", "--workers", "2", "--config", str(tmp_path / "gunicorn.conf.py"))
-    shop = {"SHOP_DATABASE": postgres_database, "SHOP_SERVICE": "http://127.0.0.1:9", "SHOP_KEEPS_CONNECTIONS": "1"}
-    with gunicorn("shop:app", "--pythonpath", str(tmp_path), *options, **shop) as address:
+    settings = {"SQLALCHEMY_DATABASE_URI": postgres_database, "PAYCHECKOUT_BASE_URL": "http://127.0.0.1:9"}
+    with gunicorn("shop:app", "--pythonpath", str(tmp_path), *options, **settings) as address:
         seen = set[tuple[str, ...]]()
         for _ in range(500):
             seen.add(tuple(requests.get(f"{address}/connection", timeout=60).text.split()))

@@ -47,11 +47,15 @@ def presses(address: str, orders: Callable[[], int], stop: threading.Event, pres
 
 
 def test_a_stopped_service_slows_nobody_who_does_not_pay(tmp_path: Path) -> None:
-    shop = {"SHOP_DATABASE": f"sqlite:///{tmp_path}/shop.db", "SHOP_MAKES_TABLES": "1", "SHOP_WEB_TIMEOUT": "2"}
+    shop = {
+        "SQLALCHEMY_DATABASE_URI": f"sqlite:///{tmp_path}/shop.db",
+        "MAKES_TABLES": "true",
+        "PAYCHECKOUT_WEB_TIMEOUT": "2",
+    }
     options = ("--preload", "--workers", "2", "--threads", "4")
     with (
         running_sandbox() as (service, process),
-        gunicorn("tests.availability.shop_app:create_app()", *options, SHOP_SERVICE=service, **shop) as address,
+        gunicorn("tests.shop_app:create_app()", *options, PAYCHECKOUT_BASE_URL=service, **shop) as address,
     ):
         stop, pressed, numbers = threading.Event(), list[Press](), count()
         customers = [

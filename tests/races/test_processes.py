@@ -21,7 +21,7 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.on_each_database
 
 PROCESSES, CHECKOUTS = 4, 60
-COMMAND = ["-m", "flask", "--app", "tests.races.shop_app", "paycheckout", "reconcile", "--json"]
+COMMAND = ["-m", "flask", "--app", "tests.shop_app", "paycheckout", "reconcile", "--json"]
 
 
 @pytest.fixture
@@ -38,7 +38,13 @@ def begin(command: list[str], database: str, service: str, number: int) -> subpr
     return subprocess.Popen(
         [sys.executable, *command],
         cwd=Path(__file__).parents[2],
-        env=os.environ | {"SHOP_DATABASE": database, "SHOP_SERVICE": service, "SHOP_PROCESS": f"process-{number}"},
+        env=os.environ
+        | {
+            "FLASK_SQLALCHEMY_DATABASE_URI": database,
+            "FLASK_PAYCHECKOUT_BASE_URL": service,
+            "FLASK_PAYCHECKOUT_CLIENT_ID": f"process-{number}",
+            "FLASK_PAYCHECKOUT_TIMEOUT": "60",
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
