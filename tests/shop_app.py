@@ -6,15 +6,22 @@ Every paid order leaves a row in the table "effect", in which nothing is unique.
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout, order_paid
 from tests.races.effects import add_effects
+from tests.scripted import Clock, Service, Shop
 
 
 def create_app() -> Flask:
+    return create_shop().app
+
+
+def create_shop(**config: Any) -> Shop:
+    """With these settings before those of the environment; nobody asks its `service` or its `clock`."""
     app = Flask("shop")
     app.config.update(
         SECRET_KEY="a-secret-key-of-many-characters",
@@ -23,13 +30,14 @@ def create_app() -> Flask:
         PAYCHECKOUT_PUBLIC_URL="http://127.0.0.1",
         PAYCHECKOUT_ALLOW_SANDBOX=True,
     )
+    app.config.from_mapping(config)
     app.config.from_prefixed_env()
     db = SQLAlchemy(app)
     add_effects(db)
     paycheckout = PayCheckout(app, db)
     paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
 
-    @order_paid.connect
+    @order_paid.connect_via(app)
     def ship(app: Flask, *, order_id: str, **facts: object) -> None:
         row = {"who": "ship", "order_id": order_id}
         db.session.execute(db.metadata.tables["effect"].insert().values(row))
@@ -47,4 +55,4 @@ def create_app() -> Flask:
             db.create_all()
             # gunicorn forks its workers from here.
             db.engine.dispose()
-    return app
+    return Shop(app, db, paycheckout, Service(), Clock())

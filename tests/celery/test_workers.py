@@ -10,71 +10,78 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.celery.conftest import StartWorker, Till
+from tests.celery.conftest import StartWorker
 from tests.celery.processes import Redis, Upstream, eventually
 from tests.celery.till import VISIBLE_AGAIN
+from tests.races.effects import counts
+from tests.scripted import Shop
 
 
-def paid_once(shop: Till, checkout_id: str) -> bool:
+def hears_of(shop: Shop, checkout_id: str) -> int:
+    return shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code
+
+
+def paid_once(shop: Shop, checkout_id: str) -> bool:
     """However often anybody looks again."""
     shop.reconciles()
-    assert (shop.told(), shop.shipped()) == ([("o-1", True)], ["o-1"])
-    return shop.is_paid(checkout_id)
+    [event] = shop.events("order_paid")
+    assert (event.order_id, event.delivered_at is not None, counts(shop, "o-1")) == ("o-1", True, {"ship": 1})
+    return bool(shop.attempt(checkout_id).status == "paid")
 
 
-def test_a_worker_killed_in_the_middle_of_a_task(shop: Till, start_worker: StartWorker, upstream: Upstream) -> None:
+def test_a_worker_killed_in_the_middle_of_a_task(shop: Shop, start_worker: StartWorker, upstream: Upstream) -> None:
     checkout_id = shop.starts()
     upstream.hold()
-    shop.hears_of(checkout_id)
+    hears_of(shop, checkout_id)
     worker = start_worker()
     eventually(lambda: upstream.read)
     worker.dies()
     died = time.monotonic()
     upstream.go_on()
-    assert not shop.is_paid(checkout_id)
+    assert shop.attempt(checkout_id).status == "created"
     # A worker looks for such tasks as it starts; older kombus look again only after more than a minute.
     eventually(lambda: time.monotonic() > died + VISIBLE_AGAIN)
     start_worker()
-    eventually(lambda: shop.shipped())
+    eventually(lambda: counts(shop, "o-1"))
     assert shop.attempt(checkout_id).found_by == "webhook", "the task ran again; reconcile did not run"
     assert paid_once(shop, checkout_id)
 
 
-def test_a_child_killed_in_the_middle_of_a_task(shop: Till, start_worker: StartWorker, upstream: Upstream) -> None:
+def test_a_child_killed_in_the_middle_of_a_task(shop: Shop, start_worker: StartWorker, upstream: Upstream) -> None:
     """As the kernel does when memory runs out: the worker itself goes on, and has the task run again."""
     checkout_id = shop.starts()
     upstream.hold()
-    shop.hears_of(checkout_id)
+    hears_of(shop, checkout_id)
     worker = start_worker()
     eventually(lambda: upstream.read)
     for pid in worker.children:
         os.kill(pid, signal.SIGKILL)
     upstream.go_on()
-    eventually(lambda: shop.shipped())
+    eventually(lambda: counts(shop, "o-1"))
     assert shop.attempt(checkout_id).found_by == "webhook"
     assert paid_once(shop, checkout_id)
 
 
-def test_a_broker_that_dies_with_the_task_in_it(shop: Till, broker: Redis) -> None:
+def test_a_broker_that_dies_with_the_task_in_it(shop: Shop, broker: Redis) -> None:
     checkout_id = shop.starts()
-    assert shop.hears_of(checkout_id) == 200
+    assert hears_of(shop, checkout_id) == 200
     broker.dies()
     assert paid_once(shop, checkout_id)
     assert shop.attempt(checkout_id).found_by == "reconcile"
 
 
 @pytest.mark.parametrize("happens", [Redis.dies, Redis.hangs])
-def test_a_webhook_while_the_broker_is_gone(shop: Till, broker: Redis, happens: Callable[[Redis], None]) -> None:
+def test_a_webhook_while_the_broker_is_gone(shop: Shop, broker: Redis, happens: Callable[[Redis], None]) -> None:
     checkout_id = shop.starts()
     happens(broker)
     assert answers_soon(shop, checkout_id)
     assert paid_once(shop, checkout_id)
 
 
-def answers_soon(shop: Till, checkout_id: str) -> bool:
+def answers_soon(shop: Shop, checkout_id: str) -> bool:
     """In a minute at most, on any machine; left to itself, Celery would wait for a hanging broker without an end."""
     answers: list[int] = []
-    web = threading.Thread(target=lambda: answers.append(shop.hears_of(checkout_id)), daemon=True)
+    web = threading.Thread(target=lambda: answers.append(hears_of(shop, checkout_id)), daemon=True)
     web.start()
     web.join(60)
     assert shop.attempt(checkout_id).webhooks == 1, "stored, though not queued"
