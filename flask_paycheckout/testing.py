@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from flask.testing import FlaskClient
     from werkzeug.test import TestResponse
 
-    from flask_paycheckout import CheckoutMixin, PayCheckout
+    from flask_paycheckout import CheckoutMixin, PayCheckout, PayoutMixin
     from flask_paycheckout.checkouts.reconcile import ReconcileReport
 
 __all__ = ["RequestedPayout", "Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckout_signals"]
@@ -349,11 +349,18 @@ class Signalled:
     name: str
     """The signal's name, such as `order_paid`."""
 
-    order_id: str
-    checkout_id: str
+    order_id: str | None
+    """None for a payout that belongs to no order."""
+
+    checkout_id: str | None
+    """The checkout that changed; of a refund, the one whose money goes back; None for another payout."""
+
     event_id: str
     extra: dict[str, Any]
     """The signal's further keywords, such as the reason of `payment_held`."""
+
+    reference: str | None = None
+    """The shop's reference of the payout that changed; None for a signal about a checkout."""
 
 
 class Signals(list[Signalled]):
@@ -376,7 +383,7 @@ def paycheckout_sandbox() -> Iterator[Sandbox]:
 @pytest.fixture
 def paycheckout_signals() -> Iterator[Signals]:
     """The signals that any app sent during the test, in order."""
-    from flask_paycheckout.signals import BY_NAME
+    from flask_paycheckout.signals import BY_NAME, OF_PAYOUTS
 
     seen = Signals()
 
@@ -384,7 +391,12 @@ def paycheckout_signals() -> Iterator[Signals]:
         def record(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
             seen.append(Signalled(name, order_id, checkout.checkout_id, event_id, extra))
 
-        return record
+        def record_payout(
+            app: Flask, *, order_id: str | None, payout: PayoutMixin, event_id: str, **extra: Any
+        ) -> None:
+            seen.append(Signalled(name, order_id, payout.refund_of, event_id, extra, payout.reference))
+
+        return record_payout if name in OF_PAYOUTS else record
 
     with ExitStack() as connected:
         for name, signal in BY_NAME.items():
