@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import httpx
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
@@ -20,7 +21,7 @@ def create_app() -> Flask:
     return create_shop().app
 
 
-def create_shop(**config: Any) -> Shop:
+def create_shop(transport: httpx.BaseTransport | None = None, **config: Any) -> Shop:
     """With these settings before those of the environment; nobody asks its `service` or its `clock`."""
     app = Flask("shop")
     app.config.update(
@@ -34,7 +35,8 @@ def create_shop(**config: Any) -> Shop:
     app.config.from_prefixed_env()
     db = SQLAlchemy(app)
     add_effects(db)
-    paycheckout = PayCheckout(app, db)
+    paycheckout = PayCheckout()
+    paycheckout.init_app(app, db, transport=transport)
     paycheckout.order_total(lambda order_id: Pay("12.50", "USD"))
 
     @order_paid.connect_via(app)

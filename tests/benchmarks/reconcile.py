@@ -24,8 +24,9 @@ from flask_paycheckout.store.checkout_model import total_columns
 from flask_paycheckout.store.history import Entry, line
 from tests.benchmarks.databases import database_kinds, fresh_database
 from tests.benchmarks.reconcile_floor import FloorRounds
-from tests.benchmarks.shop import Shop
+from tests.benchmarks.shop import open_shop
 from tests.benchmarks.stub import running_stub
+from tests.scripted import Shop
 
 NOW = datetime.now(UTC)
 CHUNK = 20_000
@@ -105,8 +106,7 @@ def reconcile(shop: Shop) -> tuple[ReconcileReport, float, float]:
 def measure(options: argparse.Namespace, stored: int, server: str | None, base_url: str) -> None:
     """Print what rounds cost with so many stored checkouts, a tenth of them open."""
     with fresh_database(server) as database, ExitStack() as stack:
-        shop = stack.enter_context(closing(Shop(database, base_url, PAYCHECKOUT_RECONCILE_READERS=options.readers)))
-        shop.create_tables()
+        shop = stack.enter_context(open_shop(database, base_url, PAYCHECKOUT_RECONCILE_READERS=options.readers))
         checkouts, told = shop.runtime.models.checkouts, shop.runtime.models.events
         not_due = max(0, stored - options.due)
         waiting = min(not_due, stored // 10)

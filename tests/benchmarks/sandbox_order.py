@@ -14,7 +14,7 @@ from flask_paycheckout.signals import order_paid
 from flask_paycheckout.testing import Sandbox
 from tests.benchmarks.measuring import CPU_MS, MS, OURS, Contender, Goal, Options, repeated
 from tests.benchmarks.row import Row
-from tests.benchmarks.shop import Shop
+from tests.benchmarks.shop import open_shop
 
 FRESH = "ms for a fresh sandbox"
 _FRESH_CPU = "CPU ms for a fresh sandbox"
@@ -24,25 +24,23 @@ _FRESH_CPU = "CPU ms for a fresh sandbox"
 def _paying() -> Iterator[Callable[[], object]]:
     """What pays one more order."""
     sandbox = Sandbox()
-    shop = Shop("sqlite://", sandbox.base_url, transport=sandbox.transport, **sandbox.config)
-    shop.create_tables()
-    sandbox.deliver_to(shop.app.test_client())
     numbers, paid = count(), list[str]()
 
     def note(app: Any, *, order_id: str, **extra: Any) -> None:
         paid.append(order_id)
 
-    def pay() -> None:
-        order_id = f"order-{next(numbers)}"
-        with shop.app.app_context():
-            checkout_id = shop.paycheckout.start(order_id).checkout_id
-        sandbox.pick(checkout_id)
-        sandbox.pay(checkout_id)
-        assert paid[-1] == order_id
+    with open_shop("sqlite://", sandbox.base_url, sandbox.transport, **sandbox.config) as shop:
 
-    with order_paid.connected_to(note, sender=shop.app):
-        yield pay
-    shop.close()
+        def pay() -> None:
+            order_id = f"order-{next(numbers)}"
+            checkout_id = shop.starts(order_id)
+            sandbox.pick(checkout_id)
+            sandbox.pay(checkout_id)
+            assert paid[-1] == order_id
+
+        sandbox.deliver_to(shop.app.test_client())
+        with order_paid.connected_to(note, sender=shop.app):
+            yield pay
     sandbox.transport.close()
 
 

@@ -17,8 +17,9 @@ from tests.benchmarks.profiling import replayed
 from tests.benchmarks.reconcile import rows
 from tests.benchmarks.row import Contenders, Profiled
 from tests.benchmarks.serving import Server, request_of, running_server
-from tests.benchmarks.shop import Shop
+from tests.benchmarks.shop import open_shop
 from tests.benchmarks.stub import running_stub
+from tests.scripted import Shop
 
 _SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
 
@@ -135,8 +136,7 @@ def web_profile(requests: Requests, *, status: int) -> Profiled:
 
     @contextmanager
     def profiled(address: str | None) -> Iterator[Callable[[], object]]:
-        with running_stub(0) as service, closing(Shop(str(address), service)) as shop:
-            shop.create_tables()
+        with running_stub(0) as service, open_shop(str(address), service) as shop:
             made = requests(Ours(Server(0, 0), shop), 0, 1000)
             yield replayed(shop.app, iter(made), status)
 
@@ -159,9 +159,9 @@ def _running_sites(database: str | None, peers: tuple[str, ...], python: str) ->
 
 @contextmanager
 def running_ours(database: str | None, service: str) -> Iterator[Site]:
-    with fresh_database(database) as address, closing(Shop(address, service)) as shop:
-        shop.create_tables()
-        with running_server("tests.benchmarks.shop:make_shop()", _environment(address, service)) as server:
+    with fresh_database(database) as address, open_shop(address, service) as shop:
+        settings = {"FLASK_SQLALCHEMY_DATABASE_URI": address, "FLASK_PAYCHECKOUT_BASE_URL": service}
+        with running_server("tests.shop_app:create_app()", settings) as server:
             yield Ours(server, shop)
 
 
@@ -170,9 +170,6 @@ def _floor(database: str | None, service: str) -> Iterator[Site]:
     with fresh_database(database) as address, closing(Store(address)) as store:
         for table in TABLES:
             store.run(table)
-        with running_server("tests.benchmarks.floor:make_floor()", _environment(address, service)) as server:
+        environment = {"BENCH_DATABASE": address, "BENCH_SERVICE": service}
+        with running_server("tests.benchmarks.floor:make_floor()", environment) as server:
             yield Floor(server, store)
-
-
-def _environment(address: str, service: str) -> dict[str, str]:
-    return {"BENCH_DATABASE": address, "BENCH_SERVICE": service}

@@ -98,15 +98,6 @@ def test_a_repaired_receiver_closes_the_order_at_the_next_try(carts: Carts) -> N
     assert (carts.checkout.status, carts.cart.state, carts.cart.shipped) == ("paid", "paid", "12.50")
 
 
-def test_a_failed_delivery_leaves_the_order_closed(carts: Carts) -> None:
-    carts.failures = 1
-    carts.settle()
-    assert not carts.change(total="198.00")
-    carts.shop.reconciles()
-    carts.nothing_is_shipped_unpaid()
-    assert carts.cart.shipped == "12.50"
-
-
 @pytest.mark.parametrize("error", [SystemExit, GeneratorExit])
 def test_an_atomic_receiver_cannot_end_the_process(carts: Carts, error: type[BaseException]) -> None:
     def leaves(app: Flask, **told: object) -> None:

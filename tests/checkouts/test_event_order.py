@@ -193,15 +193,6 @@ def test_what_a_dead_process_left_is_told_before_what_came_after_it(shop: Shop, 
     assert all(told.delivered_at for told in shop.events())
 
 
-def test_two_orders_do_not_wait_for_each_other(shop: Shop, connected: Connect) -> None:
-    (shaky,) = connected("shaky")
-    shaky.failing = {"checkout_created"}
-    shop.starts("o-1")
-    shaky.failing = set()
-    shop.has_paid("o-2")
-    assert shaky.ran == ["checkout_created", "checkout_created", "order_paid"]
-
-
 def test_a_receiver_of_one_signal_waits_for_no_other(shop: Shop, connected: Connect) -> None:
     (shaky,) = connected("shaky")
     shaky.failing = {"checkout_created"}

@@ -13,7 +13,6 @@ import pytest
 from flask_paycheckout.client import PaymentsClient, PaymentsError, probing
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.resources import deposits, fiat_disbursements, payments, recipients
-from flask_paycheckout.errors import UnknownCheckout
 from tests.client.test_operations import DETAILS, PERSON
 from tests.client.wire import RawServer, http, refusal, says
 from tests.conftest import OpenShop
@@ -119,11 +118,3 @@ def test_a_strange_checkout_id_is_read_as_one_segment(open_shop: OpenShop, given
     target = server.requests[1][1].split(b" ")[1].decode("ascii")
     assert target.count("/") == 3
     assert unquote(target.removeprefix("/v1/deposit/")) == given
-
-
-def test_an_id_that_was_never_stored_is_never_asked_for(open_shop: OpenShop) -> None:
-    shop = open_shop()
-    for given in QUOTED.values():
-        with pytest.raises(UnknownCheckout):
-            shop.settles(given)
-    assert shop.service.reads == []

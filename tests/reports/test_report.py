@@ -69,35 +69,6 @@ def test_checkouts_are_counted_by_state(shop: Shop) -> None:
     assert told(shop).checkouts == dict.fromkeys(("created", "pending", "paid", "held", "rejected", "abandoned"), 1)
 
 
-def test_money_that_paid_no_order_needs_a_person_until_somebody_says_what_became_of_it(shop: Shop) -> None:
-    shop.totals["o-3"] = Pay("12.50", "USD")
-    rejected, second = shop.has_held("o-1"), has_second("o-2", shop)
-    accepted = shop.has_held("o-3")
-    shop.clock.advance(minutes=1)
-    for checkout_id, accept in ((rejected, False), (second, True), (accepted, True)):
-        shop.resolves(checkout_id, accept=accept)
-    shop.clock.advance(minutes=1)
-    found = told(shop)
-    assert found.needs_a_person
-    assert (found.to_pay_back_count, found.checkouts["held"]) == (2, 0)
-    assert [(money.checkout_id, money.accepted, str(money.paid)) for money in found.to_pay_back] == [
-        (rejected, False, "1 USD"),
-        (second, True, "13.00 USD"),
-    ]
-    text_told = str(found)
-    assert "MONEY TO PAY BACK OR KEEP: 2 payments that paid no order." in text_told
-    assert (
-        f"{second} of order o-2: 13.00 USD arrived of 13.00 USD, duplicate,"
-        " accepted as a second payment 2026-01-01 12:01:00Z" in text_told
-    )
-    assert "Together: 14.00 USD" in text_told
-    assert found.as_dict()["to_pay_back"][1]["paid"] == {"amount": "13.00", "currency": "USD"}
-    marks(shop, rejected)
-    marks(shop, second, kept=True)
-    assert told(shop).to_pay_back == ()
-    assert not told(shop).needs_a_person
-
-
 def has_second(order_id: str, shop: Shop) -> str:
     """Pay an order twice, and return the id of the second checkout, which is held."""
     first = shop.starts(order_id)
@@ -108,24 +79,6 @@ def has_second(order_id: str, shop: Shop) -> str:
     shop.service.says(second, "completed", inputAmount=number("13.00"))
     assert [shop.settles(first).status, shop.settles(second).reason] == ["paid", "duplicate"]
     return second
-
-
-def marks(shop: Shop, checkout_id: str, *, kept: bool = False) -> None:
-    with shop.app.app_context():
-        shop.paycheckout.mark_paid_back(checkout_id, by="Ada", why="bank transfer 17", kept=kept)
-
-
-def test_webhooks_that_never_came_are_an_alarm_with_its_remedy(shop: Shop) -> None:
-    pays(shop, 2)
-    assert not told(shop).webhooks_silent, "they may still come"
-    shop.clock.advance(minutes=4)
-    found = told(shop)
-    assert found.webhooks_silent
-    assert found.needs_a_person
-    assert (found.recently_paid, found.unheard_count) == (2, 2)
-    assert {payment.found_by for payment in found.unheard} == {"reconcile"}
-    assert "WEBHOOKS DO NOT ARRIVE" in str(found)
-    assert f"    {URL}\n" in str(found)
 
 
 def test_a_webhook_lost_now_and_then_is_listed_and_no_alarm(shop: Shop) -> None:
