@@ -12,8 +12,9 @@ from sqlalchemy import event
 
 from flask_paycheckout import Pay, TooManyAttempts
 from flask_paycheckout.client import Invalid, PaymentsError, TransportFailed
-from flask_paycheckout.security.signed_links import PAY, STATUS
-from tests.scripted import SAME_SITE, Shop, garbage, refusal
+from flask_paycheckout.security.signed_links import STATUS
+from tests.scripted import Shop, garbage, refusal
+from tests.views.pages import presses_pay
 
 pytestmark = pytest.mark.on_each_database
 
@@ -48,11 +49,6 @@ def has_attempts(shop: Shop, number: int, status: str = "abandoned", **columns: 
 
 def page(shop: Shop, tail: str = "") -> str:
     return f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, 'o-1')}{tail}"
-
-
-def presses_pay(shop: Shop) -> int:
-    link = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
-    return shop.browser.post(link, headers=SAME_SITE).status_code
 
 
 # The status page
@@ -115,7 +111,7 @@ def test_a_start_asks_the_database_as_little_after_a_thousand_attempts(shop: Sho
             connection.execute(shop.runtime.models.checkouts.delete())
         has_attempts(shop, attempts)
         with statements(shop) as seen:
-            assert presses_pay(shop) == 303
+            assert presses_pay(shop).status_code == 303
         costs.append(len(seen))
     assert costs[0] == costs[1] <= 30
 
@@ -139,8 +135,7 @@ def test_an_order_has_so_many_pages_that_may_be_paid_and_no_more(shop: Shop) -> 
 def test_a_customer_of_an_order_with_too_many_pages_is_told_kindly(shop: Shop) -> None:
     has_attempts(shop, 20, "created", next_read_at=None, created_at=shop.clock.now - timedelta(minutes=10))
     shop.totals["o-1"] = Pay("99", "USD")
-    link = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
-    told = shop.browser.post(link, headers=SAME_SITE)
+    told = presses_pay(shop)
     assert (told.status_code, told.headers["Retry-After"]) == (429, "300")
     assert "in about 5 minutes" in told.text
     assert "Many payment pages are open for this order" in shop.browser.get(page(shop)).text
@@ -154,7 +149,7 @@ def test_what_the_service_refused_is_not_asked_again_for_a_while(shop: Shop) -> 
             shop.starts()
     assert len(shop.service.created) == 1
     assert refused.value.retry_after == 60
-    assert presses_pay(shop) == 503
+    assert presses_pay(shop).status_code == 503
     shop.totals["o-1"] = Pay("13", "USD")
     assert shop.starts(), "another total is another question"
     shop.totals["o-1"] = Pay("12.50", "USD")

@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import time_machine
 from flask import Flask
-from flask_sqlalchemy import SQLAlchemy
 from freezegun import freeze_time
 
 from flask_paycheckout import Pay, PayCheckout, testing
@@ -28,24 +26,17 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.signals import BY_NAME
 from flask_paycheckout.testing import Sandbox, Signals
-from tests.scripted import make_app
+from tests.conftest import OpenShop
 
 WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 
 @pytest.fixture
-def app(tmp_path: Path, paycheckout_sandbox: Sandbox) -> Iterator[Flask]:
-    """A shop as its own tests would make it."""
-    app = make_app(SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path / 'shop.db'}", **paycheckout_sandbox.config)
-    db = SQLAlchemy(app)
-    paycheckout = PayCheckout()
-    paycheckout.init_app(app, db, transport=paycheckout_sandbox.transport)
-    paycheckout.order_total({"o-1": Pay("12.50", "USD")}.get)
-    app.extensions["shop"] = paycheckout
-    with app.app_context():
-        db.create_all()
-        yield app
-        db.engine.dispose()
+def app(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Iterator[Flask]:
+    shop = open_shop(sandbox=paycheckout_sandbox)
+    shop.app.extensions["shop"] = shop.paycheckout
+    with shop.app.app_context():
+        yield shop.app
 
 
 @pytest.fixture

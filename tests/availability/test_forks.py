@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 import requests
 from flask import Flask
-from flask_sqlalchemy import SQLAlchemy
 
 from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.client import NotFound
 from flask_paycheckout.runtime import KEY
 from flask_paycheckout.service.calls import CREATE, READ
 from tests.availability.processes import gunicorn
+from tests.conftest import OpenShop
 from tests.docs.pages import snippet
-from tests.scripted import SAME_SITE, make_app, refusal, success
+from tests.scripted import SAME_SITE, refusal, success
 from tests.socket_service import Call, SocketService
 
 
@@ -78,20 +78,10 @@ def calls(app: Flask, paycheckout: PayCheckout, who: int, orders: list[str]) -> 
     assert answer.status_code == 303, answer.text
 
 
-def test_parent_and_children_share_nothing_of_ours(
-    service: Service, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    app = make_app(
-        SQLALCHEMY_DATABASE_URI=f"sqlite:///{tmp_path}/forks.db",
-        PAYCHECKOUT_BASE_URL=service.url,
-        PAYCHECKOUT_WEB_CALLS=1,
-    )
-    db = SQLAlchemy(app)
-    paycheckout = PayCheckout(app, db)
+def test_parent_and_children_share_nothing_of_ours(service: Service, open_shop: OpenShop) -> None:
+    shop = open_shop(socket=service.url, PAYCHECKOUT_WEB_CALLS=1)
+    app, db, paycheckout = shop.app, shop.db, shop.paycheckout
     paycheckout.order_total(lambda order_id: Pay(order_id.partition("-")[0], "USD"))
-    with app.app_context():
-        db.create_all()
-    request.addfinalizer(app.extensions[KEY].client.close)
     orders: list[str] = []
     calls(app, paycheckout, 1, orders)
 

@@ -6,15 +6,16 @@ import cProfile
 import pstats
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from http.client import parse_headers
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from flask import Flask
-from werkzeug.test import run_wsgi_app
+from werkzeug.test import EnvironBuilder, run_wsgi_app
 
 _TIMES = 200
 _FUNCTIONS = 40
@@ -81,34 +82,22 @@ def _package(file: str) -> str:
     return "flask_paycheckout" if "flask_paycheckout" in parts else parts[-1]
 
 
-def replayed(app: Flask, requests: Iterator[bytes], status: int) -> Callable[[], None]:
+def replayed(app: Flask, requests: Iterable[bytes], status: int) -> Callable[[], None]:
     """The app's work for each of these requests, without a server; each must be answered with this status."""
 
+    environs = iter([_environ(request) for request in requests])
+
     def work() -> None:
-        body, line, _ = run_wsgi_app(app, _environ(next(requests)), buffered=True)
+        body, line, _ = run_wsgi_app(app, next(environs), buffered=True)
         assert line.startswith(str(status)), (line, b"".join(body)[:300])
 
     return work
 
 
 def _environ(request: bytes) -> dict[str, Any]:
-    head, _, body = request.partition(b"\r\n\r\n")
-    first, *lines = head.decode().split("\r\n")
-    method, path, _ = first.split(" ")
-    environ = {
-        "REQUEST_METHOD": method,
-        "SCRIPT_NAME": "",
-        "PATH_INFO": path,
-        "QUERY_STRING": "",
-        "SERVER_NAME": "127.0.0.1",
-        "SERVER_PORT": "80",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "wsgi.url_scheme": "http",
-        "wsgi.input": BytesIO(body),
-        "wsgi.errors": None,
-    }
-    for line in lines:
-        name, _, value = line.partition(": ")
-        key = name.upper().replace("-", "_")
-        environ[key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"] = value
-    return environ
+    first, _, rest = request.partition(b"\r\n")
+    method, path, _ = first.decode().split(" ")
+    stream = BytesIO(rest)
+    headers = parse_headers(stream)
+    # What is left of the stream is the body.
+    return EnvironBuilder(path, method=method, headers=list(headers.items()), input_stream=stream).get_environ()

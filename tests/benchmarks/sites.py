@@ -138,7 +138,7 @@ def web_profile(requests: Requests, *, status: int) -> Profiled:
     def profiled(address: str | None) -> Iterator[Callable[[], object]]:
         with running_stub(0) as service, open_shop(str(address), service) as shop:
             made = requests(Ours(Server(0, 0), shop), 0, 1000)
-            yield replayed(shop.app, iter(made), status)
+            yield replayed(shop.app, made, status)
 
     return profiled
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from werkzeug.test import TestResponse
 
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import OpenShop
-from tests.scripted import NO_RETRY, SAME_SITE, Answer, Shop, garbage, refusal, success
+from tests.scripted import NO_RETRY, Answer, Shop, garbage, refusal, success
+from tests.views.pages import presses_pay
 
 PAGE = "https://pay.example/checkout/lost"
 
@@ -49,11 +49,6 @@ def hasty_shop(open_shop: OpenShop) -> Shop:
     shop.starts("o-2")
     object.__setattr__(shop.runtime.client._caller.retries, "budget", 0.04)
     return shop
-
-
-def presses_pay(shop: Shop, order_id: str = "o-1") -> TestResponse:
-    with shop.app.app_context():
-        return shop.browser.post(shop.paycheckout.pay_url(order_id), headers=SAME_SITE)
 
 
 def stored(shop: Shop) -> set[str]:

@@ -10,9 +10,9 @@ from flask import render_template_string
 
 from flask_paycheckout import Pay
 from flask_paycheckout.rules.order_ids import is_order_id
-from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
-from tests.scripted import SAME_SITE, Shop, refusal, success
+from tests.scripted import Shop, refusal, success
+from tests.views.pages import opens, presses_pay
 
 PLAIN = "plain"
 PAYLOADS = (
@@ -52,14 +52,13 @@ def button(shop: Shop, order_id: str, label: str) -> str:
 
 
 def status_page(shop: Shop, order_id: str = "o-1", suffix: str = "") -> str:
-    answer = shop.browser.get(f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}{suffix}")
+    answer = opens(shop, order_id, suffix)
     assert answer.status_code == 200
     return answer.text
 
 
 def pay_page(shop: Shop, order_id: str = "o-1") -> str:
-    token = shop.runtime.signed_links.sign(PAY, order_id)
-    answer = shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=SAME_SITE)
+    answer = presses_pay(shop, order_id)
     assert answer.status_code == 503
     return answer.text
 

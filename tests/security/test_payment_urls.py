@@ -12,11 +12,11 @@ from sqlalchemy import update
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay
-from flask_paycheckout.security.signed_links import PAY
 from tests.conftest import OpenShop
 from tests.optional_parts import chromium
-from tests.scripted import SAME_SITE, Service, Shop, success
+from tests.scripted import Service, Shop, success
 from tests.security.payment_urls import GOOD, TRICKS
+from tests.views.pages import presses_pay
 
 LISTED = {"PAYCHECKOUT_CHECKOUT_ORIGINS": ["https://pay.example"]}
 CONFIGS = [pytest.param({}, id="https anywhere"), pytest.param(LISTED, id="listed")]
@@ -34,8 +34,7 @@ def pressed(shop: Shop, url: str) -> TestResponse:
     shop.totals[order_id] = Pay("12.50", "USD")
     # Some answers are so odd that the client asks again.
     shop.service.instead_of_created = [success({"id": f"of-{order_id}", "url": url}, 201)] * 3
-    path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
-    return shop.browser.post(path, headers=SAME_SITE)
+    return presses_pay(shop, order_id)
 
 
 def sent_to(shop: Shop, urls: Iterable[str]) -> list[str]:
@@ -88,8 +87,7 @@ def test_a_url_that_another_program_stored_sends_nobody_anywhere(open_shop: Open
         shop.starts(order_id)
         with shop.app.app_context(), shop.db.engine.begin() as connection:
             connection.execute(update(table).where(table.c.order_id == order_id).values(url=url))
-        path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
-        locations.append(shop.browser.post(path, headers=SAME_SITE).headers["Location"])
+        locations.append(presses_pay(shop, order_id).headers["Location"])
     assert [each for each in locations if not PAY_EXAMPLE.fullmatch(each)] == []
 
 
@@ -99,8 +97,7 @@ def test_a_url_that_was_allowed_and_is_not_any_more_sends_nobody_there(open_shop
     before.starts()
     service.page = "https://pay.example/checkout/{id}"
     after = open_shop(SQLALCHEMY_DATABASE_URI=before.app.config["SQLALCHEMY_DATABASE_URI"], **LISTED)
-    path = f"/paycheckout/orders/{after.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
-    assert after.browser.post(path, headers=SAME_SITE).headers["Location"] == "https://pay.example/checkout/chk-2"
+    assert presses_pay(after).headers["Location"] == "https://pay.example/checkout/chk-2"
 
 
 def origins_in_chromium(urls: list[str]) -> list[str]:

@@ -8,20 +8,15 @@ from werkzeug.test import TestResponse
 
 from flask_paycheckout import Pay
 from flask_paycheckout.client import TransportFailed
-from flask_paycheckout.security.signed_links import PAY, STATUS
 from flask_paycheckout.service.calls import CREATE
 from tests.conftest import OpenShop
-from tests.scripted import SAME_SITE, Answer, Shop, garbage, refusal
-
-
-def presses_pay(shop: Shop, order_id: str = "o-1") -> TestResponse:
-    link = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
-    return shop.browser.post(link, headers=SAME_SITE)
+from tests.scripted import Answer, Shop, garbage, refusal
+from tests.views.pages import opens, presses_pay
 
 
 def looks(shop: Shop, order_id: str = "o-1") -> str:
     """The JSON of the status page."""
-    answer = shop.browser.get(f"/paycheckout/orders/{shop.runtime.signed_links.sign(STATUS, order_id)}/status")
+    answer = opens(shop, order_id, "/status")
     assert answer.status_code == 200
     return str(answer.get_json()["status"])
 

@@ -30,9 +30,9 @@ def opens(shop: Shop, order_id: str = "o-1", suffix: str = "", language: str | N
     return shop.browser.get(path, headers=_headers(language))
 
 
-def presses_pay(shop: Shop, language: str | None = None) -> TestResponse:
-    """The answer to the pay button of the order "o-1"."""
-    path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, 'o-1')}/checkout"
+def presses_pay(shop: Shop, order_id: str = "o-1", language: str | None = None) -> TestResponse:
+    """The answer to the order's pay button."""
+    path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
     return shop.browser.post(path, headers={**SAME_SITE, **_headers(language)})
 
 
@@ -41,7 +41,7 @@ def fails_to_pay(shop: Shop, language: str | None = None, **headers: str) -> Tes
     answer = refusal(503)
     answer.headers.update(headers)
     shop.service.instead_of_created = [answer]
-    return presses_pay(shop, language)
+    return presses_pay(shop, language=language)
 
 
 def heading(page: str) -> str:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import pytest
 from flask import render_template_string
-from werkzeug.test import TestResponse
 
 from flask_paycheckout.security.signed_links import PAY
-from tests.scripted import CLIENT_SECRET, SAME_SITE, Answer, Shop, garbage, refusal, success
-from tests.views import pages
-from tests.views.pages import heading, reach
-
-
-def presses_pay(shop: Shop, order_id: str = "o-1", token: str | None = None) -> TestResponse:
-    token = token or shop.runtime.signed_links.sign(PAY, order_id)
-    return shop.browser.post(f"/paycheckout/orders/{token}/checkout", headers=SAME_SITE)
+from tests.scripted import CLIENT_SECRET, Answer, Shop, garbage, refusal, success
+from tests.views.pages import heading, presses_pay, reach
 
 
 def test_the_customer_is_sent_to_the_url_that_the_service_returned(shop: Shop) -> None:
@@ -37,7 +30,7 @@ def test_a_button_on_an_old_page_leads_to_the_orders_own_words_and_back_to_the_s
     shop.paycheckout.order_url(lambda order_id: f"/own/{order_id}")
     reach(shop, status)
     shop.totals["o-1"] = None
-    answer = pages.presses_pay(shop, language="de")
+    answer = presses_pay(shop, language="de")
     assert answer.status_code == 404
     assert heading(answer.text) == "Hier ist nichts zu bezahlen"
     assert answer.headers["Content-Language"] == "de"
