@@ -1,0 +1,243 @@
+"""Every PAYCHECKOUT_* setting with its meaning and default, and the checks that `init_app` makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.config import checks
+from flask_paycheckout.config.checks import PENDING_FOR, PREFIX, fault_of
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.rules.schedule import PendingFor
+from flask_paycheckout.security.origins import is_loopback, reaches_this_machine
+from flask_paycheckout.translations.catalogues import LANGUAGES
+
+__all__ = ["PREFIX", "Settings", "check_account", "load_settings"]
+
+_SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one, which prints its settings"
+_MISSING = object()
+_SECRET = frozenset({"client_secret", "access_token", "webhook_secret", "seal_key"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The checked settings of one app. The configuration key is PAYCHECKOUT_ with the name in capitals.
+
+    In the configuration, durations are numbers of seconds. The environment variables for
+    `app.config.from_prefixed_env()` are FLASK_PAYCHECKOUT_...; there, a list may be written with commas.
+    """
+
+    base_url: str
+    """The address of the payments service, or of a sandbox. Required."""
+
+    client_id: str | None = None
+    """The client id that signs every request. Required unless SIGNER is set."""
+
+    client_secret: str | None = field(default=None, repr=False)
+    """The client secret that signs every request. Required unless SIGNER is set."""
+
+    access_token: str | Callable[[], str] | None = field(default=None, repr=False)
+    """The access token, for calls that need the Authorization header; or a function that returns it, called each time.
+
+    Payouts are sent only with one.
+    """
+
+    signer: Any = field(default=None, repr=False)
+    """An object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in signing."""
+
+    timeout: float = 15.0
+    """The most seconds that one call of the service may take, retries included."""
+
+    web_timeout: float = 5.0
+    """The most seconds that all calls of one web request may take together; TIMEOUT limits each call as well."""
+
+    web_calls: int | None = None
+    """The most web requests of a process that may wait for the service at once.
+
+    By default half of gunicorn's `--threads` (from its command line or GUNICORN_CMD_ARGS), or 2 when that is unknown.
+    """
+
+    checkout_origins: tuple[str, ...] = ()
+    """The origins to which a customer may be redirected; by default any with https, and http on this machine only."""
+
+    url_prefix: str = "/paycheckout"
+    """The path below which the extension's routes are registered."""
+
+    public_url: str | None = None
+    """The base of absolute URLs, such as https://shop.example.
+
+    Required outside debug and testing, unless SERVER_NAME or TRUSTED_HOSTS is set.
+    """
+
+    webhook_secret: tuple[str, ...] = field(default=(), repr=False)
+    """The secret part of the webhook's path: when set, only /webhook/<secret> is served.
+
+    Of a list, the first is shown and each is served, so that a secret can be replaced without losing a webhook.
+    """
+
+    webhook_cooldown: timedelta = timedelta(seconds=5)
+    """The least seconds between two reads of one deposit that webhooks cause."""
+
+    closed_deposit_statuses: frozenset[str] = frozenset({"failed", "expired", "cancelled", "rejected"})
+    """The statuses, in lower case, with which a deposit ends without a payment."""
+
+    pending_for: PendingFor = PENDING_FOR
+    """The seconds after which an unchanged pending deposit counts as abandoned.
+
+    Or a mapping by payment method: {"crypto": 3600, "bank": 259200, "default": 86400}; a bank's code overrides "bank".
+    """
+
+    watch_for: timedelta = timedelta(days=7)
+    """The seconds for which an abandoned checkout is still read, with growing intervals."""
+
+    token_max_age: timedelta = timedelta(days=90)
+    """The seconds for which links to payment and status pages are valid."""
+
+    defer_webhooks: bool = False
+    """Whether the webhook only stores and answers, so that a task or reconcile reads the deposit."""
+
+    reconcile_readers: int = 32
+    """The most deposits that one reconcile process reads at once; fewer while the service fails."""
+
+    languages: tuple[str, ...] = LANGUAGES
+    """The codes of the customer pages' languages; the first is the default for customers who prefer another one."""
+
+    show_total: bool = False
+    """Whether the status page shows the amount to pay to everyone who has its link. Needs Babel."""
+
+    payout_batch: int = 100
+    """The most payouts that one call of the service sends."""
+
+    approve_over: Mapping[str, Decimal] = field(default_factory=dict)
+    """For each currency the amount from which on a payout waits for a person: {"USD": "500.00"}."""
+
+    seal_key: tuple[str, ...] = field(default=(), repr=False)
+    """The Fernet key that seals account numbers in the database; of a list, the first seals and each opens.
+
+    Make one with `python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'`.
+    """
+
+    unheard: frozenset[str] = frozenset()
+    """Signals among order_paid, payment_held, payment_resolved and those of payouts that need no receiver in this shop.
+
+    Without a receiver, their events then count as delivered, instead of waiting for one.
+    """
+
+    separate_database: bool = False
+    """Whether the shop accepts that its own tables are in another database than the payment tables.
+
+    The effects of its receivers then happen at least once, instead of exactly once.
+    """
+
+    allow_sandbox: bool = False
+    """Whether a loopback BASE_URL is accepted outside debug and testing too."""
+
+
+def load_settings(config: Mapping[str, Any], *, relaxed: bool) -> Settings:
+    """Read and check the settings of an app.
+
+    :param config: the app's configuration.
+    :param relaxed: whether the app is in debug or testing, where a sandbox and a missing public address are fine.
+    :raises ConfigurationError: the message names the key, the fault and the remedy.
+    """
+    try:
+        return _checked(config, relaxed)
+    except ConfigurationError as fault:
+        failure = fault.with_traceback(None)
+    # An error tracker that reports the variables of each frame must not send the whole configuration.
+    failure.__context__ = None
+    del config
+    raise failure
+
+
+def _checked(config: Mapping[str, Any], relaxed: bool) -> Settings:
+    values: dict[str, Any] = {}
+    for name, check in _CHECKS.items():
+        value = config.get(PREFIX + name.upper(), _MISSING)
+        # An empty environment variable counts as unset.
+        if value is not _MISSING and value is not None and value != "":
+            values[name] = check(PREFIX + name.upper(), concealed(value) if name in _SECRET else value)
+    if "base_url" not in values:
+        raise fault_of("BASE_URL", "is not set", f"Set the service's address, or {_SANDBOX_HINT}.")
+    settings = Settings(**values)
+    _require_credentials(settings)
+    _require_real_service(settings, relaxed)
+    _require_public_address(settings, config, relaxed)
+    return settings
+
+
+def _require_credentials(settings: Settings) -> None:
+    for name in ("client_id", "client_secret"):
+        if settings.signer is None and getattr(settings, name) is None:
+            raise fault_of(name.upper(), "is not set", f"Copy it from the service's dashboard, or {_SANDBOX_HINT}.")
+
+
+def _require_real_service(settings: Settings, relaxed: bool) -> None:
+    host = urlsplit(settings.base_url).hostname or ""
+    if reaches_this_machine(host) and not (relaxed or settings.allow_sandbox):
+        raise fault_of(
+            "BASE_URL",
+            "is an address of this machine, but the app runs neither in debug nor in testing",
+            "Set the real service's address. For a sandbox run the app in debug (FLASK_DEBUG=1), or set"
+            " PAYCHECKOUT_ALLOW_SANDBOX = True for a demo.",
+        )
+    if not (is_loopback(host) or relaxed) and not settings.base_url.startswith("https://"):
+        raise fault_of(
+            "BASE_URL", "is not https", "Use the service's https address; plain http is for this machine only."
+        )
+
+
+def _require_public_address(settings: Settings, config: Mapping[str, Any], relaxed: bool) -> None:
+    if relaxed or settings.public_url or config.get("SERVER_NAME") or config.get("TRUSTED_HOSTS"):
+        return
+    raise fault_of(
+        "PUBLIC_URL",
+        "is not set",
+        "Set the shop's own address, such as 'https://shop.example' (or Flask's SERVER_NAME or TRUSTED_HOSTS),"
+        " so that no Host header can decide where links lead.",
+    )
+
+
+def check_account(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the values of a merchant account, whose names are those of the settings.
+
+    :raises ConfigurationError: the message names the value, the fault and the remedy, never a secret.
+    """
+    values = {name: concealed(value) if name in _SECRET else value for name, value in given.items()}
+    return {name: _CHECKS[name](f"Account({name}=...)", value) for name, value in values.items()}
+
+
+_CHECKS: dict[str, Callable[[str, object], object]] = {
+    "base_url": checks.check_address,
+    "client_id": checks.check_header_text,
+    "client_secret": checks.check_text,
+    "access_token": checks.check_access_token,
+    "signer": checks.check_signer,
+    "timeout": checks.check_timeout,
+    "web_timeout": checks.check_timeout,
+    "web_calls": checks.check_calls,
+    "checkout_origins": checks.check_origins,
+    "url_prefix": checks.check_prefix,
+    "public_url": checks.check_address,
+    "webhook_secret": checks.check_path_secrets,
+    "webhook_cooldown": checks.check_seconds,
+    "closed_deposit_statuses": checks.check_statuses,
+    "pending_for": checks.check_pending_for,
+    "watch_for": checks.check_seconds,
+    "token_max_age": checks.check_seconds,
+    "defer_webhooks": checks.check_switch,
+    "reconcile_readers": checks.check_readers,
+    "languages": checks.check_languages,
+    "show_total": checks.check_amounts,
+    "payout_batch": checks.check_batch,
+    "approve_over": checks.check_approve_over,
+    "seal_key": checks.check_seal_keys,
+    "unheard": checks.check_signals,
+    "separate_database": checks.check_switch,
+    "allow_sandbox": checks.check_switch,
+}

@@ -1,0 +1,248 @@
+"""The checks of single settings: each takes the key and the value, and returns the value that the code uses."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from importlib.util import find_spec
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+from flask_paycheckout.client.hidden import Hidden, concealed
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.rules.schedule import PendingFor
+from flask_paycheckout.security.origins import origin_of
+from flask_paycheckout.signals import NEEDS_RECEIVER
+from flask_paycheckout.totals import decimals_of, exact_decimal
+from flask_paycheckout.translations.catalogues import LANGUAGES
+
+PREFIX = "PAYCHECKOUT_"
+PENDING_FOR = timedelta(hours=24)
+_FERNET_BYTES = 32
+
+
+def fault_of(name: str, fault: str, remedy: str) -> ConfigurationError:
+    """The error for a setting: its key, its fault and the remedy."""
+    key = PREFIX + name if name.isupper() and not name.startswith(PREFIX) else name
+    return ConfigurationError(f"{key} {fault}. {remedy}")
+
+
+def check_text(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise fault_of(
+            key,
+            f"must be a string, not {type(value).__name__}",
+            "Put it in quotes; in an environment variable that Flask reads as JSON, as '\"123\"'.",
+        )
+    if not value.isprintable() or value != value.strip():
+        raise fault_of(
+            key, "has spaces at its ends or control characters", "Copy it again, without line breaks or tabs."
+        )
+    return value
+
+
+def check_header_text(key: str, value: object) -> str:
+    text = check_text(key, value)
+    if not text.isascii():
+        raise fault_of(key, "contains characters outside ASCII", "Copy it again from the service's dashboard.")
+    return text
+
+
+def check_address(key: str, value: object) -> str:
+    text = check_text(key, value)
+    try:
+        origin_of(text)
+    except ValueError as fault:
+        raise fault_of(key, str(fault), "Write it like 'https://host' or 'https://host/path'.") from None
+    if "?" in text or "#" in text:
+        raise fault_of(key, "contains a query or a fragment", "Write it like 'https://host' or 'https://host/path'.")
+    return text.rstrip("/")
+
+
+def check_origins(key: str, value: object) -> tuple[str, ...]:
+    listed = [part for part in value.replace(",", " ").split() if part] if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple, set, frozenset)):
+        raise fault_of(key, f"must be a list of origins, not {type(value).__name__}", "Write ['https://pay.example'].")
+    addresses = [check_address(key, entry) for entry in listed]
+    for address in addresses:
+        if urlsplit(address).path:
+            raise fault_of(key, "contains a path", "An origin is scheme, host and port only: 'https://pay.example'.")
+    return tuple(origin_of(address) for address in addresses)
+
+
+def check_number(key: str, value: object) -> float:
+    if isinstance(value, bool):
+        raise fault_of(key, "must be a number of seconds, not a boolean", "Write a number, such as 15.")
+    try:
+        number = float(value)  # type: ignore[arg-type]  # whatever float refuses is the fault reported below
+    except (TypeError, ValueError):
+        raise fault_of(key, "is not a number of seconds", "Write a number, such as 15.") from None
+    if not 0 <= number < 10**9:
+        raise fault_of(key, "is not a positive number of seconds", "Write a number, such as 15.")
+    return number
+
+
+def check_timeout(key: str, value: object) -> float:
+    number = check_number(key, value)
+    if number == 0:
+        raise fault_of(key, "is 0, which leaves no time for any call", "Write a number of seconds, such as 15.")
+    return number
+
+
+def check_seconds(key: str, value: object) -> timedelta:
+    return (
+        value if isinstance(value, timedelta) and value >= timedelta(0) else timedelta(seconds=check_number(key, value))
+    )
+
+
+def check_pending_for(key: str, value: object) -> PendingFor:
+    if not isinstance(value, Mapping):
+        return check_seconds(key, value)
+    for method in value:
+        if not isinstance(method, str) or not method.strip() or not method.isprintable():
+            raise fault_of(
+                key,
+                f"has the key {method!r}, which is no payment method",
+                "Write 'crypto', 'bank', a bank's code or 'default'.",
+            )
+    times = {method: check_seconds(f"{key} for {method!r}", seconds) for method, seconds in value.items()}
+    return MappingProxyType({"default": PENDING_FOR, **times})
+
+
+def check_readers(key: str, value: object) -> int:
+    return check_few(key, value, 100, "Write the most reads that may run at once, such as 32.")
+
+
+def check_calls(key: str, value: object) -> int:
+    return check_few(key, value, 1000, "Write the most requests of a process that may wait for the service, such as 4.")
+
+
+def check_batch(key: str, value: object) -> int:
+    return check_few(key, value, 1000, "Write the most payouts that one call may send, such as 100.")
+
+
+def check_few(key: str, value: object, most: int, remedy: str) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:5]) <= most):
+        raise fault_of(key, f"is not a whole number from 1 to {most}", remedy)
+    return int(text)
+
+
+def check_prefix(key: str, value: object) -> str:
+    text = check_text(key, value)
+    if not text.startswith("/") or text.startswith("//") or any(c in text for c in "<>?#\\ "):
+        raise fault_of(key, "is not a path", "Write it like '/paycheckout'.")
+    return text.rstrip("/")
+
+
+def check_path_secrets(key: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) and "," in value:
+        value = [Hidden(part.strip()) for part in value.split(",")]
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(concealed(check_path_secret(key, concealed(one))) for one in listed)
+
+
+def check_path_secret(key: str, value: object) -> str:
+    text = check_text(key, value)
+    if not all(c.isascii() and (c.isalnum() or c in "-_.~") for c in text) or text.strip(".") == "":
+        raise fault_of(
+            key,
+            "must consist of letters, digits, '-', '_', '.' and '~', as it is part of a URL",
+            "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
+        )
+    return text
+
+
+def check_statuses(key: str, value: object) -> frozenset[str]:
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple, set, frozenset)) or not all(isinstance(entry, str) for entry in listed):
+        raise fault_of(key, "must be a list of strings", "Write ['failed', 'expired'].")
+    statuses = frozenset(entry.strip().lower() for entry in listed)
+    if "completed" in statuses:
+        raise fault_of(key, "lists 'completed', which means paid", "Remove it.")
+    return statuses
+
+
+def check_signals(key: str, value: object) -> frozenset[str]:
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple, set, frozenset)) or not all(isinstance(entry, str) for entry in listed):
+        raise fault_of(key, "must be a list of signals' names", "Write ['payment_resolved'].")
+    unknown = sorted(set(listed) - NEEDS_RECEIVER)
+    if unknown:
+        known = ", ".join(sorted(NEEDS_RECEIVER))
+        raise fault_of(key, f"lists {unknown[0]!r}, which is none of {known}", "Remove it: others need no receiver.")
+    return frozenset(listed)
+
+
+def check_languages(key: str, value: object) -> tuple[str, ...]:
+    listed = value.replace(",", " ").split() if isinstance(value, str) else value
+    known = ", ".join(LANGUAGES)
+    if not isinstance(listed, (list, tuple)) or not listed or any(entry not in LANGUAGES for entry in listed):
+        raise fault_of(key, f"is not a list of these languages: {known}", f"Write {list(LANGUAGES[:2])!r}.")
+    return tuple(listed)
+
+
+def check_access_token(key: str, value: object) -> object:
+    return value if callable(value) else check_header_text(key, value)
+
+
+def check_approve_over(key: str, value: object) -> Mapping[str, Decimal]:
+    if not isinstance(value, Mapping):
+        raise fault_of(
+            key, f"must map currencies to amounts, not be a {type(value).__name__}", 'Write {"USD": "500.00"}.'
+        )
+    limits = {}
+    for currency, amount in value.items():
+        try:
+            limits[currency] = exact_decimal("amount", amount, currency, decimals_of(currency))
+        except (TypeError, ValueError) as fault:
+            raise fault_of(key, f"cannot be used: {fault}", 'Write {"USD": "500.00"}.') from None
+    return MappingProxyType(limits)
+
+
+def check_seal_keys(key: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) and "," in value:
+        value = [Hidden(part.strip()) for part in value.split(",")]
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(check_seal_key(key, concealed(one)) for one in listed)
+
+
+def check_seal_key(key: str, value: object) -> str:
+    text = concealed(check_text(key, value))
+    try:
+        usable = text.isascii() and len(urlsafe_b64decode(text)) == _FERNET_BYTES
+    except ValueError:
+        usable = False
+    if not usable:
+        raise fault_of(
+            key,
+            "is no Fernet key",
+            "Make one with: python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'.",
+        )
+    return text
+
+
+def check_switch(key: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if str(value).lower() not in words:
+        raise fault_of(key, "is neither true nor false", "Write True or False.")
+    return words[str(value).lower()]
+
+
+def check_amounts(key: str, value: object) -> bool:
+    shown = check_switch(key, value)
+    if shown and find_spec("babel") is None:
+        raise fault_of(key, "needs Babel, which is not installed", "Run: pip install 'flask-paycheckout[babel]'.")
+    return shown
+
+
+def check_signer(key: str, value: object) -> object:
+    if not callable(getattr(value, "sign", None)):
+        raise fault_of(
+            key, "has no method sign(method, target, body, timestamp)", "Give an object with it, returning headers."
+        )
+    return value
