@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.extension import PayCheckout
     from flask_paycheckout.reports.explain import Explanation
     from flask_paycheckout.rules.destinations import ToBank, ToRecipient, ToWallet
+    from flask_paycheckout.rules.payout_report import PayoutReport
     from flask_paycheckout.signals import (
         checkout_created,
         order_abandoned,
@@ -113,6 +114,7 @@ _HOMES = {
     "store.event_model": ("EventMixin",),
     "store.payout_model": ("PayoutMixin",),
     "rules.destinations": ("ToBank", "ToRecipient", "ToWallet"),
+    "rules.payout_report": ("PayoutReport",),
     "checkouts.reconcile": ("ReconcileReport",),
     "store.payments": ("Amount", "Payment", "PaymentFee"),
     "signals": (
@@ -149,6 +151,7 @@ __all__ = [
     "PaymentFee",
     "PayoutConflict",
     "PayoutMixin",
+    "PayoutReport",
     "Receive",
     "ReceiverFailed",
     "ReconcileReport",

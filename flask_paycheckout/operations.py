@@ -15,10 +15,12 @@ from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport
+from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.reports.explain import Explanation, explain
 from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.destinations import Destination
 from flask_paycheckout.rules.order_ids import require_order_id
+from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.rules.states import FoundBy, Status
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -204,6 +206,19 @@ class Operations(ABC):
         :raises ValueError: `by` or `why` is blank or too long.
         """
         return self._beside_session(f"resolve_payout({reference!r})").payout_decisions.resolve(reference, sent, by, why)
+
+    def send_payouts(self, access_token: str | Callable[[], str] | None = None) -> PayoutReport:
+        """Send the payouts that are ready, look up those whose answer was lost, and read those that were sent.
+
+        Any number of processes may do so at once. What gets no answer is tried again by a later call.
+
+        :param access_token: the service's access token, or a function that returns it; the one of
+            PAYCHECKOUT_ACCESS_TOKEN by default. Without any, nothing is sent.
+        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
+        :raises ValueError: the access token cannot stand in a header.
+        """
+        access_token = concealed(access_token)
+        return self._beside_session("send_payouts()").payout_sender.run(access_token)
 
     # Orders
 

@@ -27,8 +27,10 @@ from flask_paycheckout.client import BearerToken, PaymentsClient
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.requests import PayoutRequests
+from flask_paycheckout.payouts.rounds import PayoutSender
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
 from flask_paycheckout.security.sealing import Sealing
@@ -43,6 +45,7 @@ from flask_paycheckout.store.models import Models, require_one_database
 from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.store.paybacks import Paybacks
 from flask_paycheckout.store.payout_moves import PayoutMoves
+from flask_paycheckout.store.payout_queue import PayoutQueue
 from flask_paycheckout.store.payouts import Payouts
 from flask_paycheckout.store.refund_limits import RefundLimits
 from flask_paycheckout.store.shop_session import own_session
@@ -95,6 +98,8 @@ class Runtime:
     payout_moves: PayoutMoves
     payout_requests: PayoutRequests
     payout_decisions: PayoutDecisions
+    payout_queue: PayoutQueue
+    payout_sender: PayoutSender
 
 
 def runtime() -> Runtime:
@@ -190,6 +195,13 @@ def build_runtime(
     limits = RefundLimits(models)
     payout_moves = PayoutMoves(engine, models, payouts, limits, events, transactions)
     sealing = Sealing(settings.seal_key, keys)
+    payout_queue = PayoutQueue(engine, models, claim, settings.payout_batch)
+
+    def ask_access_token() -> str:
+        # In a context of its own: a round may run in a thread without one.
+        with scope():
+            return settings.access_token() if callable(settings.access_token) else str(settings.access_token)
+
     settlement = Settlement(
         checkouts,
         due_reads,
@@ -239,6 +251,17 @@ def build_runtime(
         payout_moves=payout_moves,
         payout_requests=PayoutRequests(db, models, limits, moves, shop, sealing, clock, settings.approve_over),
         payout_decisions=PayoutDecisions(payouts, payout_moves, outbox, clock),
+        payout_queue=payout_queue,
+        payout_sender=PayoutSender(
+            payouts,
+            payout_queue,
+            payout_moves,
+            PayoutCalls(client, sealing, record),
+            outbox,
+            record,
+            clock,
+            None if settings.access_token is None else ask_access_token,
+        ),
     )
 
 

@@ -44,6 +44,7 @@ NAMES = {
     "payment_resolved",
     # Money out.
     "PayoutMixin",
+    "PayoutReport",
     "ToBank",
     "ToRecipient",
     "ToWallet",

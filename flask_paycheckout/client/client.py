@@ -86,6 +86,17 @@ class PaymentsClient:
         other._set_up(self._caller.sender, replace(self._caller.retries, budget=_seconds(timeout)))
         return other
 
+    def authorized(self, access_token: str | Signer) -> Self:
+        """A client with another access token that shares this one's connections; closing either closes both.
+
+        :param access_token: as for the client itself.
+        """
+        access_token = concealed(access_token)
+        other = type(self).__new__(type(self))
+        sender = self._caller.sender.signed_by({Access.BEARER: _bearer(access_token)})
+        other._set_up(sender, self._caller.retries)
+        return other
+
     # The parts of the service that a shop need not use are loaded when they are.
 
     @cached_property
@@ -162,7 +173,7 @@ def _signers(
     """The signer for each kind of call."""
     signers: dict[Access, Signer] = {}
     if access_token is not None:
-        signers[Access.BEARER] = BearerToken(access_token) if isinstance(access_token, str) else _signing(access_token)
+        signers[Access.BEARER] = _bearer(access_token)
     if signer is not None:
         signers[Access.SIGNED] = signer
     elif client_id is not None and client_secret is not None:
@@ -173,7 +184,9 @@ def _signers(
     return signers
 
 
-def _signing(access_token: Signer) -> Signer:
+def _bearer(access_token: str | Signer) -> Signer:
+    if isinstance(access_token, str):
+        return BearerToken(access_token)
     if not callable(getattr(access_token, "sign", None)):
         raise TypeError(f"access_token must be a string or a Signer, not {type(access_token).__name__}")
     return access_token

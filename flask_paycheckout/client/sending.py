@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from copy import copy
 from http.cookiejar import CookieJar
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from flask_paycheckout.client.transport import LIMITS, LimitedTransport, Limits,
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, Self
 
 __all__ = ["Sender", "credentials_of"]
 
@@ -59,6 +60,12 @@ class Sender:
             cookies=_NoCookies(),
         )
 
+    def signed_by(self, signers: Mapping[Access, Signer]) -> Self:
+        """A sender through the same connections, with other signers for these kinds of access."""
+        other = copy(self)
+        other._signers = {**self._signers, **signers}
+        return other
+
     def send(self, operation: Operation, path: str, body: bytes, left: float, wall: float) -> httpx.Response:
         """The response to one attempt, with its whole body.
 
@@ -75,7 +82,8 @@ class Sender:
         # The failure is raised outside of the handler: the library's own exceptions may quote headers.
         try:
             return self._http.send(request)
-        except (httpx.TransportError, OSError) as error:
+        except (httpx.RequestError, OSError, ValueError, TypeError) as error:
+            # Whatever a transport or hook raises after the request was built may come after it was sent.
             # A transport of the caller's own may quote what it could not send.
             words = hide(_words(error), credentials_of(request))
             failure = TransportFailed(str(operation), words, None, not isinstance(error, _UNSENT))

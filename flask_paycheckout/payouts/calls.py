@@ -1,0 +1,173 @@
+"""The calls of the service about payouts: a send of some in one call, a look-up by references, and a read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from flask_paycheckout.client import (
+    CryptoReceiver,
+    FiatDisbursement,
+    FiatItem,
+    NewRecipient,
+    PaymentsClient,
+    PaymentsError,
+    PayoutBank,
+    RequestRefused,
+    Unauthorized,
+)
+from flask_paycheckout.client.hidden import hide
+from flask_paycheckout.payouts.differences import Made
+from flask_paycheckout.rules.destinations import Destination, ToBank, ToRecipient, ToWallet
+from flask_paycheckout.rules.payout_schedule import LOOK_BACK
+from flask_paycheckout.rules.text import visible
+from flask_paycheckout.security.sealing import Sealing, Unreadable
+from flask_paycheckout.service.record import ServiceRecord
+from flask_paycheckout.store.payout_model import PayoutMixin
+
+__all__ = ["PAYOUT", "AccessToken", "Addressed", "PayoutCalls", "is_refusal", "words_of"]
+
+PAYOUT = "payout"
+"""The operation of calls that send payouts, in the record of failing calls."""
+
+AccessToken = str | Callable[[], str]
+
+_MAX_WORDS = 500
+
+
+@dataclass(frozen=True)
+class Addressed:
+    """A payout with its destination."""
+
+    payout: PayoutMixin
+    to: Destination
+
+
+class PayoutCalls:
+    """Calls the service for one app's payouts."""
+
+    def __init__(self, client: PaymentsClient, sealing: Sealing, record: ServiceRecord) -> None:
+        self._client = client
+        self._sealing = sealing
+        self._record = record
+
+    def authorized(self, access_token: str) -> PaymentsClient:
+        """The client that sends with this token. :raises ValueError: it cannot stand in a header."""
+        return self._client.authorized(access_token)
+
+    def destination(self, payout: PayoutMixin) -> Destination:
+        """Open a payout's destination.
+
+        :raises Unreadable: it is not stored, or sealed with a key that is not set.
+        """
+        try:
+            return self._sealing.open(payout.to_kind, payout.to_details)
+        except (ValueError, TypeError, KeyError) as error:
+            fault = type(error).__name__
+        # Outside of the handler: the error may quote the details.
+        raise Unreadable(f"its stored destination cannot be read ({fault})")
+
+    def known_destination(self, payout: PayoutMixin) -> Destination | None:
+        """The payout's destination; None when it cannot be read."""
+        try:
+            return self.destination(payout)
+        except Unreadable:
+            return None
+
+    def send(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
+        """Send payouts of one currency in one call.
+
+        :raises PaymentsError: there was no answer, or the service refused.
+        :raises TypeError, ValueError: the call cannot be built; nothing was sent.
+        """
+        try:
+            made = self._create(client, batch)
+        except PaymentsError as error:
+            # The refusal of a single payout says nothing about the others.
+            if is_refusal(error) and not isinstance(error, Unauthorized):
+                self._record.on_answer(PAYOUT)
+            else:
+                self._record.on_failure(PAYOUT, words_of(error, batch))
+            raise
+        self._record.on_answer(PAYOUT)
+        return made
+
+    def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement]:
+        """Look bank transfers up at the service, by their service references."""
+        since = min(payout.taken_at or payout.created_at for payout in payouts) - LOOK_BACK
+        return self._client.fiat_disbursements.find([payout.service_reference for payout in payouts], since=since)
+
+    def read(self, payout: PayoutMixin) -> FiatDisbursement | None:
+        """Read a sent bank transfer; None when the service does not know its reference."""
+        if payout.disbursement_id is not None:
+            return self._client.fiat_disbursements.get(payout.disbursement_id)
+        return self.find([payout]).get(payout.service_reference)
+
+    def _create(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
+        currency = batch[0].payout.currency
+        if batch[0].payout.is_token:
+            return client.crypto_disbursements.create(currency, [_receiver(one) for one in batch]).disburse_data
+        return client.fiat_disbursements.create(currency, [_item(one) for one in batch]).disburse_data
+
+
+def is_refusal(error: PaymentsError) -> bool:
+    """Whether the service refused what was asked, so that asking again the same way is no use."""
+    return isinstance(error, RequestRefused) and error.carried_out == "no" and not error.retryable
+
+
+def words_of(error: Exception, batch: Sequence[Addressed] = ()) -> str:
+    """One bounded line about a failure, without the client's advice, which is for people who called it themselves.
+
+    :param batch: what was sent, whose account numbers the service may have repeated.
+    """
+    if isinstance(error, RequestRefused):
+        said = RequestRefused.__str__(error)
+    elif isinstance(error, PaymentsError):
+        said = PaymentsError.__str__(error)
+    elif isinstance(error, (ValueError, TypeError)):
+        said = f"{type(error).__name__}: {error}"
+    else:
+        said = type(error).__name__
+    return visible(hide(said, [secret for one in batch for secret in _secrets_of(one.to)]))[:_MAX_WORDS]
+
+
+def _secrets_of(to: Destination) -> list[str]:
+    if not isinstance(to, ToBank):
+        return []
+    number = str(to.account_number)
+    return [number, "".join(char for char in number if char.isalnum())]
+
+
+def _item(one: Addressed) -> FiatItem:
+    payout, to = one.payout, one.to
+    if isinstance(to, ToRecipient):
+        recipient_id, recipient = to.recipient_id, None
+    elif isinstance(to, ToBank):
+        bank = PayoutBank(
+            bank_name=to.bank_name,
+            account_name=to.account_name,
+            account_number=to.account_number,
+            bank_code=to.bank_code,
+        )
+        recipient_id, recipient = None, NewRecipient(bank=bank, email=to.email, name=to.name)
+    else:
+        raise TypeError(f"{payout.currency} is paid to bank accounts, and this is a wallet")
+    return FiatItem(
+        amount=payout.amount,
+        recipient_id=recipient_id,
+        recipient=recipient,
+        reference=payout.service_reference,
+        note=payout.note,
+    )
+
+
+def _receiver(one: Addressed) -> CryptoReceiver:
+    payout, to = one.payout, one.to
+    if not isinstance(to, ToWallet):
+        raise TypeError(f"{payout.currency} is a token, which only a wallet takes")
+    return CryptoReceiver(
+        amount=payout.amount,
+        receiver_wallet_address=to.address,
+        reference=payout.service_reference,
+        note=payout.note,
+    )

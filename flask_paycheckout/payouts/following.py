@@ -1,0 +1,85 @@
+"""Following: bank transfers that were sent are read until the service has completed them, or they failed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from flask_paycheckout.client import FiatDisbursement, PaymentsError
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.payouts.calls import PayoutCalls, words_of
+from flask_paycheckout.payouts.differences import difference
+from flask_paycheckout.payouts.results import PayoutResults
+from flask_paycheckout.rules.payout_schedule import next_read
+from flask_paycheckout.rules.payout_states import PayoutEvidence
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payout_queue import PayoutQueue
+
+__all__ = ["Following"]
+
+# Reads at once; few, as nobody waits for them.
+_READERS = 4
+# Reads that are claimed together: all end before their claim does, however slow the service is.
+_PORTION = 2 * _READERS
+_ENDS = {"completed": PayoutEvidence.COMPLETED, "failed": PayoutEvidence.FAILED}
+
+Read = FiatDisbursement | None | Exception
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+class Following:
+    """Reads sent payouts, with growing pauses, and never gives one up. Tokens cannot be read."""
+
+    def __init__(self, queue: PayoutQueue, calls: PayoutCalls, clock: Clock) -> None:
+        self._queue = queue
+        self._calls = calls
+        self._clock = clock
+
+    def run(self, results: PayoutResults, stopped: Callable[[], bool]) -> None:
+        """Make the reads that are due; they end when a whole portion of them gets no answer."""
+        with ThreadPoolExecutor(_READERS, "paycheckout-payout") as readers:
+            while not stopped():
+                claimed = self._queue.take_reads(results.started, self._clock(), _PORTION)
+                if not claimed:
+                    return
+                # Only the calls run in threads; they use no database.
+                reads = list(readers.map(self._read, claimed))
+                self._store(claimed, reads, results)
+                results.deliver()
+                if all(isinstance(read, Exception) for read in reads):
+                    return
+
+    def _read(self, payout: PayoutMixin) -> Read:
+        try:
+            return self._calls.read(payout)
+        except Exception as error:
+            # A signer of the shop's own may raise anything.
+            return error
+
+    def _store(self, claimed: Sequence[PayoutMixin], reads: Sequence[Read], results: PayoutResults) -> None:
+        for payout, read in zip(claimed, reads, strict=True):
+            if isinstance(read, Exception):
+                if payout.failures == 0 or not isinstance(read, PaymentsError):
+                    _log.warning("payout %s could not be read: %s", payout.reference, words_of(read))
+                results.call_failed()
+                results.unread(payout, f"it could not be read: {words_of(read)}")
+            elif (problem := self._problem(payout, read)) is not None or read is None:
+                results.unread(payout, problem or "")
+            elif (evidence := _ENDS.get(str(read.status).lower())) is not None:
+                failed = evidence is PayoutEvidence.FAILED
+                results.ended(payout, read, evidence, "the service says that it failed" if failed else None)
+            else:
+                results.pending(payout, read, next_read(payout.moved_at, self._clock()))
+
+    def _problem(self, payout: PayoutMixin, read: FiatDisbursement | None) -> str | None:
+        """The reason why a record says nothing about this payout; None when it does."""
+        if read is None:
+            return "the service knows no disbursement with its reference"
+        if payout.disbursement_id not in (None, read.disbursement_id):
+            return "the service answered with another disbursement"
+        if read.reference not in (None, payout.service_reference):
+            return "the service has it under another reference"
+        differing = difference(payout, self._calls.known_destination(payout), read)
+        return None if differing is None else f"the service has it with another {differing}"

@@ -1,0 +1,82 @@
+"""Look-ups of bank transfers whose answer was lost, by the references that they were sent with."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from flask_paycheckout.client import FiatDisbursement
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.payouts.calls import PayoutCalls, words_of
+from flask_paycheckout.payouts.differences import difference
+from flask_paycheckout.payouts.results import PayoutResults
+from flask_paycheckout.rules.payout_states import PayoutEvidence
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payout_queue import PayoutQueue
+
+__all__ = ["LookUps"]
+
+# The payouts that one look-up is for.
+_PORTION = 100
+_IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; look on the chain or in its dashboard"
+
+Missing = Callable[[PayoutMixin, datetime], None]
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+class LookUps:
+    """Finds out what became of payouts whose answer was lost."""
+
+    def __init__(self, queue: PayoutQueue, calls: PayoutCalls, clock: Clock) -> None:
+        self._queue = queue
+        self._calls = calls
+        self._clock = clock
+
+    def run(self, results: PayoutResults) -> None:
+        """Look up all that is due; the round's look-ups end when one gets no answer."""
+        answered = True
+        while answered and (claimed := self._queue.take_look_ups(results.started, self._clock(), _PORTION)):
+            asked = []
+            for payout in claimed:
+                if payout.disbursement_id is not None:
+                    results.sent_before(payout)
+                elif payout.is_token:
+                    results.in_doubt(payout, _IN_DOUBT)
+                else:
+                    asked.append(payout)
+            answered = self.look_up(asked, results, results.missed)
+            results.deliver()
+
+    def look_up(self, payouts: Sequence[PayoutMixin], results: PayoutResults, missing: Missing) -> bool:
+        """Look up claimed payouts; False when there was no answer, which proves nothing.
+
+        :param missing: stores that a payout was not found, given the time when the look-up began.
+        """
+        if not payouts:
+            return True
+        began = self._clock()
+        try:
+            found = self._calls.find(payouts)
+        except Exception as error:
+            # A signer of the shop's own may raise anything.
+            _log.warning("%d payouts could not be looked up: %s", len(payouts), words_of(error))
+            results.call_failed()
+            for payout in payouts:
+                results.unread(payout, f"it could not be looked up: {words_of(error)}")
+            return False
+        for payout in payouts:
+            made = found.get(payout.service_reference)
+            if made is None:
+                missing(payout, began)
+            else:
+                self._found(payout, made, results)
+        return True
+
+    def _found(self, payout: PayoutMixin, made: FiatDisbursement, results: PayoutResults) -> None:
+        differing = difference(payout, self._calls.known_destination(payout), made)
+        if differing is None:
+            results.sent(payout, made, PayoutEvidence.FOUND)
+        else:
+            results.differs(payout, made, f"the service has it with another {differing}")

@@ -1,0 +1,245 @@
+"""The results of calls about payouts, stored as moves and notes, and counted for the round's report."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from flask_paycheckout.checkouts.logs import about
+from flask_paycheckout.checkouts.outbox import Delivery, Outbox
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.errors import ReceiverFailed
+from flask_paycheckout.payouts.differences import Made
+from flask_paycheckout.rules.payout_report import PayoutReport
+from flask_paycheckout.rules.payout_schedule import FIRST_READ, SECOND_LOOK_UP, try_again
+from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.store.events import HeldEvent
+from flask_paycheckout.store.history import Entry, line
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
+from flask_paycheckout.store.payouts import Payouts
+
+__all__ = ["PayoutResults"]
+
+# Changes by other processes that storing a late answer is repeated for.
+_MAX_ROUNDS = 20
+# States in which a late answer is shown as the payout's problem.
+_UNDECIDED = (PayoutStatus.UNKNOWN, PayoutStatus.READY, PayoutStatus.FAILED)
+_HEALED: dict[str, Any] = {"problem": None, "problem_since": None, "failures": 0, "lease_token": None}
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+class PayoutResults:
+    """Stores the results of one round.
+
+    Each is one conditional statement on the row as it was claimed: who has lost the claim changes nothing.
+    """
+
+    def __init__(self, payouts: Payouts, moves: PayoutMoves, outbox: Outbox, clock: Clock) -> None:
+        self._payouts = payouts
+        self._moves = moves
+        self._outbox = outbox
+        self._clock = clock
+        self._counts: Counter[PayoutStatus] = Counter()
+        self._failed_calls = 0
+        self._events: list[HeldEvent] = []
+        self.delivery = Delivery()
+        """The events delivered so far."""
+
+        self.started = clock()
+        """The time when the round began; what is due by then is done in it."""
+
+    def report(self, left: int) -> PayoutReport:
+        """The counts so far."""
+        counts = self._counts
+        return PayoutReport(
+            counts[PayoutStatus.SENT],
+            counts[PayoutStatus.COMPLETED],
+            counts[PayoutStatus.FAILED],
+            counts[PayoutStatus.UNKNOWN],
+            left,
+            self._failed_calls,
+        )
+
+    def call_failed(self) -> None:
+        """Count a call without a usable answer, or a refusal."""
+        self._failed_calls += 1
+
+    def deliver(self) -> None:
+        """Deliver the events of what was stored; called outside of all transactions."""
+        events, self._events = self._events, []
+        self.delivery += self._outbox.deliver(events)
+
+    # Results of sends and look-ups
+
+    def sent(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence) -> None:
+        """Store that the service has the payout; also when the claim was lost meanwhile."""
+        read_at = None if payout.is_token else self._clock() + FIRST_READ
+        values = {**_HEALED, "disbursement_id": made.disbursement_id, "missed_at": None, "next_attempt_at": read_at}
+        self._answered(payout, PayoutMove(evidence, values, {"disbursement_id": made.disbursement_id}))
+
+    def sent_before(self, payout: PayoutMixin) -> None:
+        """Store that the service has a payout whose answer was noted, but could not be stored as a move."""
+        read_at = None if payout.is_token else self._clock() + FIRST_READ
+        values = {**_HEALED, "missed_at": None, "next_attempt_at": read_at}
+        self.move(payout, PayoutMove(PayoutEvidence.ACCEPTED, values, {"disbursement_id": payout.disbursement_id}))
+
+    def differs(self, payout: PayoutMixin, made: Made, problem: str) -> None:
+        """Store that the service has another payout under this reference; a person decides."""
+        values = {**self._failure(payout, problem), "lease_token": None, "next_attempt_at": None}
+        values["disbursement_id"] = made.disbursement_id
+        facts = {"disbursement_id": made.disbursement_id, "problem": problem}
+        self._answered(payout, PayoutMove(PayoutEvidence.DIFFERS, values, facts))
+
+    def not_carried_out(self, payout: PayoutMixin, problem: str, retry_after: float | None = None) -> None:
+        """Store that nothing was carried out; it is sent again later, under the same reference."""
+        values = self._failure(payout, problem)
+        again = try_again(values["failures"], self._clock(), retry_after)
+        values |= {"lease_token": None, "next_attempt_at": again}
+        self.move(payout, PayoutMove(PayoutEvidence.NOT_CARRIED_OUT, values, {"problem": problem}))
+
+    def send_alone(self, payout: PayoutMixin, problem: str) -> None:
+        """Store that its batch was refused; it is sent in a call of its own, in this round if there is time."""
+        values = {**self._failure(payout, problem), "lease_token": None, "alone": True, "next_attempt_at": self.started}
+        self.move(payout, PayoutMove(PayoutEvidence.NOT_CARRIED_OUT, values, {"problem": problem}))
+
+    def refused(self, payout: PayoutMixin, problem: str) -> None:
+        """Store that the service refused it."""
+        values = {**self._failure(payout, problem), "lease_token": None, "next_attempt_at": None}
+        self.move(payout, PayoutMove(PayoutEvidence.REFUSED, values, {"problem": problem}))
+
+    def in_doubt(self, payout: PayoutMixin, problem: str) -> None:
+        """Store that nobody knows whether a token was sent; a person decides."""
+        values = {**self._failure(payout, problem), "lease_token": None, "next_attempt_at": None, "doubted": True}
+        self.move(payout, PayoutMove(PayoutEvidence.IN_DOUBT, values, {"problem": problem}))
+
+    def missed(self, payout: PayoutMixin, began: datetime) -> None:
+        """Store that a look-up did not find it; the second one long enough after the first lets it be sent again.
+
+        :param began: the time when the look-up began.
+        """
+        if payout.missed_at is None:
+            now = self._clock()
+            entry = line(now, Entry.READ, result="not found at the service")
+            values = {"missed_at": now, "next_attempt_at": now + SECOND_LOOK_UP, "lease_token": None}
+            self.note(payout, entry, **values)
+        elif began < payout.missed_at + SECOND_LOOK_UP:
+            self.note(payout, None, next_attempt_at=payout.missed_at + SECOND_LOOK_UP, lease_token=None)
+        else:
+            values = {"missed_at": None, "next_attempt_at": self.started, "lease_token": None}
+            self.move(payout, PayoutMove(PayoutEvidence.MISSED, values))
+
+    # Failures that move nothing
+
+    def failed(self, payout: PayoutMixin, problem: str, **values: Any) -> PayoutMixin | None:
+        """Store a failure of a send; the claim goes on, for a look-up.
+
+        :returns: the payout as stored now; None when the claim was lost.
+        """
+        entry = line(self._clock(), Entry.NO_ANSWER, problem=problem)
+        return self.note(payout, entry, **{**self._failure(payout, problem), **values})
+
+    def unread(self, payout: PayoutMixin, problem: str) -> None:
+        """Store that a look-up or read failed, which proves nothing; the next one comes later."""
+        values = self._failure(payout, problem)
+        again = try_again(values["failures"], self._clock())
+        entry = line(self._clock(), Entry.NO_ANSWER, problem=problem)
+        self.note(payout, entry, **values, next_attempt_at=again, lease_token=None)
+
+    # Results of reads
+
+    def ended(self, payout: PayoutMixin, made: Made, evidence: PayoutEvidence, problem: str | None = None) -> None:
+        """Store that the service reads completed or failed."""
+        values = {**_HEALED, "next_attempt_at": None, "disbursement_id": made.disbursement_id}
+        if problem is not None:
+            values |= {"problem": problem, "problem_since": self._clock()}
+        self.move(payout, PayoutMove(evidence, values))
+
+    def pending(self, payout: PayoutMixin, made: Made, next_read_at: datetime) -> None:
+        """Plan the next read of a transfer that is pending."""
+        self.note(payout, None, **_HEALED, disbursement_id=made.disbursement_id, next_attempt_at=next_read_at)
+
+    # Storing
+
+    def move(self, payout: PayoutMixin, move: PayoutMove) -> None:
+        """Store a move, unless the payout has changed meanwhile."""
+        try:
+            self._move(payout, move)
+        except ReceiverFailed as error:
+            self.unread(payout, self._not_stored(payout, error))
+
+    def note(self, payout: PayoutMixin, entry: str | None, **values: Any) -> PayoutMixin | None:
+        """Change columns of a payout without a move; None when it has changed meanwhile."""
+        return self._moves.note(payout, entry, **values)
+
+    def _move(self, payout: PayoutMixin, move: PayoutMove) -> bool:
+        moved = self._moves.move(payout, move, self._clock())
+        if moved is None:
+            return False
+        self._counts[PayoutStatus(moved.payout.status)] += 1
+        self._events += moved.events
+        return True
+
+    def _not_stored(self, payout: PayoutMixin, error: ReceiverFailed) -> str:
+        """Log that an atomic receiver refused a move; the error for people."""
+        self._failed_calls += 1
+        fields = about(payout.order_id, payout.refund_of, heals=payout.failures > 0)
+        _log.error("payout %s could not be stored", payout.reference, exc_info=error, extra=fields)
+        return "an atomic receiver of its signal raised, so the answer could not be stored"
+
+    def _failure(self, payout: PayoutMixin, problem: str) -> dict[str, Any]:
+        since = payout.problem_since or self._clock()
+        return {"problem": problem, "problem_since": since, "failures": payout.failures + 1}
+
+    # Answers, which are kept whoever holds the claim by now
+
+    def _answered(self, payout: PayoutMixin, move: PayoutMove) -> None:
+        """Store a move that the service's own record proves; the claim may be lost."""
+        current: PayoutMixin | None = payout
+        for _ in range(_MAX_ROUNDS):
+            if current is None or not _waits_for(current, payout):
+                break
+            try:
+                if self._move(current, move):
+                    return
+            except ReceiverFailed as error:
+                self._keep_for_later(current, move, self._not_stored(current, error))
+                return
+            current = self._payouts.find(payout.reference)
+        if current is not None:
+            self._keep_as_history(current, move)
+
+    def _keep_for_later(self, payout: PayoutMixin, move: PayoutMove, problem: str) -> None:
+        """Keep the service's id of a payout, so that the move is stored later without asking again."""
+        values = self._failure(payout, problem)
+        if move.evidence is not PayoutEvidence.DIFFERS:
+            values["disbursement_id"] = move.values["disbursement_id"]
+        again = try_again(values["failures"], self._clock())
+        entry = line(self._clock(), Entry.NOT_APPLIED, rule=move.evidence, **move.facts)
+        self.note(payout, entry, **values, next_attempt_at=again, lease_token=None)
+
+    def _keep_as_history(self, payout: PayoutMixin, move: PayoutMove) -> None:
+        """Keep an answer that moves nothing any more, in the history, and where a person who decides sees it."""
+        disbursement_id = move.values["disbursement_id"]
+        if payout.disbursement_id == disbursement_id:
+            return
+        problem = f"an answer of the service came late: {move.evidence}, as {disbursement_id}"
+        _log.warning("payout %s is %s: %s", payout.reference, payout.status, problem)
+        found: PayoutMixin | None = payout
+        for _ in range(_MAX_ROUNDS):
+            if found is None:
+                return
+            values = self._failure(found, problem) if found.status in _UNDECIDED else {}
+            entry = line(self._clock(), Entry.NOT_APPLIED, rule=move.evidence, **move.facts)
+            if self.note(found, entry, **values) is not None:
+                return
+            found = self._payouts.find(payout.reference)
+
+
+def _waits_for(current: PayoutMixin, claimed: PayoutMixin) -> bool:
+    """Whether the payout still waits for the answer to what was sent."""
+    same = current.service_reference == claimed.service_reference
+    return same and current.status == PayoutStatus.SENDING

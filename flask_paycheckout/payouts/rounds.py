@@ -1,0 +1,93 @@
+"""A round of payouts: look-ups, sends and reads that are due."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from flask_paycheckout.checkouts.outbox import Delivery, Outbox
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.payouts.calls import AccessToken, PayoutCalls
+from flask_paycheckout.payouts.following import Following
+from flask_paycheckout.payouts.look_ups import LookUps
+from flask_paycheckout.payouts.results import PayoutResults
+from flask_paycheckout.payouts.sending import Sending
+from flask_paycheckout.rules.payout_report import PayoutReport
+from flask_paycheckout.service.record import ServiceRecord
+from flask_paycheckout.store.payout_moves import PayoutMoves
+from flask_paycheckout.store.payout_queue import PayoutQueue
+from flask_paycheckout.store.payouts import Payouts
+
+__all__ = ["PayoutRound", "PayoutSender"]
+
+
+@dataclass(frozen=True)
+class PayoutRound:
+    """The result of a round."""
+
+    report: PayoutReport
+    delivery: Delivery = field(default_factory=Delivery)
+    """The events of its payouts that were delivered, and that were not."""
+
+
+class PayoutSender:
+    """Runs rounds for one app, in any number of processes and threads at once.
+
+    :param access_token: the setting, by which payouts are sent when a round is given no other token.
+    """
+
+    def __init__(
+        self,
+        payouts: Payouts,
+        queue: PayoutQueue,
+        moves: PayoutMoves,
+        calls: PayoutCalls,
+        outbox: Outbox,
+        record: ServiceRecord,
+        clock: Clock,
+        access_token: AccessToken | None,
+    ) -> None:
+        self._payouts = payouts
+        self._queue = queue
+        self._moves = moves
+        self._calls = calls
+        self._outbox = outbox
+        self._record = record
+        self._clock = clock
+        self._access_token = access_token
+        self._look_ups = LookUps(queue, calls, clock)
+        self._sending = Sending(queue, calls, self._look_ups, record, clock)
+        self._following = Following(queue, calls, clock)
+
+    def run(self, access_token: AccessToken | None = None) -> PayoutReport:
+        """Run a round over all that is due at its beginning, and return its counts.
+
+        :param access_token: used in place of the setting. Without either nothing is sent; look-ups and reads go on.
+        """
+        return self.run_round(access_token).report
+
+    def run_round(
+        self, access_token: AccessToken | None = None, stopped: Callable[[], bool] = lambda: False
+    ) -> PayoutRound:
+        """Run a round.
+
+        :param stopped: whether to end before the next call.
+        :raises ValueError: the access token cannot stand in a header.
+        """
+        if isinstance(access_token, str):
+            # Before anything is claimed.
+            self._calls.authorized(access_token)
+        results = PayoutResults(self._payouts, self._moves, self._outbox, self._clock)
+        before = self._queue.backlog(results.started)
+        if not before.due:
+            return PayoutRound(results.report(before.ready))
+        token = self._access_token if access_token is None else access_token
+        try:
+            self._look_ups.run(results)
+            if token is not None:
+                self._sending.run(token, results, stopped)
+            self._following.run(results, stopped)
+        finally:
+            self._record.write()
+            results.deliver()
+        return PayoutRound(results.report(self._queue.backlog(results.started).ready), results.delivery)

@@ -1,0 +1,193 @@
+"""Sending: claimed and committed before the call, and each result stored by the evidence that it is."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from flask_paycheckout.client import PaymentsClient, PaymentsError, RequestRefused, ServiceFault
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.payouts.calls import PAYOUT, AccessToken, Addressed, PayoutCalls, is_refusal, words_of
+from flask_paycheckout.payouts.differences import Made, difference
+from flask_paycheckout.payouts.look_ups import LookUps
+from flask_paycheckout.payouts.results import PayoutResults
+from flask_paycheckout.rules.payout_states import PayoutEvidence
+from flask_paycheckout.security.sealing import Unreadable
+from flask_paycheckout.service.record import ServiceRecord
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payout_queue import PayoutQueue
+
+__all__ = ["Sending"]
+
+_NOT_NAMED = "the service's answer does not name it"
+_LATE = "it was claimed, but the sender was too late to send it"
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+class Sending:
+    """Sends the payouts that are ready, one batch after the other."""
+
+    def __init__(
+        self, queue: PayoutQueue, calls: PayoutCalls, look_ups: LookUps, record: ServiceRecord, clock: Clock
+    ) -> None:
+        self._queue = queue
+        self._calls = calls
+        self._look_ups = look_ups
+        self._record = record
+        self._clock = clock
+
+    def run(self, access_token: AccessToken, results: PayoutResults, stopped: Callable[[], bool]) -> None:
+        """Send all that is ready; ends at the first call that the service does not answer, or refuses altogether.
+
+        :param access_token: asked for before each call if it is a function.
+        :param stopped: whether to end before the next call.
+        """
+        while not stopped():
+            first = self._queue.next_ready(results.started)
+            client = None if first is None else self._client(access_token, results)
+            if first is None or client is None:
+                return
+            taken = self._queue.take(first, results.started, self._clock())
+            goes_on = not taken or self._send(client, taken, results)
+            results.deliver()
+            if not goes_on:
+                return
+
+    def _client(self, access_token: AccessToken, results: PayoutResults) -> PaymentsClient | None:
+        """The client with the access token; None when there is none now, and nothing is claimed."""
+        try:
+            token = access_token() if callable(access_token) else access_token
+            return self._calls.authorized(token)
+        except Exception as error:
+            # Without its message, which the shop's own function may have made of the token.
+            words = f"no access token: PAYCHECKOUT_ACCESS_TOKEN raised {type(error).__name__}"
+            _log.warning("payouts are not sent: %s", words)
+            self._record.on_failure(PAYOUT, words)
+            results.call_failed()
+            return None
+
+    def _send(self, client: PaymentsClient, taken: Sequence[PayoutMixin], results: PayoutResults) -> bool:
+        """Send claimed payouts in one call; False when further calls would fail as well."""
+        batch = self._held(self._addressed(taken, results))
+        if not batch:
+            return True
+        try:
+            made = self._calls.send(client, batch)
+        except PaymentsError as error:
+            self._log_failure(batch, error)
+            results.call_failed()
+            return self._failed(batch, error, results)
+        except (TypeError, ValueError) as error:
+            # The client could not build the call, so nothing was sent.
+            results.call_failed()
+            for one in batch:
+                store = results.not_carried_out if len(batch) == 1 else results.send_alone
+                store(one.payout, words_of(error, batch))
+            return True
+        except Exception as error:
+            results.call_failed()
+            self._lost(batch, words_of(error, batch), results)
+            return False
+        self._answered(batch, made, results)
+        return True
+
+    def _addressed(self, taken: Sequence[PayoutMixin], results: PayoutResults) -> list[Addressed]:
+        """The payouts with their destinations; one that cannot be read goes back, and does not stop the others."""
+        batch = []
+        for payout in taken:
+            try:
+                batch.append(Addressed(payout, self._calls.destination(payout)))
+            except Unreadable as error:
+                results.call_failed()
+                results.not_carried_out(payout, str(error))
+        return batch
+
+    def _held(self, batch: Sequence[Addressed]) -> list[Addressed]:
+        """The payouts whose claim still holds, prolonged; a sender that slept past its claim sends nothing."""
+        if not batch:
+            return []
+        to = {one.payout.id: one.to for one in batch}
+        held = self._queue.renew(str(batch[0].payout.lease_token), self._clock())
+        return [Addressed(payout, to[payout.id]) for payout in held if payout.id in to]
+
+    # Results
+
+    def _answered(self, batch: Sequence[Addressed], made: Sequence[Made], results: PayoutResults) -> None:
+        """Store an answer; payouts that it does not name are looked up."""
+        named = defaultdict(list)
+        for answer in made:
+            named[answer.reference].append(answer)
+        unnamed = []
+        for one in batch:
+            answers = named[one.payout.service_reference]
+            if answers:
+                self._named(one, answers, results)
+            else:
+                unnamed.append(one)
+        if unnamed:
+            results.call_failed()
+            self._lost(unnamed, _NOT_NAMED, results)
+
+    def _named(self, one: Addressed, answers: Sequence[Made], results: PayoutResults) -> None:
+        made = answers[0]
+        differing = difference(one.payout, one.to, made)
+        if len({answer.disbursement_id for answer in answers}) > 1:
+            results.differs(one.payout, made, "the service's answer names it twice")
+        elif differing is not None:
+            results.differs(one.payout, made, f"the service has it with another {differing}")
+        elif one.payout.is_token and made.status == "failed":
+            results.differs(one.payout, made, "the service's answer says that it failed")
+        else:
+            results.sent(one.payout, made, PayoutEvidence.ACCEPTED)
+
+    def _failed(self, batch: Sequence[Addressed], error: PaymentsError, results: PayoutResults) -> bool:
+        """Store a failed call; False when further calls would fail as well."""
+        words = words_of(error, batch)
+        if error.carried_out == "unknown":
+            # A service that fails with its own words may do so because of one of them.
+            self._lost(batch, words, results, alone=isinstance(error, ServiceFault) and len(batch) > 1)
+            return False
+        if is_refusal(error):
+            self._refused(batch, words, results)
+            return True
+        for one in batch:
+            results.not_carried_out(one.payout, words, error.retry_after)
+        return False
+
+    def _refused(self, batch: Sequence[Addressed], words: str, results: PayoutResults) -> None:
+        """Store a refusal: an earlier call may have carried some out, and one that is bad must not stop the others."""
+        if batch[0].payout.is_token:
+            for one in batch:
+                (results.in_doubt if one.payout.doubted else results.refused)(one.payout, words)
+        elif len(batch) == 1:
+            self._look_up(batch, words, results, lambda payout: results.refused(payout, words))
+        else:
+            self._look_up(batch, words, results, lambda payout: results.send_alone(payout, words), alone=True)
+
+    def _lost(self, batch: Sequence[Addressed], words: str, results: PayoutResults, *, alone: bool = False) -> None:
+        """Store that an answer was lost, and look the bank transfers up."""
+        if batch[0].payout.is_token:
+            for one in batch:
+                results.in_doubt(one.payout, words)
+            return
+        values = {"doubted": True} | ({"alone": True} if alone else {})
+        held = [results.failed(one.payout, words, **values) for one in batch]
+        self._look_ups.look_up([payout for payout in held if payout is not None], results, results.missed)
+
+    def _look_up(
+        self,
+        batch: Sequence[Addressed],
+        words: str,
+        results: PayoutResults,
+        missing: Callable[[PayoutMixin], None],
+        **values: bool,
+    ) -> None:
+        held = [results.failed(one.payout, words, **values) for one in batch]
+        found = [payout for payout in held if payout is not None]
+        self._look_ups.look_up(found, results, lambda payout, began: missing(payout))
+
+    def _log_failure(self, batch: Sequence[Addressed], error: PaymentsError) -> None:
+        refused = "refused" if isinstance(error, RequestRefused) else "not answered"
+        _log.warning("%d payouts in one call were %s: %s", len(batch), refused, words_of(error, batch))
