@@ -10,6 +10,7 @@ from flask import Flask, request_finished
 
 from tests.postgres import empty_database
 from tests.sandbox.actors import Merchant, Receiver, Tester
+from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.crowds import crowded_sandbox
 from tests.sandbox.databases import (
     MEMORY,
@@ -18,10 +19,10 @@ from tests.sandbox.databases import (
     KeptPlaces,
     Place,
     disconnect,
-    run_on_each_database,
 )
 from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.documented import Departures
+from tests.sandbox.inspector.developer import Developer
 
 MakeSandbox = Callable[..., Flask]
 
@@ -41,7 +42,9 @@ def receiver() -> Receiver:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    run_on_each_database(metafunc)
+    """Run a test marked `each_database` twice, if its sandboxes come from the fixture."""
+    if metafunc.definition.get_closest_marker("each_database") and "places" in metafunc.fixturenames:
+        metafunc.parametrize("places", [MEMORY, POSTGRESQL], indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -104,3 +107,13 @@ def tester(sandbox: Flask) -> Tester:
 @pytest.fixture
 def payer(sandbox: Flask) -> Payer:
     return Payer(sandbox)
+
+
+@pytest.fixture
+def visitor(sandbox: Flask) -> Visitor:
+    return Visitor(sandbox)
+
+
+@pytest.fixture
+def developer(sandbox: Flask) -> Developer:
+    return Developer(sandbox)

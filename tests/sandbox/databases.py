@@ -7,67 +7,47 @@ resets it for the next test.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
-import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.world.clock import machine_time
-from flask_paycheckout.sandbox.world.context import WebhookSender, world
-from flask_paycheckout.sandbox.world.database import db, is_memory
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import db
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver, Tester
 
 MEMORY = "memory"
 POSTGRESQL = "postgresql"
 
 
-def run_on_each_database(metafunc: pytest.Metafunc) -> None:
-    """Run a test marked `each_database` twice, if its sandboxes come from the fixture."""
-    marked = metafunc.definition.get_closest_marker("each_database") is not None
-    if marked and "places" in metafunc.fixturenames:
-        metafunc.parametrize("places", [MEMORY, POSTGRESQL], indirect=True)
-
-
-@dataclass
 class Place:
     """One address, where one sandbox at a time lives."""
 
-    address: str
-    receiver: Receiver = field(default_factory=Receiver)
-    usual: Flask | None = None
-    """The sandbox with every unknown at its default, when one was asked for before."""
-
-    def receive(self, url: str, headers: dict[str, str], body: bytes) -> int:
-        return self.receiver(url, headers, body)
+    def __init__(self, address: str) -> None:
+        self.address, self.receiver = address, Receiver()
+        self.usual: Flask | None = None
+        """The sandbox with every unknown at its default, when one was asked for before."""
 
     def open(self, receiver: Receiver, unknowns: dict[str, str]) -> Flask:
         """A sandbox in its start state."""
         self.receiver = receiver
-        if unknowns or self.usual is None:
-            app = build(self.address, self.receive, unknowns)
-            if not unknowns:
-                self.usual = app
-            if is_memory(self.address):
-                return app
-        else:
-            app = self.usual
+        app = None if unknowns else self.usual
+        if app is not None:
             # A test may have set the clock's source, and planned faults.
             world(app).clock.machine = machine_time
             world(app).known_faults.any_added = False
+        else:
+            app = create_sandbox(
+                database=self.address,
+                control_token=CONTROL_TOKEN,
+                seed=1,
+                webhook_url=ENDPOINT,
+                send_webhook=lambda *sent: self.receiver(*sent),
+                unknowns=unknowns,
+            )
+            self.usual = self.usual if unknowns else app
         Tester(app).does("POST", "reset")
         return app
-
-
-def build(address: str, receive: WebhookSender, unknowns: dict[str, str]) -> Flask:
-    return create_sandbox(
-        database=address,
-        control_token=CONTROL_TOKEN,
-        seed=1,
-        webhook_url=ENDPOINT,
-        send_webhook=receive,
-        unknowns=unknowns,
-    )
 
 
 class KeptPlaces:

@@ -1,15 +1,21 @@
-"""`POST /v1/auth/login`: the first step, its mail, and what a wrong guess learns."""
+"""`POST /v1/auth/login` and `/verify-login`: the mail between both, once, in time, within a few attempts."""
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 import pytest
+from flask import Flask
 from werkzeug.security import check_password_hash
 
 from flask_paycheckout.sandbox.auth import rules
+from flask_paycheckout.sandbox.auth.tables import AccessToken, Verification
+from flask_paycheckout.sandbox.world.database import transaction
+from tests.sandbox.actors import Tester
 from tests.sandbox.auth.visitors import EMAIL, PASSWORD, Visitor
 from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.world.test_worlds import at_once
 
 pytestmark = pytest.mark.each_database
 
@@ -33,21 +39,15 @@ def test_the_one_time_password_is_mailed(visitor: Visitor) -> None:
     assert mail["otp"] not in mail["subject"]
 
 
-@pytest.mark.rule("A login needs e-mail address and password.")
-@pytest.mark.parametrize("field", ["email", "password"])
-def test_email_and_password_are_required_strings(visitor: Visitor, field: str) -> None:
-    for value in (None, 5):
-        refused = visitor.logs_in(**{field: value})
-        assert refused.code == 400
-        assert refused.message.startswith(f"{field} "), value
-
-
 @pytest.mark.rule("How wrong passwords and wrong one-time passwords are answered is open.")
 def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(visitor: Visitor) -> None:
     wrong, stranger = visitor.logs_in(password="guessed"), visitor.logs_in("stranger@example.com")
     assert (wrong.code, wrong.body["error"]) == (401, "Unauthorized")
     assert wrong == stranger
     assert visitor.mails("stranger@example.com") == []
+    # Unknown addresses are compared with the hash of the start user, so that the comparison is a real one.
+    assert visitor.logs_in("stranger@example.com", PASSWORD) == wrong
+    assert visitor.logs_in("Merchant@Example.COM").body["status"] == 200
 
 
 def test_a_wrong_password_and_an_unknown_address_cost_the_same_work(
@@ -67,18 +67,121 @@ def test_a_wrong_password_and_an_unknown_address_cost_the_same_work(
     assert hashed[0] == hashed[1]
 
 
-def test_the_start_users_password_does_not_open_other_addresses(visitor: Visitor) -> None:
-    # Unknown addresses are compared with its hash, so that the comparison is a real one.
-    assert visitor.logs_in("stranger@example.com", PASSWORD).code == 401
-
-
-def test_capital_letters_in_the_address_do_not_matter(visitor: Visitor) -> None:
-    assert visitor.logs_in("Merchant@Example.COM").body["status"] == 200
-
-
 @pytest.mark.parametrize("digits", ["4", "8"])
 def test_unknown_otp_digits(make_sandbox: MakeSandbox, digits: str) -> None:
     visitor = Visitor(make_sandbox(otp_digits=digits))
     visitor.logs_in()
     assert re.fullmatch(f"[0-9]{{{digits}}}", visitor.otp())
     assert visitor.gets_token()
+
+
+USER_FIELDS = {
+    *("id", "name", "email", "policy", "organizationId", "role", "is_active", "iskyc"),
+    *("invitation_date", "invitation_expiration_date", "createdAt", "updatedAt", "country", "countryCode"),
+    *("kyc_url", "legalFullName", "partnerId", "otp_code", "credentials"),
+}
+
+
+@pytest.mark.rule("A confirmed login answers access token and user, with its number under status.")
+def test_it_answers_status_access_token_and_user(visitor: Visitor) -> None:
+    answer = visitor.confirms(visitor.begins(), visitor.otp())
+    assert set(answer.body) == {"status", "message", "data"}
+    assert (answer.http_status, answer.body["status"]) == (200, 200)
+    assert set(answer.data) == {"accessToken", "user"}
+    assert len(answer.data["accessToken"]) > 30
+
+
+@pytest.mark.rule("A user has these fields; nobody was invited here, and a used one-time password is not repeated.")
+@pytest.mark.parametrize("role", ["owner", "member"])
+def test_the_user_has_every_field_of_the_interface(make_sandbox: MakeSandbox, role: str) -> None:
+    user = Visitor(make_sandbox(absent_fields="null", user_role=role)).logs_in_fully()["user"]
+    assert set(user) == USER_FIELDS
+    assert set(user) - set(Visitor(make_sandbox()).logs_in_fully()["user"]) == {
+        *("otp_code", "invitation_date", "invitation_expiration_date", "kyc_url"),
+    }
+    assert user["role"] == role
+    assert set(user["organizationId"]) == {"_id", "orgName"}
+    assert isinstance(user["credentials"], dict)
+    assert user["email"] == EMAIL
+    assert datetime.fromisoformat(user["createdAt"]).utcoffset() is not None
+
+
+def test_the_otp_of_another_login_does_not_fit(visitor: Visitor) -> None:
+    first, first_otp = visitor.begins(), visitor.otp()
+    visitor.begins()
+    # One time in a million both are the same digits.
+    if visitor.otp() != first_otp:
+        assert visitor.confirms(first, visitor.otp()).code == 401
+    assert visitor.confirms(first, first_otp).body["status"] == 200
+
+
+def test_many_confirmations_at_once_give_one_access_token(sandbox: Flask, visitor: Visitor) -> None:
+    token, otp = visitor.begins(), visitor.otp()
+    answers = at_once(*[lambda: Visitor(sandbox).confirms(token, otp).http_status] * 4)
+    assert sorted(answers) == [200, 401, 401, 401]
+
+
+def test_many_wrong_attempts_at_once_are_all_counted(sandbox: Flask, visitor: Visitor) -> None:
+    token, wrong = visitor.begins(), visitor.wrong_otp()
+    at_once(*[lambda: Visitor(sandbox).confirms(token, wrong)] * 5)
+    assert visitor.confirms(token, visitor.otp()).code == 401
+
+
+def test_no_table_holds_a_token(sandbox: Flask, visitor: Visitor) -> None:
+    token = visitor.begins()
+    access_token = visitor.confirms(token, visitor.otp()).data["accessToken"]
+    with sandbox.app_context(), transaction() as session:
+        rows = [str(row) for table in (Verification, AccessToken) for row in session.execute(table.__table__.select())]
+    assert len(rows) >= 2
+    assert not [row for row in rows if token in row or access_token in row or visitor.otp() in row]
+
+
+def test_what_has_expired_is_forgotten(sandbox: Flask, visitor: Visitor, tester: Tester) -> None:
+    visitor.gets_token()
+    tester.advances(hours=30)
+    visitor.gets_token()
+    with sandbox.app_context(), transaction() as session:
+        assert session.query(Verification).count() == 1
+        # The start token never expires.
+        assert session.query(AccessToken).count() == 2
+
+
+@pytest.mark.parametrize("minutes", ["10", "5", "60"])
+def test_a_token_expires_by_the_virtual_clock(make_sandbox: MakeSandbox, minutes: str) -> None:
+    app = make_sandbox(otp_minutes=minutes)
+    visitor = Visitor(app)
+    early, late = visitor.begins(), visitor.begins()
+    late_otp, early_otp = (mail["otp"] for mail in visitor.mails())
+    Tester(app).advances(minutes=int(minutes) - 1)
+    assert visitor.confirms(early, early_otp).body["status"] == 200
+    Tester(app).advances(minutes=2)
+    assert visitor.confirms(late, late_otp).code == 401
+
+
+@pytest.mark.parametrize("attempts", ["3", "1"])
+def test_unknown_otp_attempts(make_sandbox: MakeSandbox, attempts: str) -> None:
+    visitor = Visitor(make_sandbox(otp_attempts=attempts))
+    token = visitor.begins()
+    for _ in range(int(attempts) - 1):
+        visitor.confirms(token, visitor.wrong_otp())
+    other = visitor.begins()
+    last = visitor.mails()[1]["otp"]
+    assert visitor.confirms(token, last).body["status"] == 200
+    for _ in range(int(attempts)):
+        visitor.confirms(other, visitor.wrong_otp())
+    assert visitor.confirms(other, visitor.otp()).code == 401
+
+
+@pytest.mark.parametrize(("value", "works"), [("valid", True), ("revoked", False)])
+def test_unknown_earlier_verification_tokens(make_sandbox: MakeSandbox, value: str, works: bool) -> None:
+    visitor = Visitor(make_sandbox(earlier_verification_tokens=value))
+    first, otp = visitor.begins(), visitor.otp()
+    assert visitor.gets_token()
+    assert ("status" in visitor.confirms(first, otp).body) is works
+
+
+def test_unknown_user_credentials_client(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(user_credentials="client")
+    user = Visitor(app).logs_in_fully()["user"]
+    assert user["credentials"] == {"clientId": "sandbox-client", "clientSecret": "sandbox-secret-0123456789abcdef"}
+    assert "sandbox-secret" not in str(Tester(app).requests())

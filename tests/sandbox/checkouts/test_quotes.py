@@ -55,36 +55,20 @@ def test_paying_what_receiving_costs_gives_what_was_asked_and_no_cheaper_payment
 
 
 @pytest.mark.parametrize(
-    ("terms", "paid", "expected"),
+    ("paying", "receiving", "flat", "percent", "rate", "quote"),
     [
-        pytest.param(
-            Terms("USD", "USD", Decimal("0.50"), Decimal("0.8")),
-            "12.50",
-            Quote(Decimal("12.50"), Decimal("0.60"), Decimal("11.90")),
-            id="whole-cents",
-        ),
-        pytest.param(
-            Terms("JPY", "JPY", Decimal(0), Decimal("1.98")),
-            "333",
-            Quote(Decimal(333), Decimal(7), Decimal(326)),
-            id="a-fraction-of-a-yen-is-rounded-up",
-        ),
-        pytest.param(
-            Terms("USD", "USD", Decimal(15), Decimal(0)),
-            "10",
-            Quote(Decimal(10), Decimal(10), Decimal(0)),
-            id="a-fee-above-the-payment-takes-all-of-it",
-        ),
-        pytest.param(
-            Terms("USD", "JPY", Decimal(0), Decimal(0), Decimal("149.999")),
-            "1",
-            Quote(Decimal(1), Decimal(0), Decimal(149)),
-            id="what-is-received-is-rounded-down",
-        ),
+        pytest.param("USD", "USD", "0.50", "0.8", "1", ("12.50", "0.60", "11.90"), id="whole-cents"),
+        pytest.param("JPY", "JPY", "0", "1.98", "1", ("333", "7", "326"), id="a-fraction-of-a-yen-is-rounded-up"),
+        pytest.param("USD", "USD", "15", "0", "1", ("10", "10", "0"), id="a-fee-above-the-payment-takes-all-of-it"),
+        pytest.param("USD", "JPY", "0", "0", "149.999", ("1", "0", "149"), id="what-is-received-is-rounded-down"),
     ],
 )
-def test_known_quotes(terms: Terms, paid: str, expected: Quote) -> None:
-    assert quote_paying(terms, Decimal(paid)) == expected
+def test_known_quotes(
+    paying: str, receiving: str, flat: str, percent: str, rate: str, quote: tuple[str, str, str]
+) -> None:
+    terms = Terms(paying, receiving, Decimal(flat), Decimal(percent), Decimal(rate))
+    paid, fee, received = map(Decimal, quote)
+    assert quote_paying(terms, paid) == Quote(paid, fee, received)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`POST /v2/disbursement/fiat`: every field, whom it pays, and that a batch is all or nothing."""
+"""Both creates of fiat disbursements: every field, whom they pay, and that a batch is all or nothing."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from tests.sandbox.actors import Merchant
-from tests.sandbox.disbursements.payers import RECIPIENTS, Payer, given
+from tests.sandbox.actors import Merchant, Receiver
+from tests.sandbox.auth.visitors import Visitor
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer, given
+from tests.sandbox.recipients.payees import adds, bank
 
 ADA = RECIPIENTS["USD"]
 ITEM = {"recipientId": ADA, "amount": 12.5}
@@ -73,59 +76,12 @@ def test_the_past_keeps_a_recipient_that_is_deleted(sandbox: Flask, payer: Payer
 
 
 @pytest.mark.rule("Each item has a saved recipient or a given one, not both and not neither.")
-@pytest.mark.parametrize(
-    ("item", "field"),
-    [
-        pytest.param({"amount": 5}, "disburseData[0]", id="no-recipient"),
-        pytest.param(ITEM | {"recipient": given()}, "disburseData[0]", id="both-recipients"),
-        pytest.param(ITEM | {"recipientId": "0" * 24}, "disburseData[0].recipientId", id="unknown-recipient"),
-        pytest.param(
-            ITEM | {"recipientId": RECIPIENTS["EUR"]}, "disburseData[0].recipientId", id="account-in-another-currency"
-        ),
-        pytest.param({"recipientId": ADA}, "disburseData[0].amount", id="no-amount"),
-        pytest.param(ITEM | {"amount": 0}, "disburseData[0].amount", id="zero"),
-        pytest.param(ITEM | {"amount": 1.005}, "disburseData[0].amount", id="more-decimals-than-the-currency"),
-        pytest.param(ITEM | {"amount": 0.99}, "disburseData[0].amount", id="below-the-minimum"),
-        pytest.param(ITEM | {"amount": 250000.01}, "disburseData[0].amount", id="above-the-maximum"),
-        pytest.param(ITEM | {"reference": ""}, "disburseData[0].reference", id="empty-reference"),
-        pytest.param(ITEM | {"note": "x" * 501}, "disburseData[0].note", id="long-note"),
-        pytest.param({"recipient": {}, "amount": 5}, "disburseData[0].recipient.bank", id="no-bank"),
-        pytest.param("x", "disburseData[0]", id="no-object"),
-    ],
-)
-def test_a_wrong_item_is_refused_naming_the_field_and_nothing_is_made(payer: Payer, item: Any, field: str) -> None:
-    refused = payer.pays(item, ITEM)
-    assert (refused.code, refused.body["error"]) == (400, "Bad Request")
-    assert refused.message.split()[0] == field
+def test_an_item_has_one_recipient_and_is_an_object(payer: Payer) -> None:
+    for item in ({"amount": 5}, ITEM | {"recipient": given()}, "x"):
+        refused = payer.pays(ITEM, item)  # type: ignore[arg-type]
+        assert (refused.code, refused.message.split()[0]) == (400, "disburseData[1]")
+    assert payer.pays({"recipient": {}, "amount": 5}).message.startswith("disburseData[0].recipient.bank ")
     assert payer.lists()["totalDocs"] == 0
-
-
-@pytest.mark.rule("The bank of a given recipient is told in full.")
-@pytest.mark.rule("A bank code is one of the list of payment methods.")
-def test_a_given_bank_needs_all_of_its_fields_and_a_code_of_the_currency(payer: Payer) -> None:
-    for field in ("bankName", "accountName", "accountNumber", "bankCode"):
-        refused = payer.pays({"recipient": given() | {"bank": given()["bank"] | {field: None}}, "amount": 5})
-        assert refused.message == f"disburseData[0].recipient.bank.{field} is required."
-    for code in ("nowhere", "fr_banque_du_sable"):
-        refused = payer.pays({"recipient": given(bankCode=code), "amount": 5})
-        assert refused.code == 400
-        assert refused.message.startswith("disburseData[0].recipient.bank.bankCode leads to no bank of the USD")
-
-
-@pytest.mark.rule("The second version takes one currency for all items, and a list of them.")
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        pytest.param({"disburseData": [ITEM]}, "currency", id="no-currency"),
-        pytest.param({"currency": "usd", "disburseData": [ITEM]}, "currency", id="no-currency-code"),
-        pytest.param({"currency": "USD"}, "disburseData", id="no-items"),
-        pytest.param({"currency": "USD", "disburseData": []}, "disburseData", id="empty"),
-        pytest.param({"currency": "USD", "disburseData": ITEM}, "disburseData", id="no-list"),
-    ],
-)
-def test_a_wrong_body_is_refused_naming_the_field(payer: Payer, body: Any, field: str) -> None:
-    refused = payer.sends("POST", "/v2/disbursement/fiat", body)
-    assert (refused.code, refused.message.split()[0]) == (400, field)
 
 
 @pytest.mark.rule("A fiat disbursement stays within the least and the most of its payment method, both included.")
@@ -139,3 +95,89 @@ def test_the_fee_is_flat_plus_percentage_rounded_up_to_a_unit(payer: Payer) -> N
     assert fee("USD", 10.01) == Decimal("0.52")
     assert fee("JPY", 1000) == 166
     assert fee("IDR", 123456.78) == Decimal("2500.00")
+
+
+def item(currency: str = "USD", amount: Any = 100, **more: Any) -> dict[str, Any]:
+    return {"currency": currency, "recipientId": RECIPIENTS[currency], "amount": amount} | more
+
+
+@pytest.mark.rule("The first version answers the items without group and history, and the sums of each currency.")
+@pytest.mark.rule("No item names a payment method: the recipient's bank is enough.")
+@pytest.mark.rule("An item may carry a reference and a note.")
+@pytest.mark.rule("What the first version creates is pending, and so is its history.")
+def test_the_answer_sums_up_each_currency_and_shows_no_group(payer: Payer) -> None:
+    batch = payer.pays_v1(item(reference="r-1", note="May"), item("JPY", 1000), item(amount=20.5)).data
+    assert set(batch) == {"totalRecipient", "disburseData", "sumFees", "sumAmount"}
+    assert batch["totalRecipient"] == 3
+    shown = batch["disburseData"][0]
+    assert set(shown) == {
+        *("disbursementId", "recipient", "currency", "amount", "status", "feeAmount", "feePercentage"),
+        *("reference", "note"),
+    }
+    assert (shown["reference"], shown["note"], shown["status"]) == ("r-1", "May", "pending")
+    record = payer.sees(shown["disbursementId"])
+    assert "groupId" not in record
+    assert [(entry["activity"], entry["status"]) for entry in record["activityHistory"]] == BEGINNING
+    assert batch["sumAmount"] == [
+        {"currency": "USD", "totalAmount": Decimal("120.50")},
+        {"currency": "JPY", "totalAmount": 1000},
+    ]
+    assert batch["sumFees"] == [
+        {"currency": "USD", "totalAmount": Decimal("1.13")},
+        {"currency": "JPY", "totalAmount": 166},
+    ]
+
+
+@pytest.mark.rule(
+    "A fiat disbursement of the first version without a payment method is a 400 that calls itself not found."
+)
+def test_a_recipient_whose_bank_has_no_method_is_not_found_as_the_interface_words_it(payer: Payer) -> None:
+    for wrong in (item() | {"currency": "EUR"}, item() | {"currency": "CHF"}):
+        refused = payer.pays_v1(wrong)
+        assert refused.body == {"statusCode": 400, "error": "Not Found", "message": "Payment method not found"}
+
+
+def test_a_recipient_at_a_bank_off_the_list_cannot_be_paid(sandbox: Flask, payer: Payer) -> None:
+    made = adds(Merchant(sandbox), bank=bank(currency="USD", bankName="Elsewhere"))
+    assert payer.pays_v1(item() | {"recipientId": made}).message == "Payment method not found"
+
+
+SENT = {"receiverWalletAddress": WALLET, "amount": 5}
+
+
+def makes_three(payer: Payer) -> list[str]:
+    """A disbursement of each kind: to a saved recipient, to a given one, and by the first version."""
+    batch = payer.pays(ITEM | {"reference": "r-1", "note": "May"}, {"recipient": given(), "amount": 20}).data
+    first = payer.pays_v1(ITEM | {"currency": "USD", "reference": "r-2"}).data
+    return [made["disbursementId"] for made in batch["disburseData"] + first["disburseData"]]
+
+
+@pytest.mark.rule("The list holds the records that are read one by one, in the envelope of pages.")
+def test_a_listed_disbursement_is_the_one_that_is_read(payer: Payer) -> None:
+    read = [payer.sees(made) for made in makes_three(payer)]
+    assert payer.lists()["docs"] == read
+    assert [payer.lists(f"limit=1&page={page}")["docs"] for page in (1, 2, 3)] == [[record] for record in read]
+
+
+@pytest.mark.rule("createdBy is the user who created it.")
+def test_a_disbursement_names_the_user_who_created_it(sandbox: Flask, payer: Payer) -> None:
+    visitor = Visitor(sandbox)
+    user = visitor.confirms(visitor.begins(), visitor.otp()).data["user"]
+    assert [payer.sees(made)["createdBy"] for made in makes_three(payer)] == [user["id"]] * 3
+
+
+@pytest.mark.rule("Every disbursement of every create has an id of its own.")
+def test_every_disbursement_has_an_id_of_its_own(payer: Payer) -> None:
+    batches = (payer.pays_v1(*[ITEM | {"currency": "USD"}] * 3), payer.pays(ITEM, ITEM), payer.sends_tokens(SENT, SENT))
+    made = [item["disbursementId"] for batch in batches for item in batch.data["disburseData"]]
+    assert len(set(made)) == len(made) == 7
+
+
+def test_an_update_is_noted_in_the_words_of_its_kind(make_sandbox: MakeSandbox, receiver: Receiver) -> None:
+    payer = Payer(make_sandbox(disbursement_webhook="full"))
+    payer.forces(payer.pays_one())
+    payer.forces(payer.sends_one())
+    # No operation reads a crypto disbursement; the webhook is the one place that shows it again.
+    fiat, crypto = ([entry["activity"] for entry in told["activityHistory"]] for told in receiver.received)
+    assert fiat == ["Disburse requested", "Recipient validated", "Sent to recipient account"]
+    assert crypto == ["Sent to recipient wallet", "Received by recipient"]

@@ -1,7 +1,8 @@
-"""`GET /v1/disbursement/fiat` and one of its records: every filter, the order, the pages."""
+"""Fiat disbursements and payment methods as they are read: every filter, the order, the pages."""
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -65,16 +66,6 @@ def test_filters_by_id_status_and_currency_all_hold(payer: Payer) -> None:
     assert payer.ids_listed(f"currency=USD&disbursementId={yen}") == []
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["status=done", "currency=usd", "sort=amount", "limit=0", "limit=x", "page=0", "status=pending&status=failed"],
-)
-def test_a_wrong_query_is_refused_naming_the_parameter(payer: Payer, query: str) -> None:
-    refused = payer.reads(f"/v1/disbursement/fiat?{query}")
-    assert refused.code == 400
-    assert refused.message.startswith(query.split("=")[0])
-
-
 def test_another_account_sees_nothing_of_it(sandbox: Flask, payer: Payer) -> None:
     made = payer.pays_one()
     with sandbox.app_context(), transaction() as session:
@@ -91,3 +82,26 @@ def test_unknown_fiat_list_array(make_sandbox: MakeSandbox) -> None:
     payer = Payer(make_sandbox(fiat_list="array"))
     made = [payer.pays_one() for _ in range(3)]
     assert [record["disbursementId"] for record in payer.lists("limit=2&sort=-createdAt")] == made[:0:-1]
+
+
+PATH = "/v1/disbursement/fiat/payment-method"
+
+
+@pytest.mark.rule("A bank that can be paid has a code in lower-case words, limits and fees.")
+def test_every_method_has_limits_and_fees(payer: Payer) -> None:
+    methods = payer.sends("GET", PATH).data
+    for method in methods:
+        assert set(method) == {
+            *("currency", "bankCode", "bankName", "minAmount", "maxAmount", "feeFlat", "feePercentage"),
+        }
+        assert 0 < method["minAmount"] < method["maxAmount"]
+        assert re.fullmatch("[a-z]+(_[a-z]+)+", method["bankCode"])
+    assert len({method["bankCode"] for method in methods}) == len(methods)
+
+
+@pytest.mark.rule("All banks are listed, or those of one currency.")
+def test_the_currency_filters(payer: Payer) -> None:
+    methods = payer.sends("GET", f"{PATH}?currency=KWD").data
+    assert [method["bankCode"] for method in methods] == ["kw_al_marsa"]
+    assert methods[0]["feeFlat"] == Decimal("0.150")
+    assert payer.sends("GET", f"{PATH}?currency=CHF").data == []

@@ -74,43 +74,6 @@ def test_the_money_is_that_of_the_quote(merchant: Merchant) -> None:
     assert payment["outputAmount"] == quote["total_received_amount_in_currency"]
 
 
-@pytest.mark.rule("A payment needs wallet, amount, sender, recipient and both currencies.")
-@pytest.mark.parametrize(
-    "field",
-    ["walletAddress", "inputAmount", "senderName", "senderEmail", "receiverId", "inputCurrency", "outputCurrency"],
-)
-def test_a_required_field_is_required(merchant: Merchant, field: str) -> None:
-    for missing in (..., None):
-        refused = sends(merchant, **{field: missing})
-        assert (refused.code, refused.message) == (400, f"{field} is required.")
-
-
-@pytest.mark.rule("Recipient, token and currency are ones that the service's own lists hold.")
-@pytest.mark.parametrize(
-    ("fields", "field"),
-    [
-        pytest.param({"walletAddress": "0x123"}, "walletAddress", id="short-wallet"),
-        pytest.param({"walletAddress": STELLAR_WALLET}, "walletAddress", id="wallet-of-another-chain"),
-        pytest.param({"walletAddress": WALLET.replace("A", "a")}, "walletAddress", id="wrong-checksum"),
-        pytest.param({"inputAmount": 0}, "inputAmount", id="zero"),
-        pytest.param({"inputAmount": 0.0000001}, "inputAmount", id="finer-than-the-token"),
-        pytest.param({"inputAmount": 0.000002}, "inputAmount", id="nothing-would-arrive"),
-        pytest.param({"senderName": " "}, "senderName", id="blank-name"),
-        pytest.param({"senderEmail": "sam"}, "senderEmail", id="no-address"),
-        pytest.param({"receiverId": "nobody"}, "receiverId", id="no-recipient"),
-        pytest.param({"inputCurrency": "doge-moon"}, "inputCurrency", id="no-token"),
-        pytest.param({"outputCurrency": "ABC"}, "outputCurrency", id="no-currency"),
-        pytest.param({"usNetwork": "ACH"}, "usNetwork", id="network-in-capitals"),
-        pytest.param({"reason": "x" * 501}, "reason", id="long-reason"),
-        pytest.param({"description": 7}, "description", id="numeric-description"),
-    ],
-)
-def test_what_is_no_payment_is_refused_by_name(merchant: Merchant, fields: dict[str, Any], field: str) -> None:
-    refused = sends(merchant, **fields)
-    assert (refused.code, refused.body["error"]) == (400, "Bad Request")
-    assert refused.message.startswith(field)
-
-
 def test_a_stellar_payment_takes_a_stellar_wallet(merchant: Merchant) -> None:
     payment = sends(merchant, inputCurrency="usdc-stellar", walletAddress=STELLAR_WALLET).data
     assert payment["blockchain"] == "stellar"

@@ -70,22 +70,6 @@ def test_a_filter_lets_through_what_it_names(merchant: Merchant, both: tuple[str
         assert found(merchant, **query) == [both[int(number) - 1] for number in which], query
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ({"status": "done"}, "status"),
-        ({"minInputAmount": "many"}, "minInputAmount"),
-        ({"maxOutputAmount": "1e99"}, "maxOutputAmount"),
-        ({"sort": "amount"}, "sort"),
-        ({"search": ""}, "search"),
-    ],
-)
-def test_a_filter_that_means_nothing_is_refused_by_name(merchant: Merchant, query: dict[str, str], field: str) -> None:
-    refused = lists(merchant, **query)
-    assert refused.code == 400
-    assert refused.message.startswith(field)
-
-
 @pytest.mark.rule("Ten payments a page, unless limit and page tell otherwise.")
 @pytest.mark.each_database
 def test_payments_come_in_pages_of_ten(merchant: Merchant) -> None:

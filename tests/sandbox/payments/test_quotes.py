@@ -71,31 +71,6 @@ def test_rounding_is_below_one_unit_and_in_favour_of_the_service(made: Exchange)
     assert Fraction(made.received_in_currency_exactly) == Fraction(made.received) * rate
 
 
-@pytest.mark.rule("A quote is asked for with an amount, the token that comes in and the currency that goes out.")
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        pytest.param({"amount": ...}, "amount", id="no-amount"),
-        pytest.param({"amount": "0"}, "amount", id="zero"),
-        pytest.param({"amount": "1_0"}, "amount", id="underscore"),
-        pytest.param({"amount": "1e9999"}, "amount", id="huge"),
-        pytest.param({"amount": "1.0000001"}, "amount", id="finer-than-the-token"),
-        pytest.param({"amount": "0.000001"}, "amount", id="nothing-would-be-left"),
-        pytest.param({"inputCurrency": ...}, "inputCurrency", id="no-input-currency"),
-        pytest.param({"inputCurrency": "USD"}, "inputCurrency", id="fiat-input-currency"),
-        pytest.param({"outputCurrency": ...}, "outputCurrency", id="no-output-currency"),
-        pytest.param({"outputCurrency": "usd"}, "outputCurrency", id="lower-case"),
-        pytest.param({"outputCurrency": "XAU"}, "outputCurrency", id="gold"),
-        pytest.param({"outputCurrency": "CHF"}, "usdc-polygon", id="pair-that-is-not-exchanged"),
-        pytest.param({"withLimit": "yes"}, "withLimit", id="no-flag"),
-    ],
-)
-def test_what_cannot_be_quoted_is_refused_by_name(merchant: Merchant, query: dict[str, Any], field: str) -> None:
-    refused = quotes(merchant, **query)
-    assert refused.code == 400
-    assert refused.message.startswith(field)
-
-
 ALONE = {"X-Client-ID": CLIENT_ID}
 
 

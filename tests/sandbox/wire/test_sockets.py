@@ -1,4 +1,4 @@
-"""Behaviour that needs a real connection: broken answers, threads, and the process itself."""
+"""What reaches the sandbox by a real connection, by a process of its own, or in process through httpx."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
+import httpx
 import pytest
 from flask import Flask
 from werkzeug.serving import make_server
 
+from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import QuietHandler
 from tests.sandbox.actors import CONTROL_TOKEN, Answer, Merchant, Tester
 from tests.sandbox.stations import port_of, printing, station
@@ -87,3 +89,26 @@ def test_a_database_file_and_a_seed_survive_a_restart(tmp_path: Path) -> None:
         with printing(1, "--database", f"sqlite:///{tmp_path / 'world.db'}") as (facts,):
             ids.append(post_checkout(port_of(facts)).data["id"])
     assert ids[0] != ids[1]
+
+
+@pytest.mark.parametrize(
+    "target", ["/v1/deposit/5", "/v1/deposit/a%20b", "/v1/deposit/5?a=%2Fb&c=", "/v1/deposit/%C3%A9"]
+)
+def test_the_target_is_found_again_where_the_server_does_not_pass_it_on(
+    sandbox: Flask, merchant: Merchant, target: str
+) -> None:
+    with httpx.Client(transport=httpx.WSGITransport(app=sandbox), base_url="http://127.0.0.1:8790") as http:
+        assert http.get(target, headers=merchant.signs("GET", target)).status_code == 404
+
+
+def test_other_failures_are_an_answer_in_the_envelope() -> None:
+    app = create_sandbox()
+
+    @app.get("/v1/broken")
+    def broken() -> str:
+        raise ZeroDivisionError
+
+    app.logger.disabled = True
+    answer = Merchant(app).calls("GET", "/v1/broken")
+    assert (answer.http_status, answer.code) == (500, 500)
+    assert "ZeroDivision" not in answer.message

@@ -1,14 +1,22 @@
-"""The table of switches, and those that change every answer."""
+"""The table of switches, those that change every answer, and those whose value is the number that is answered."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from flask import Flask
 
 import flask_paycheckout.sandbox
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError
-from tests.sandbox.actors import Merchant, Receiver, Tester
+from tests.sandbox.actors import Answer, Merchant, Receiver, Tester, call
+from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
+from tests.sandbox.payments.customers import details, quotes
+from tests.sandbox.payments.customers import sends as sends_payment
+from tests.sandbox.recipients.payees import creates, reads
 
 # The defaults, then the first alternative of each switch, and so on: every value is in one of them.
 VALUES_TOGETHER = [
@@ -71,3 +79,62 @@ def test_unspecified_messages_empty_keeps_those_that_are_given(make_sandbox: Mak
     assert merchant.reads_deposit("none").message == "Deposit not found"
     Tester(app).does("POST", "account", {"checkoutEnabled": False})
     assert merchant.asks_checkout(inputCurrency="USD").message == "Checkout is not enabled"
+
+
+ADA = {"recipientId": RECIPIENTS["USD"], "amount": 5, "currency": "USD"}
+TOKENS = {"receiverWalletAddress": WALLET, "amount": 5}
+TO_POUNDS = {"inputCurrency": "USD", "outputCurrency": "GBP", "inputAmount": 5}
+
+
+def confirms_wrongly(app: Flask) -> Answer:
+    return Visitor(app).confirms(Visitor(app).begins(), Visitor(app).wrong_otp())
+
+
+def registers_twice(app: Flask) -> Answer:
+    Visitor(app).registers()
+    return Visitor(app).registers()
+
+
+def report_of(app: Flask, status: str) -> Answer:
+    payer = Payer(app)
+    made = payer.pays_one()
+    payer.forces(made, status)
+    return payer.reads(f"/v1/disbursement/fiat/{made}/report")
+
+
+@pytest.mark.rule("Which success number a checkout has is open.")
+@pytest.mark.rule("Which success number a create has is open.")
+@pytest.mark.rule("Which success number a create has is open here as well.")
+@pytest.mark.rule("Which success number a registration has is open.")
+@pytest.mark.rule("Which success number creating a recipient has is open.")
+@pytest.mark.rule("Only a completed disbursement has a proof.")
+@pytest.mark.parametrize(
+    ("switch", "numbers", "calls"),
+    [
+        ("access_token_error", [403], lambda app: call(app, "PATCH", "/v1/disbursement/x", {})),
+        ("checkout_status_code", [201], lambda app: Merchant(app).asks_checkout(inputCurrency="USD", inputAmount=5)),
+        ("conversion_refused", [422], lambda app: Merchant(app).asks_checkout(**TO_POUNDS)),
+        ("conversion_refused", [422], lambda app: quotes(Merchant(app), outputCurrency="CHF")),
+        ("conversion_refused", [422], lambda app: sends_payment(Merchant(app), outputCurrency="JPY")),
+        ("disbursement_status_code", [201], lambda app: Payer(app).pays(ADA)),
+        ("disbursement_status_code", [201], lambda app: Payer(app).pays_v1(ADA)),
+        ("disbursement_status_code", [201], lambda app: Payer(app).sends_tokens(TOKENS)),
+        ("email_taken_error", [400, 422], registers_twice),
+        ("payment_not_found", [400], lambda app: details(Merchant(app), "none")),
+        ("recipient_not_found", [400], lambda app: reads(Merchant(app), "nothing")),
+        ("recipient_status_code", [201], lambda app: creates(Merchant(app))),
+        ("register_status_code", [201], lambda app: Visitor(app).registers()),
+        ("report_of_unfinished", [400, 404, 409], lambda app: report_of(app, "pending")),
+        ("report_of_unfinished", [400, 404, 409], lambda app: report_of(app, "failed")),
+        ("signature_error", [403], lambda app: Merchant(app, secret="guessed").reads_deposit("x")),
+        ("verification_token_error", [400, 410], lambda app: Visitor(app).confirms("made up", "123456")),
+        ("wrong_otp_error", [400, 403], confirms_wrongly),
+        ("wrong_password_error", [400, 403], lambda app: Visitor(app).logs_in(password="guessed")),
+    ],
+)
+def test_an_answer_has_the_number_that_was_chosen(
+    make_sandbox: MakeSandbox, switch: str, numbers: list[int], calls: Callable[[Flask], Answer]
+) -> None:
+    for number in numbers:
+        answer = calls(make_sandbox(**{switch: str(number)}))
+        assert (answer.http_status, answer.code) == (number, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -11,13 +12,14 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
 from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.webhooks import HELD_FOR
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.database import Table, db, transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 
@@ -209,3 +211,26 @@ def test_two_senders_of_webhooks_that_were_held_back_do_not_wait_for_each_other(
 def run_everything_due(app: Flask) -> None:
     with app.app_context():
         run_due()
+
+
+def test_no_password_is_hashed_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hashes(*args: object, **kwargs: object) -> bytes:
+        raise AssertionError("a password is being hashed")
+
+    monkeypatch.setattr(hashlib, "scrypt", hashes)
+    create_sandbox()
+
+
+def test_the_tables_of_a_world_in_memory_are_those_of_any_other() -> None:
+    with create_sandbox().app_context():
+        quick = schema(db.engine)
+    usual = sa.create_engine("sqlite://")
+    Table.metadata.create_all(usual)
+    assert quick == schema(usual)
+    usual.dispose()
+
+
+def schema(engine: sa.Engine) -> set[tuple[str, str]]:
+    with engine.connect() as connection:
+        rows = connection.execute(sa.text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+        return {(row.name, row.sql.strip()) for row in rows}
