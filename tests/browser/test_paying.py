@@ -75,25 +75,3 @@ def test_a_customer_pays_an_order(make_demo: Callable[..., Demo], new_page: Call
     expect(page.get_by_text("Your parcel is")).to_be_visible()
     parcel = page.locator("section .code").first.inner_text()
     assert parcel in requests.get(demo.warehouse_url, timeout=60).text
-
-
-def test_money_that_is_late_for_a_cancelled_order_is_held(make_demo: Callable[..., Demo], page: Page) -> None:
-    demo = make_demo(reconciler=False)
-    order_url = place_order(page, demo)
-    go_to_pay(page)
-    pick_a_method(page)
-    hosted = page.url
-    demo.reconcile()
-    demo.advance(minutes=25 * 60)
-    demo.reconcile()
-    status_url = status_page(page, order_url)
-    page.goto(status_url)
-    expect(page.get_by_role("heading", name="No payment arrived")).to_be_visible()
-    page.goto(order_url)
-    page.get_by_role("button", name="Cancel this order").click()
-
-    page.goto(hosted)
-    page.get_by_role("button", name="Let the payment arrive late").click()
-
-    page.goto(status_url)
-    expect(page.get_by_role("heading", name="We are looking at your payment")).to_be_visible()

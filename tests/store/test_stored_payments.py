@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 import msgspec
@@ -38,7 +38,8 @@ def test_receivers_of_every_kind_get_what_arrived(shop: Shop) -> None:
         )
         shop.clock.advance(minutes=2)
         shop.service.says(checkout_id, "completed", **SAID)
-        payment = shop.settles(checkout_id).payment
+        with localcontext(prec=6):
+            payment = shop.settles(checkout_id).payment
     assert payment.paid == Amount(Decimal("12.50"), "USD")
     assert payment.received == Amount(Decimal("12.13"), "USD")
     assert payment.fee == PaymentFee(Decimal("0.37"), Decimal("2.90"), "USD")
