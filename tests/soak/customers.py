@@ -13,8 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from requests import Response
+
 from tests.chance import stream
-from tests.soak.calls import Answer, NoAnswer, call, pull
+from tests.soak.calls import NoAnswer, call, pull
 from tests.soak.processes import WEB, Processes, Sandbox
 
 Pauses = Generator[float, None, Any]
@@ -206,7 +208,7 @@ class Customer:
         """The page that the browser was sent to; None when the shop sent it elsewhere."""
         for _ in range(_MOST_TRIES):
             answer = self._send_form()
-            if answer is not None and answer.status in (303, 404):
+            if answer is not None and answer.status_code in (303, 404):
                 return self._arrive(answer)
             # Nothing, or "please try again": a person waits a moment and does.
             yield self._some(2, 15)
@@ -215,20 +217,21 @@ class Customer:
 
     def _press(self) -> str | None:
         answer = self._send_form()
-        return self._arrive(answer) if answer is not None and answer.status == 303 else None
+        return self._arrive(answer) if answer is not None and answer.status_code == 303 else None
 
-    def _send_form(self) -> Answer | None:
+    def _send_form(self) -> Response | None:
         try:
             return self._asks("POST", self._form, None, **{"Sec-Fetch-Site": "same-origin"})
         except NoAnswer:
             return None
 
-    def _arrive(self, answer: Answer) -> str | None:
+    def _arrive(self, answer: Response) -> str | None:
         pages = f"{self._town.sandbox.url}/checkout/"
-        if not answer.location.startswith(pages):
+        location = answer.headers.get("Location", "")
+        if not location.startswith(pages):
             return None
-        checkout_id = answer.location.removeprefix(pages)
-        self._town.locations.append({"order_id": self.order_id, "checkout_id": checkout_id, "url": answer.location})
+        checkout_id = location.removeprefix(pages)
+        self._town.locations.append({"order_id": self.order_id, "checkout_id": checkout_id, "url": location})
         return checkout_id
 
     def _pays_on(self, page: str | None, amount: str | None = None) -> Pauses:
@@ -250,8 +253,8 @@ class Customer:
         except NoAnswer:
             return  # whether it was done is written down at the service
         # 409: the page is gone, or it was paid from another tab.
-        if answer.status not in (200, 409):
-            self._town.strange.append(f"{self.order_id}: {lever} answered {answer.status} {answer.text[:200]}")
+        if answer.status_code not in (200, 409):
+            self._town.strange.append(f"{self.order_id}: {lever} answered {answer.status_code} {answer.text[:200]}")
 
     def _looks(self, times: int) -> Pauses:
         for _ in range(times):
@@ -260,17 +263,17 @@ class Customer:
                 answer = self._asks("GET", f"{self._status}/status", None)
             except NoAnswer:
                 continue
-            if answer.status == 200 and answer.json["final"]:
+            if answer.status_code == 200 and answer.json()["final"]:
                 return
 
-    def _tries(self, once: Callable[[], Answer]) -> Pauses:
+    def _tries(self, once: Callable[[], Response]) -> Pauses:
         for _ in range(_MOST_TRIES):
             try:
                 answer = once()
             except NoAnswer:
                 yield self._some(2, 15)
                 continue
-            if answer.status < 500:
+            if answer.status_code < 500:
                 return answer
             yield self._some(2, 15)
         self._town.strange.append(f"{self.order_id}: the shop never answered")
@@ -280,7 +283,7 @@ class Customer:
         with suppress(NoAnswer):
             self._asks(method, path, body)
 
-    def _asks(self, method: str, path: str, body: Any, **headers: str) -> Answer:
+    def _asks(self, method: str, path: str, body: Any, **headers: str) -> Response:
         shop = self._town.processes.url(self._balancer.choice(WEB))
         return call(method, shop + path, body, **headers)
 

@@ -64,14 +64,14 @@ def order_faults(sandbox: Sandbox) -> None:
 def _order(sandbox: Sandbox, fault: Fault, share: float) -> None:
     order = {"operation": fault.operation, "kind": fault.kind, "times": _NO_END, "share": round(share, 6)}
     answer = pull(sandbox, "POST", "faults", order | dict(fault.more))
-    if answer.status != 200:
+    if answer.status_code != 200:
         raise RuntimeError(f"a fault was refused: {answer.text}")
 
 
 def end_faults(sandbox: Sandbox) -> dict[str, int]:
     """Let the weather end; gives how often each kind struck, as `operation kind`."""
     struck: dict[str, int] = {}
-    for fault in pull(sandbox, "GET", "faults").json:
+    for fault in pull(sandbox, "GET", "faults").json():
         name = f"{fault['operation']} {fault['kind']}"
         struck[name] = struck.get(name, 0) + _NO_END - int(fault["times"])
     pull(sandbox, "DELETE", "faults")
