@@ -153,6 +153,18 @@ class PayCheckout(Operations):
         """Absolute URL of the order's status page. It carries a sealed token: anybody who has it can see the page."""
         return order_urls.status_url(order_id)
 
+    def refund_url(self, reference: str) -> str:
+        """Absolute URL of the page on which a customer says where a refund goes, to be sent to that customer.
+
+        It carries a sealed token: anybody who has it can say where the money goes until a person approves it, and sees
+        how the refund stands. Our other pages do not link there.
+
+        :param reference: `reference` of the payout that `refund` returned.
+        :raises UnknownPayout: no such payout is stored; one that `db.session` has not committed yet counts.
+        :raises ValueError: it is no refund.
+        """
+        return order_urls.refund_url(reference)
+
     def webhook_url(self) -> str:
         """Absolute URL to register in the service's dashboard."""
         return order_urls.webhook_url()

@@ -16,11 +16,15 @@ from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport
 from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.errors import UnknownPayout
+from flask_paycheckout.payouts.refund_progress import OrderRefunds, read_refunds
 from flask_paycheckout.reports.explain import Explanation, explain
 from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.destinations import Destination
 from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.payout_report import PayoutReport
+from flask_paycheckout.rules.payout_states import PayoutKind
+from flask_paycheckout.rules.refund_forms import RefundForm
 from flask_paycheckout.rules.states import FoundBy, Status
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -302,6 +306,35 @@ class AppOperations(Operations):
         """The order's status for its status page; reads the newest deposits when they are due."""
         require_order_id(order_id)
         return self._beside_session("the status page").statuses.of(order_id)
+
+    # The customer's page of a refund
+
+    def require_refund(self, reference: str) -> PayoutMixin:
+        """The refund with this reference; inside a transaction of `db.session` also one that it has just stored.
+
+        :raises UnknownPayout: no such payout is stored.
+        :raises ValueError: it is no refund.
+        """
+        require_order_id(reference, "reference")
+        shop = self._runtime
+        payout = shop.payouts.find(reference, open_connection(shop.db, shop.models.Payout))
+        if payout is None:
+            raise UnknownPayout(reference)
+        if payout.kind != PayoutKind.REFUND:
+            raise ValueError(f"payout {reference!r} is no refund, so no customer says where it goes")
+        return payout
+
+    def read_refunds(self, order_id: str) -> OrderRefunds:
+        """How far payments of an order were paid back, for its status page."""
+        return read_refunds(self._runtime.payouts, order_id)
+
+    def find_refund(self, reference: str) -> PayoutMixin | None:
+        """The refund with this reference, for its page; None when there is none."""
+        return self._runtime.refund_claims.find(reference)
+
+    def claim_refund(self, reference: str, form: RefundForm) -> PayoutMixin:
+        """Store where a refund goes, as the customer says on its page. See `RefundClaims.claim`."""
+        return self._beside_session("the refund page").refund_claims.claim(reference, form)
 
     # The owner's pages and the commands
 

@@ -28,6 +28,7 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.payouts.calls import PayoutCalls
+from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.requests import PayoutRequests
 from flask_paycheckout.payouts.rounds import PayoutSender
@@ -39,6 +40,7 @@ from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
 from flask_paycheckout.store.checkouts import Checkouts
+from flask_paycheckout.store.claim_counts import ClaimCounts
 from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.event_writer import EventWriter
 from flask_paycheckout.store.models import Models, require_one_database
@@ -100,6 +102,7 @@ class Runtime:
     payout_decisions: PayoutDecisions
     payout_queue: PayoutQueue
     payout_sender: PayoutSender
+    refund_claims: RefundClaims
 
 
 def runtime() -> Runtime:
@@ -262,6 +265,7 @@ def build_runtime(
             clock,
             None if settings.access_token is None else ask_access_token,
         ),
+        refund_claims=RefundClaims(payouts, ClaimCounts(engine, models), payout_moves, outbox, service, sealing, clock),
     )
 
 

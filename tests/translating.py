@@ -17,8 +17,8 @@ from babel.messages.pofile import read_po, write_po
 from flask_paycheckout.translations.catalogues import DOMAIN, FOLDER, LANGUAGES
 
 PACKAGE = FOLDER.parent
-# All that a customer reads stands in one module; the templates have no words of their own.
-SOURCE = PACKAGE / "views" / "page_text.py"
+# All that a customer reads stands in these modules; the templates have no words of their own.
+SOURCES = (PACKAGE / "views" / "page_text.py", PACKAGE / "views" / "refund_text.py")
 KEYWORDS = {"message": None, "gettext": None, "ngettext": (1, 2)}
 # What git knows better, and what would change with every Babel.
 _LEFT_OUT = ("Report-", "POT-", "PO-", "Last-Translator", "Language-Team", "Generated-By")
@@ -27,8 +27,10 @@ _LEFT_OUT = ("Report-", "POT-", "PO-", "Last-Translator", "Language-Team", "Gene
 def extracted() -> Catalog:
     """Every message of the source."""
     catalog = _new(None)
-    for _, found, comments, _ in extract_from_file("python", str(SOURCE), keywords=KEYWORDS):
-        catalog.add(found, auto_comments=comments, locations=[(str(SOURCE.relative_to(PACKAGE.parent)), 0)])
+    for source in SOURCES:
+        place = str(source.relative_to(PACKAGE.parent))
+        for _, found, comments, _ in extract_from_file("python", str(source), keywords=KEYWORDS):
+            catalog.add(found, auto_comments=comments, locations=[(place, 0)])
     return catalog
 
 

@@ -12,18 +12,25 @@ from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.totals import is_token
 
 __all__ = [
+    "MAX_TEXT",
     "Destination",
     "ToBank",
     "ToRecipient",
     "ToWallet",
     "destination_of",
     "details_of",
+    "is_account_number",
+    "is_email",
+    "is_one_line",
     "kind_of",
     "mask",
+    "masked_account",
     "require_destination",
 ]
 
-_MAX_TEXT = 255
+MAX_TEXT = 255
+"""The most characters of a text of a destination."""
+
 _MAX_ACCOUNT_NUMBER = 64
 _ACCOUNT_NUMBER = re.compile(r"[0-9A-Za-z][0-9A-Za-z ./-]*")
 # The digits of an account number that its masked form shows; a short number shows fewer.
@@ -60,10 +67,10 @@ class ToBank:
         for name in ("name", "email"):
             if getattr(self, name) is not None:
                 _set_text(self, name)
-        if self.email is not None and not _is_email(self.email):
+        if self.email is not None and not is_email(self.email):
             raise ValueError("email is no e-mail address; write it like ada@example.com, or leave it out")
         given = self.account_number.strip()
-        if not _ACCOUNT_NUMBER.fullmatch(given) or len(given) > _MAX_ACCOUNT_NUMBER:
+        if not is_account_number(given):
             raise ValueError(
                 f"account_number must be a text of 1 to {_MAX_ACCOUNT_NUMBER} letters and digits, which spaces, dots,"
                 " slashes and hyphens may separate; copy it from the bank's statement"
@@ -73,7 +80,7 @@ class ToBank:
     @property
     def masked(self) -> str:
         """The account without its number, for people."""
-        return f"{self.account_name}, {self.bank_name}, {mask(self.account_number)}"
+        return masked_account(self.account_name, self.bank_name, self.account_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +175,27 @@ def mask(number: str) -> str:
     return "•••• " + compact[len(compact) - shown :] if shown else "••••"
 
 
+def masked_account(account_name: str, bank_name: str, account_number: str) -> str:
+    """A bank account without its number, for people."""
+    return f"{account_name}, {bank_name}, {mask(account_number)}"
+
+
+def is_account_number(text: str) -> bool:
+    """Whether a text has the form of an account number."""
+    return len(text) <= _MAX_ACCOUNT_NUMBER and _ACCOUNT_NUMBER.fullmatch(text) is not None
+
+
+def is_email(text: str) -> bool:
+    """Whether a text has the form of an e-mail address."""
+    local, at, domain = text.partition("@")
+    return bool(local and at and domain) and "@" not in domain and not any(char.isspace() for char in text)
+
+
+def is_one_line(text: str) -> bool:
+    """Whether a text has neither line breaks nor control characters, nor anything that cannot be encoded."""
+    return not any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text)
+
+
 def _set_text(to: object, name: str) -> None:
     """Replace a text by itself without spaces at its ends.
 
@@ -180,16 +208,11 @@ def _set_text(to: object, name: str) -> None:
     text = value.strip()
     if not text:
         raise ValueError(f"{name} must not be empty")
-    if len(text) > _MAX_TEXT:
-        raise ValueError(f"{name} must have {_MAX_TEXT} characters at most, not {len(text)}")
-    if any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text):
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"{name} must have {MAX_TEXT} characters at most, not {len(text)}")
+    if not is_one_line(text):
         raise ValueError(f"{name} must not contain control characters or line breaks; write it in one line")
     object.__setattr__(to, name, text)
-
-
-def _is_email(text: str) -> bool:
-    local, at, domain = text.partition("@")
-    return bool(local and at and domain) and "@" not in domain and not any(char.isspace() for char in text)
 
 
 def _require_address(address: str, token: str) -> None:

@@ -1,4 +1,4 @@
-"""Encrypted and signed tokens that stand for an order in a URL: one key per purpose, an age limit, key rotation.
+"""Encrypted and signed tokens that stand for an order or a refund in a URL: one key per purpose, an age limit, key rotation.
 
 A token is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody can read an order id from a
 link. It needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's
@@ -22,11 +22,12 @@ from flask_paycheckout.errors import ConfigurationError
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
-__all__ = ["PAY", "RESOLVE", "STATUS", "Opened", "SignedLinks"]
+__all__ = ["PAY", "REFUND", "RESOLVE", "STATUS", "Opened", "SignedLinks"]
 
 PAY = "paycheckout.pay"
 STATUS = "paycheckout.status"
 RESOLVE = "paycheckout.resolve"
+REFUND = "paycheckout.refund"
 
 # The clocks of two web servers differ a little; a token from this far in the future is accepted.
 _CLOCK_SKEW = timedelta(seconds=30)

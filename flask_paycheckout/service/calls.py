@@ -1,4 +1,4 @@
-"""Calls to the payments service for checkouts and deposits, with tighter limits inside web requests.
+"""Calls to the payments service for checkouts, deposits and refunds, with tighter limits inside web requests.
 
 A web request gives the service a few seconds, waits only while few other requests of its process do, and is refused at
 once while the service fails. Commands, tasks and reconcile have only the client's own time limit, since no customer
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Condition
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask_paycheckout.client import (
     Deposit,
@@ -29,11 +29,14 @@ from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.service.breaker import Admission, Breaker
 from flask_paycheckout.totals import Total
 
-__all__ = ["CREATE", "READ", "NotAsked", "Service", "Turn", "is_answer"]
+if TYPE_CHECKING:
+    from flask_paycheckout.client import BankDetails, Recipient
+
+__all__ = ["CREATE", "READ", "RECIPIENT", "NotAsked", "Service", "Turn", "is_answer"]
 
 T = TypeVar("T")
 
-CREATE, READ = "POST /v1/checkout", "GET /v1/deposit/{id}"
+CREATE, READ, RECIPIENT = "POST /v1/checkout", "GET /v1/deposit/{id}", "POST /v1/recipient"
 
 # Seconds that a start waits for its turn while the service is quick; too short to slow down the shop's other pages.
 _MOMENT = 0.15
@@ -103,7 +106,7 @@ class Service:
     def turn(self, operation: str) -> Iterator[Turn]:
         """Take permission for one call, before anything is written to the database for it.
 
-        :param operation: `CREATE`, which waits a moment for its turn, or `READ`, which does not.
+        :param operation: `CREATE` or `RECIPIENT`, which wait a moment for their turn, or `READ`, which does not.
         :raises NotAsked: the service may not be called now.
         """
         request = self._web_request()
@@ -164,7 +167,7 @@ class Service:
         return left
 
     def _moment(self, operation: str) -> float:
-        return min(_MOMENT, self._web_timeout) if operation == CREATE else 0.0
+        return min(_MOMENT, self._web_timeout) if operation != READ else 0.0
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
         self._refusals.count(why)
@@ -200,6 +203,22 @@ class Turn:
     def create(self, total: Total) -> CheckoutLink:
         """Make a checkout. See `PaymentsClient.checkouts`."""
         return self._ask(lambda: self._client.checkouts.create(total))
+
+    def make_recipient(
+        self, *, name: str, email: str, address: str, city: str, post_code: str, bank: BankDetails, reference: str
+    ) -> Recipient:
+        """Make a recipient. See `PaymentsClient.recipients`."""
+        return self._ask(
+            lambda: self._client.recipients.create(
+                name=name,
+                email=email,
+                address=address,
+                city=city,
+                post_code=post_code,
+                bank=bank,
+                reference=reference,
+            )
+        )
 
     def read(self, checkout_id: str) -> Deposit:
         """Read a deposit. See `PaymentsClient.deposits`."""

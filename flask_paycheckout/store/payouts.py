@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, Table, func, select
 
+from flask_paycheckout.rules.payout_states import RELEASING, PayoutKind
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of
 from flask_paycheckout.store.payout_model import PayoutMixin
 
-__all__ = ["Payouts"]
+__all__ = ["Payouts", "RefundState"]
+
+
+class RefundState(NamedTuple):
+    """A state in which at least one refund of a payment is."""
+
+    checkout_id: str
+    paid_order_id: str | None
+    """The id of the order that the payment paid; None when it paid none."""
+
+    payback: str | None
+    status: str
+    currency: str
 
 
 class Payouts:
@@ -27,9 +40,15 @@ class Payouts:
         self._models = models
         self._table: Table = models.payouts
 
-    def find(self, reference: str) -> PayoutMixin | None:
-        """The payout with this reference, detached from any session."""
-        return next(iter(self._loaded(self._select_by_reference, of_reference=reference)), None)
+    def find(self, reference: str, connection: Connection | None = None) -> PayoutMixin | None:
+        """The payout with this reference, detached from any session.
+
+        :param connection: the connection of the caller's transaction; None for one of its own.
+        """
+        if connection is None:
+            return next(iter(self._loaded(self._select_by_reference, of_reference=reference)), None)
+        row = connection.execute(self._select_by_reference, {"of_reference": reference}).mappings().one_or_none()
+        return None if row is None else self._models.payout_of_row(row)
 
     def find_in(self, connection: Connection, reference: str) -> PayoutMixin:
         """The payout with this reference as this transaction sees it, detached from any session."""
@@ -43,6 +62,15 @@ class Payouts:
     def of_order(self, order_id: str) -> Sequence[PayoutMixin]:
         """The payouts and refunds of an order, oldest first."""
         return self._loaded(self._select_by_order, of_order_id=order_id)
+
+    def refund_states(self, order_id: str) -> Sequence[RefundState]:
+        """The states of an order's refunds, each once for each payment that they are of; without cancelled or failed.
+
+        Their number does not grow with the number of refunds.
+        """
+        with self._single.connect() as connection:
+            found = connection.execute(self._select_refund_states, {"of_order_id": order_id})
+            return [RefundState(*row) for row in found]
 
     def counts(self) -> dict[str, int]:
         """The number of payouts in each state."""
@@ -72,3 +100,11 @@ class Payouts:
     @cached_property
     def _select_by_order(self) -> Any:
         return select(self._table).where(is_of(self._table, "order_id")).order_by(self._table.c.id)
+
+    @cached_property
+    def _select_refund_states(self) -> Any:
+        c, of = self._table.c, self._models.checkouts.c
+        columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency)
+        live = (c.kind == PayoutKind.REFUND.value, c.status.not_in([status.value for status in RELEASING]))
+        together = self._table.join(self._models.checkouts, of.checkout_id == c.refund_of)
+        return select(*columns).select_from(together).where(is_of(self._table, "order_id"), *live).distinct()

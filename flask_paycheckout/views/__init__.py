@@ -7,7 +7,7 @@ from pathlib import Path
 from flask import Blueprint, Flask
 
 from flask_paycheckout.config import Settings
-from flask_paycheckout.views import checkout, order, static_files, webhook
+from flask_paycheckout.views import checkout, order, refund, static_files, webhook
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.headers import harden, harden_unrouted
 
@@ -19,7 +19,7 @@ _PACKAGE = Path(__file__).parent.parent
 def add_routes(app: Flask, settings: Settings) -> None:
     """Register the blueprint `paycheckout` on an app."""
     app.register_blueprint(_make_blueprint(), url_prefix=settings.url_prefix)
-    exempt_from_csrf(app, [checkout.create_checkout, webhook.webhook])
+    exempt_from_csrf(app, [checkout.create_checkout, refund.refund, webhook.webhook])
 
 
 def _make_blueprint() -> Blueprint:
@@ -33,6 +33,8 @@ def _make_blueprint() -> Blueprint:
         ("/orders/<token>/checkout", checkout.create_checkout, "POST"),
         ("/orders/<token>", order.order_page, "GET"),
         ("/orders/<token>/status", order.order_status, "GET"),
+        ("/refunds/<token>", refund.refund, "GET"),
+        ("/refunds/<token>", refund.refund, "POST"),
         # Always both, so that the answer to another method does not reveal whether a secret is set.
         ("/webhook", webhook.webhook, "POST"),
         ("/webhook/<secret>", webhook.webhook, "POST"),

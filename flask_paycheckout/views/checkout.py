@@ -26,11 +26,9 @@ from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order import unpayable_page
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
 from flask_paycheckout.views.page_text import retry_text
-from flask_paycheckout.views.pages import bad_link_page, page
+from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
 
 __all__ = ["create_checkout"]
-
-_RETRY_AFTER = 10
 
 _log = logging.getLogger("flask_paycheckout")
 
@@ -64,7 +62,7 @@ def create_checkout(token: str) -> BaseResponse:
 
 
 def _unavailable(link: Link, error: Exception, status: int = 503) -> Response:
-    wait = min(max(int(getattr(error, "retry_after", None) or _RETRY_AFTER), 1), 3600)
+    wait = seconds_to_wait(error)
     text = retry_text(wait, language.of_page())
     response = page("unavailable.html", link.order_id, text, status, action=pay_path(link))
     response.headers["Retry-After"] = str(wait)

@@ -44,6 +44,8 @@ def order_page(token: str) -> Response:
             language.of_page(),
             reason=current.reason,
             crowded=current.crowded,
+            # No link to the refund page: whoever has it says where the money goes, and this link may be in more hands.
+            refunds=operations().read_refunds(link.order_id),
         ),
         standing=current,
         action=None if total is None else pay_path(link),

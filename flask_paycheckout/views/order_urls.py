@@ -1,4 +1,4 @@
-"""URLs of an order's pages, never built from an unchecked Host header."""
+"""URLs of the pages of orders and refunds, never built from an unchecked Host header."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from flask import current_app, has_request_context, url_for
 
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.rules.order_ids import is_order_id, require_order_id
+from flask_paycheckout.operations import operations
 from flask_paycheckout.runtime import runtime
-from flask_paycheckout.security.signed_links import PAY, STATUS
+from flask_paycheckout.security.signed_links import PAY, REFUND, STATUS
 
 __all__ = [
     "Link",
@@ -19,6 +20,7 @@ __all__ = [
     "link_of",
     "pay_path",
     "pay_url",
+    "refund_url",
     "status_path",
     "status_url",
     "webhook_path",
@@ -48,6 +50,16 @@ def pay_url(order_id: str) -> str:
 def status_url(order_id: str) -> str:
     """The absolute URL of the order's status page."""
     return _absolute("order_page", token=_token(STATUS, order_id))
+
+
+def refund_url(reference: str) -> str:
+    """The absolute URL of the page on which the customer says where this refund goes.
+
+    :raises UnknownPayout: no such payout is stored.
+    :raises ValueError: it is no refund.
+    """
+    token = runtime().signed_links.sign(REFUND, operations().require_refund(reference).reference)
+    return _absolute("refund", token=token)
 
 
 def webhook_url() -> str:

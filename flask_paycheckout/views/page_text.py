@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, RefundProgress
 from flask_paycheckout.rules.states import Reason, Status
 from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.translations.catalogues import Language, catalogue
 from flask_paycheckout.views.money import format_amount
 
-__all__ = ["PageText", "bad_link_text", "opens_new_tab", "order_text", "pay_now", "retry_text"]
+__all__ = ["PageText", "bad_link_text", "message", "opens_new_tab", "order_text", "pay_now", "retry_text", "when_text"]
 
 # Seconds of waiting that still count as "in a moment".
 _MOMENT = 30
@@ -31,6 +32,9 @@ class PageText:
 
     when: str = ""
     """The advice when to try again; only set when a payment could not be started."""
+
+    refund: str = ""
+    """The news of a refund of a payment that did not pay the order; empty without one."""
 
     total: str = ""
     """The amount to pay; empty unless PAYCHECKOUT_SHOW_TOTAL is on and the order can be paid."""
@@ -117,6 +121,31 @@ _CROWDED = PageText(
     ),
     message("Go to the payment page"),
 )
+# A paid order, by how far its payment was paid back.
+_OF_REFUND = {
+    RefundProgress.STARTED: PageText(
+        message("A refund is on its way"),
+        message(
+            "Your payment arrived, and the shop is paying all or a part of it back to you. If you were sent a link to"
+            " your refund, please open it."
+        ),
+        "",
+    ),
+    RefundProgress.PARTLY: PageText(
+        message("Partly refunded"),
+        message("Your payment arrived, and the shop has paid a part of it back to you."),
+        "",
+    ),
+    RefundProgress.WHOLLY: PageText(
+        message("Refunded"), message("Your payment arrived, and the shop has paid it back to you."), ""
+    ),
+}
+# Payments that did not pay the order, such as a second one.
+_OF_OTHER_REFUND = {
+    RefundProgress.STARTED: message("A payment for this order is being refunded."),
+    RefundProgress.PARTLY: message("A part of a payment for this order was refunded."),
+    RefundProgress.WHOLLY: message("A payment for this order was refunded."),
+}
 _BAD_LINK = PageText(
     message("This link does not work"),
     message("It is incomplete, or too old. Please open your order in the shop again, or ask the shop for a new link."),
@@ -137,6 +166,7 @@ def order_text(
     *,
     reason: str | None = None,
     crowded: bool = False,
+    refunds: OrderRefunds = NO_REFUNDS,
 ) -> PageText:
     """The text of the status page.
 
@@ -144,12 +174,17 @@ def order_text(
     :param total: the amount to show; None shows none.
     :param reason: why the order's newest attempt was abandoned.
     :param crowded: whether the order has reached its limit of open payment pages.
+    :param refunds: what was paid back of the order's payments.
     """
     # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.
     closed = not payable and status not in (Status.PENDING, Status.PAID, Status.HELD)
     ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
     waiting = _CROWDED if crowded and status == Status.CREATED else None
-    text = _translated(_CLOSED if closed else waiting or ended or _OF_STATUS[status], language)
+    refunded = _OF_REFUND.get(refunds.of_payment) if refunds.of_payment and status == Status.PAID else None
+    text = _CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status]
+    if refunds.of_others is not None:
+        text = replace(text, refund=_OF_OTHER_REFUND[refunds.of_others])
+    text = _translated(text, language)
     return text if total is None else replace(text, total=_to_pay(total, language))
 
 
@@ -158,7 +193,7 @@ def retry_text(wait: int, language: Language) -> PageText:
 
     :param wait: seconds to wait before another try.
     """
-    return replace(_translated(_RETRY, language), when=_when(wait, language))
+    return replace(_translated(_RETRY, language), when=when_text(wait, language))
 
 
 def bad_link_text(language: Language) -> PageText:
@@ -183,7 +218,11 @@ def _translated(page: PageText, language: Language) -> PageText:
     return PageText(**texts | {"language": language.code})
 
 
-def _when(wait: int, language: Language) -> str:
+def when_text(wait: int, language: Language) -> str:
+    """The advice when to try again.
+
+    :param wait: seconds to wait before another try.
+    """
     messages = catalogue(language.code)
     if wait <= _MOMENT:
         return messages.gettext("Please try again in a moment.")

@@ -10,11 +10,16 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import nonce
 from flask_paycheckout.views.page_text import PageText, bad_link_text
+from flask_paycheckout.views.refund_text import RefundText
 
-__all__ = ["bad_link_page", "page"]
+__all__ = ["bad_link_page", "page", "seconds_to_wait"]
+
+_RETRY_AFTER = 10
 
 
-def page(template: str, order_id: str | None, text: PageText, status: int = 200, **context: Any) -> Response:
+def page(
+    template: str, order_id: str | None, text: PageText | RefundText, status: int = 200, **context: Any
+) -> Response:
     """Render a page about an order, or, without an id, about none.
 
     :param text: the page's text, which is also the variable `words` of the template.
@@ -29,3 +34,8 @@ def page(template: str, order_id: str | None, text: PageText, status: int = 200,
 def bad_link_page() -> Response:
     """Render the one page for all forged, expired and misused links, which reveals no order."""
     return page("bad_link.html", None, bad_link_text(language.of_page()), 404)
+
+
+def seconds_to_wait(error: Exception) -> int:
+    """The value of `Retry-After` after an error: what the service asked for, within bounds, or a short time."""
+    return min(max(int(getattr(error, "retry_after", None) or _RETRY_AFTER), 1), 3600)

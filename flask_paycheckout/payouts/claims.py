@@ -1,0 +1,147 @@
+"""Claims of refunds: the customer says where the money goes, until a person has approved it.
+
+A bank account becomes a recipient of the service, whose id is stored; its number is neither stored nor logged. Each
+claim is counted before the call, so that a link can make a limited number of recipients, whatever becomes of the calls.
+"""
+
+from __future__ import annotations
+
+from flask_paycheckout.checkouts.outbox import Outbox
+from flask_paycheckout.client import PaymentsError, TransportFailed
+from flask_paycheckout.client.records.recipients import BankDetails
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.errors import PayoutRefused, UnknownPayout
+from flask_paycheckout.payouts.requests import destination_columns
+from flask_paycheckout.rules.destinations import Destination, ToRecipient
+from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
+from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm
+from flask_paycheckout.security.sealing import Sealing
+from flask_paycheckout.service.calls import RECIPIENT, Service, is_answer
+from flask_paycheckout.store.claim_counts import MAX_CLAIMS, ClaimCounts
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
+from flask_paycheckout.store.payouts import Payouts
+
+__all__ = ["RefundClaims", "TooManyClaims", "can_be_claimed", "claims_left"]
+
+# Simultaneous changes of the refund that a claim is repeated for; other claims of the same link are limited to fewer.
+_MAX_ROUNDS = 3 * MAX_CLAIMS
+_TOO_LATE = "Where a refund goes can be said until a person has approved it."
+
+
+class TooManyClaims(Exception):
+    """The link of this refund has been used as often as it may be."""
+
+
+class RefundClaims:
+    """Records where the customers of one app want their refunds."""
+
+    def __init__(
+        self,
+        payouts: Payouts,
+        counts: ClaimCounts,
+        moves: PayoutMoves,
+        outbox: Outbox,
+        service: Service,
+        sealing: Sealing,
+        clock: Clock,
+    ) -> None:
+        self._payouts = payouts
+        self._counts = counts
+        self._moves = moves
+        self._outbox = outbox
+        self._service = service
+        self._sealing = sealing
+        self._clock = clock
+
+    def find(self, reference: str) -> PayoutMixin | None:
+        """The refund with this reference; None when there is none, or it is another kind of payout."""
+        found = self._payouts.find(reference)
+        return found if found is not None and found.kind == PayoutKind.REFUND else None
+
+    def claim(self, reference: str, form: RefundForm) -> PayoutMixin:
+        """Store where a refund goes, which then waits for a person's approval.
+
+        :param form: a form without faults, of the refund's currency.
+        :returns: the refund as it stands now.
+        :raises UnknownPayout: no such refund is stored.
+        :raises PayoutRefused: it was approved or cancelled; nothing changed.
+        :raises TooManyClaims: its link was used too often.
+        :raises ReceiverFailed: an atomic receiver of `refund_claimed` raised; nothing was stored.
+        :raises flask_paycheckout.client.PaymentsError: the service refused the bank account, or could not be reached.
+        """
+        to: Destination | None = form.wallet
+        if to is None:
+            to = self._make_recipient(reference, form)
+        else:
+            self._count(reference)
+        return self._store(reference, to, form.masked)
+
+    def _count(self, reference: str) -> PayoutMixin:
+        counted = self._counts.take(reference)
+        if counted is not None:
+            return counted
+        self._require_claimable(reference)
+        raise TooManyClaims(reference)
+
+    def _make_recipient(self, reference: str, form: RefundForm) -> ToRecipient:
+        # The turn comes first: a call that the limits do not allow must not count as a claim.
+        with self._service.turn(RECIPIENT) as turn:
+            payout = self._count(reference)
+            values = form.values
+            account = BankDetails(
+                account_name=values["account_name"],
+                account_number=values[ACCOUNT_NUMBER],
+                bank_name=values["bank_name"],
+                country=values["country"],
+                currency=payout.currency,
+            )
+            try:
+                recipient = turn.make_recipient(
+                    name=values["account_name"],
+                    email=values["email"],
+                    address=values["address"],
+                    city=values["city"],
+                    post_code=values["post_code"],
+                    bank=account,
+                    reference=payout.reference,
+                )
+            except PaymentsError as error:
+                if error.carried_out == "no" and not is_answer(error):
+                    # While the service is away, a customer would otherwise use up the claims without any recipient.
+                    self._counts.give_back(reference)
+                raise
+        try:
+            return ToRecipient(recipient.id)
+        except ValueError:
+            raise TransportFailed(RECIPIENT, "the answer's id cannot be stored") from None
+
+    def _store(self, reference: str, to: Destination, masked: str) -> PayoutMixin:
+        for _ in range(_MAX_ROUNDS):
+            payout = self._require_claimable(reference)
+            revision = payout.revision + 1
+            values = destination_columns(to, self._sealing) | {"destination": masked, "revision": revision}
+            move = PayoutMove(PayoutEvidence.CLAIMED, values, {"destination": masked, "revision": revision})
+            moved = self._moves.move(payout, move, self._clock())
+            if moved is not None:
+                self._outbox.deliver(moved.events)
+                return self._payouts.find(reference) or moved.payout
+        raise PayoutRefused(reference, payout.status, PayoutEvidence.CLAIMED, "It keeps changing; try again.")
+
+    def _require_claimable(self, reference: str) -> PayoutMixin:
+        payout = self.find(reference)
+        if payout is None:
+            raise UnknownPayout(reference)
+        if not can_be_claimed(payout):
+            raise PayoutRefused(reference, payout.status, PayoutEvidence.CLAIMED, _TOO_LATE)
+        return payout
+
+
+def can_be_claimed(payout: PayoutMixin) -> bool:
+    """Whether the state of a refund still allows that the customer says where it goes."""
+    return (PayoutStatus(payout.status), PayoutEvidence.CLAIMED) in PAYOUT_TRANSITIONS
+
+
+def claims_left(payout: PayoutMixin) -> int:
+    """How often the link of a refund can still be used to say where it goes."""
+    return max(0, MAX_CLAIMS - payout.claims) if can_be_claimed(payout) else 0

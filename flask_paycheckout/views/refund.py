@@ -1,0 +1,183 @@
+"""The refund page: the customer says where the money goes, and sees how the refund stands; reached by a signed link."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from flask import Response, redirect, request, url_for
+from sqlalchemy.exc import OperationalError
+from werkzeug.wrappers import Response as BaseResponse
+
+from flask_paycheckout.client import PaymentsError, RequestRefused
+from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
+from flask_paycheckout.operations import operations
+from flask_paycheckout.payouts.claims import TooManyClaims, claims_left
+from flask_paycheckout.rules.payout_states import PayoutStatus
+from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
+from flask_paycheckout.rules.text import visible
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.security.signed_links import REFUND
+from flask_paycheckout.service.calls import NotAsked, is_answer
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.views import language
+from flask_paycheckout.views.headers import require_same_site
+from flask_paycheckout.views.page_text import when_text
+from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
+from flask_paycheckout.views.refund_text import FieldText, Problem, field_text, problem_text, refund_text
+
+__all__ = ["refund"]
+
+_MAX_BODY = 64 * 1024
+_REMEDY = "Please open the link to your refund again, and use its own form."
+# Attributes of the fields, for the browser's help. An account number is not one that browsers should keep.
+_ATTRIBUTES: dict[str, dict[str, str]] = {
+    "account_name": {"autocomplete": "name"},
+    ACCOUNT_NUMBER: {"autocomplete": "off", "autocapitalize": "characters", "spellcheck": "false", "maxlength": "64"},
+    "bank_name": {"autocomplete": "off"},
+    "country": {"autocomplete": "country-name"},
+    "email": {"autocomplete": "email", "type": "email", "inputmode": "email"},
+    "address": {"autocomplete": "address-line1"},
+    "city": {"autocomplete": "address-level2"},
+    "post_code": {"autocomplete": "postal-code", "autocapitalize": "characters"},
+    "wallet_address": {"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false"},
+}
+# The first fields are about the bank account, the others about the person.
+_ABOUT_ACCOUNT = 4
+_LOOKS = {
+    PayoutStatus.CLAIMABLE: "refund",
+    PayoutStatus.SENT: "pending",
+    PayoutStatus.COMPLETED: "paid",
+    PayoutStatus.FAILED: "held",
+    PayoutStatus.UNKNOWN: "held",
+    PayoutStatus.CANCELLED: "closed",
+}
+
+_log = logging.getLogger("flask_paycheckout")
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field of the form, as the template shows it."""
+
+    name: str
+    value: str
+    text: FieldText
+    attributes: Mapping[str, str]
+    focused: bool
+
+
+def refund(token: str) -> BaseResponse:
+    """Show a refund, and take the form in which the customer says where it goes."""
+    posted = request.method == "POST"
+    if posted:
+        require_same_site(_REMEDY)
+    reference = runtime().signed_links.read(REFUND, token)
+    found = None if reference is None else operations().find_refund(reference)
+    if found is None:
+        return bad_link_page()
+    if not posted:
+        return _show(found)
+    request.max_content_length = _MAX_BODY
+    return _claim(found, read_form(found.currency, request.form), token)
+
+
+def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> BaseResponse:
+    if form.faults and claims_left(payout):
+        return _show(payout, 422, Problem.FAULTS, form)
+    try:
+        operations().claim_refund(payout.reference, form)
+    except PayoutRefused:
+        return _show_again(payout, 409, Problem.TOO_LATE)
+    except TooManyClaims:
+        return _show_again(payout, 429, Problem.TOO_OFTEN)
+    except RequestRefused as error:
+        if is_answer(error):
+            return _show_again(payout, 422, Problem.REFUSED, form, detail=error.message or "")
+        return _unreachable(payout, form, error, str(error))
+    except NotAsked as error:
+        # The service's calls log this themselves, once a minute instead of once per customer.
+        return _unreachable(payout, form, error)
+    except (PaymentsError, ReceiverFailed) as error:
+        return _unreachable(payout, form, error, str(error))
+    except OperationalError as error:
+        # The driver's own message: SQLAlchemy's contains the statement's parameters.
+        return _unreachable(payout, form, error, str(error.orig).partition("\n")[0])
+    return redirect(url_for("paycheckout.refund", token=token), 303)
+
+
+def _unreachable(payout: PayoutMixin, form: RefundForm, error: Exception, logged: str = "") -> Response:
+    if logged:
+        _log.error("the destination of refund %s was not stored: %s", visible(payout.reference), visible(logged))
+    wait = seconds_to_wait(error)
+    response = _show_again(payout, 503, Problem.UNREACHABLE, form, when=when_text(wait, language.of_page()))
+    response.headers["Retry-After"] = str(wait)
+    return response
+
+
+def _show_again(
+    payout: PayoutMixin,
+    status: int,
+    problem: Problem,
+    form: RefundForm | None = None,
+    *,
+    detail: str = "",
+    when: str = "",
+) -> Response:
+    """Show a refund as it stands after a form that changed nothing."""
+    return _show(operations().find_refund(payout.reference) or payout, status, problem, form, detail=detail, when=when)
+
+
+def _show(
+    payout: PayoutMixin,
+    status: int = 200,
+    problem: Problem | None = None,
+    form: RefundForm | None = None,
+    *,
+    detail: str = "",
+    when: str = "",
+) -> Response:
+    state, chosen = PayoutStatus(payout.status), language.of_page()
+    text = refund_text(
+        state,
+        payout.amount,
+        payout.currency,
+        _shown_destination(payout),
+        chosen,
+        token=payout.is_token,
+        more=claims_left(payout) > 0,
+    )
+    told = "" if problem is None else problem_text(problem, chosen)
+    return page(
+        "refund.html",
+        payout.order_id,
+        replace(text, problem=told, detail=detail, when=when),
+        status,
+        look="paid" if state is PayoutStatus.SENT and payout.is_token else _LOOKS.get(state, "waiting"),
+        state=state.value,
+        fields=_fields(payout, form) if claims_left(payout) else [],
+        about_account=_ABOUT_ACCOUNT,
+    )
+
+
+def _shown_destination(payout: PayoutMixin) -> str:
+    """Where the customer said that the money goes; what the shop said is not shown to whoever has the link."""
+    if not payout.revision or payout.destination is None:
+        return ""
+    return payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination
+
+
+def _fields(payout: PayoutMixin, form: RefundForm | None) -> list[_Field]:
+    faults = {} if form is None else form.faults
+    first = next((name for name in fields_of(payout.currency) if name in faults), None)
+    return [
+        _Field(
+            name,
+            "" if form is None or name == ACCOUNT_NUMBER else form.values[name],
+            field_text(name, faults.get(name), payout.currency, language.of_page(), again=form is not None),
+            {"type": "text", "maxlength": "255"} | _ATTRIBUTES[name],
+            name == first,
+        )
+        for name in fields_of(payout.currency)
+    ]

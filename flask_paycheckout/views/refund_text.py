@@ -1,0 +1,207 @@
+"""The text of the refund page, in English and marked for translation; `translations/` has the other languages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import Enum, auto
+
+from flask_paycheckout.rules.payout_states import PayoutStatus
+from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, Fault
+from flask_paycheckout.translations.catalogues import Language, catalogue
+from flask_paycheckout.views.money import format_amount
+from flask_paycheckout.views.page_text import message
+
+__all__ = ["FieldText", "Problem", "RefundText", "field_text", "problem_text", "refund_text"]
+
+
+class Problem(Enum):
+    """Why the form that was just sent changed nothing."""
+
+    FAULTS = auto()
+    REFUSED = auto()
+    UNREACHABLE = auto()
+    TOO_LATE = auto()
+    TOO_OFTEN = auto()
+
+
+@dataclass(frozen=True)
+class RefundText:
+    """The translated texts of the refund page; templates show them as `words.title` and so on."""
+
+    title: str
+    sentence: str
+    amount: str = ""
+    """The amount that is paid back."""
+
+    destination: str = ""
+    """Where the money goes, as the customer said it last, without an account number; empty until then."""
+
+    problem: str = ""
+    """Why the form that was just sent changed nothing; empty when none was sent."""
+
+    detail: str = ""
+    """The service's own words about the form that was just sent, in its language."""
+
+    when: str = ""
+    """The advice when to send the form again; only set while the service cannot be reached."""
+
+    send: str = message("Send")
+    """The label of the form's button."""
+
+    change: str = message("Change where the money goes")
+    """The label of the form while an earlier one stands."""
+
+    account: str = message("Bank account")
+    person: str = message("Your address")
+    """The headings of the two parts of the form for a bank account."""
+
+    back: str = message("Back to your order")
+    again: str = message("Check again")
+    """The label of the link that reloads the page."""
+
+    language: str = "en"
+    """The language of these texts, for the attribute `lang`."""
+
+
+@dataclass(frozen=True)
+class FieldText:
+    """The translated texts of one field."""
+
+    label: str
+    hint: str
+    fault: str
+    """What is wrong with it; empty when nothing is."""
+
+
+_FORM = RefundText(
+    message("Where should your refund go?"),
+    message(
+        "The shop pays you back. Please say where the money should go. A person at the shop checks it before it is sent."
+    ),
+)
+_ON_ITS_WAY = RefundText(
+    message("Your refund is being sent"),
+    message("The shop has released it. You can close this page: this link stays good."),
+)
+_LOOKING = RefundText(
+    message("The shop is looking at your refund"),
+    message("It could not be completed yet. You do not have to do anything; the shop will be in touch."),
+)
+_OF_STATUS = {
+    PayoutStatus.CLAIMABLE: _FORM,
+    PayoutStatus.WAITING: RefundText(
+        message("The shop is checking your refund"),
+        message("It is sent when a person at the shop has released it. You can close this page: this link stays good."),
+    ),
+    PayoutStatus.READY: _ON_ITS_WAY,
+    PayoutStatus.SENDING: _ON_ITS_WAY,
+    PayoutStatus.SENT: RefundText(
+        message("Your refund was sent"),
+        message("The money is on its way to your bank. A transfer can take a few days to arrive."),
+    ),
+    PayoutStatus.COMPLETED: RefundText(
+        message("Refunded"), message("The money was paid out to you. There is nothing more to do.")
+    ),
+    PayoutStatus.FAILED: _LOOKING,
+    PayoutStatus.UNKNOWN: _LOOKING,
+    PayoutStatus.CANCELLED: RefundText(
+        message("This refund was cancelled"),
+        message("The shop will not send it. If you have questions, please ask the shop."),
+    ),
+}
+# A payment in tokens cannot be followed further than that it was sent.
+_SENT_TO_WALLET = RefundText(
+    message("Refunded"), message("The money was sent to your wallet. There is nothing more to do.")
+)
+_NO_MORE = RefundText(
+    message("Please ask the shop about your refund"),
+    message("This form was sent too often, and cannot be used any more. The shop can start your refund again."),
+)
+
+_PROBLEMS = {
+    Problem.FAULTS: message("Please look at the marked fields again. Nothing was saved yet."),
+    Problem.REFUSED: message("The payment service did not accept this. Please correct it, and send it again."),
+    Problem.UNREACHABLE: message(
+        "This could not be saved right now. What you typed is still here; please send it again."
+    ),
+    Problem.TOO_LATE: message("This changed nothing: the shop had already released or cancelled the refund."),
+    Problem.TOO_OFTEN: message("This changed nothing: the form was sent too often. Please ask the shop."),
+}
+
+_FAULTS = {
+    Fault.MISSING: message("Please fill in this field."),
+    Fault.TOO_LONG: message("This is too long; please write it in 255 characters or fewer."),
+    Fault.SEVERAL_LINES: message("Please write this in one line, without special control characters."),
+    Fault.NO_EMAIL: message("This is not an e-mail address; it looks like name@example.com."),
+    Fault.NO_ACCOUNT_NUMBER: message(
+        "This is not an account number: it has up to 64 letters and digits. Please copy it from your bank."
+    ),
+    Fault.NO_WALLET: message(
+        "This is not the address of a wallet for %(token)s. Please copy it from your wallet again."
+    ),
+}
+
+_LABELS = {
+    "account_name": message("Name of the account holder"),
+    ACCOUNT_NUMBER: message("Account number or IBAN"),
+    "bank_name": message("Name of the bank"),
+    "country": message("Country of the bank"),
+    "email": message("E-mail address"),
+    "address": message("Street and number"),
+    "city": message("City"),
+    "post_code": message("Postal code"),
+    "wallet_address": message("Address of your wallet for %(token)s"),
+}
+_TYPE_AGAIN = message("For your safety this is not kept on this page. Please type it again.")
+_OWN_WALLET = message("Check that the wallet is yours: a payment to a wrong address cannot be taken back.")
+
+
+def refund_text(
+    status: PayoutStatus,
+    amount: Decimal,
+    currency: str,
+    destination: str,
+    language: Language,
+    *,
+    token: bool,
+    more: bool,
+) -> RefundText:
+    """The text of a refund in this state.
+
+    :param destination: where the customer said that the money goes; empty until then.
+    :param token: whether it is paid in a token, to a wallet.
+    :param more: whether the form can still be sent, where the state allows it.
+    """
+    text = _OF_STATUS[status]
+    if status is PayoutStatus.SENT and token:
+        text = _SENT_TO_WALLET
+    if status is PayoutStatus.CLAIMABLE and not more:
+        text = _NO_MORE
+    messages = catalogue(language.code)
+    shown = messages.gettext("It goes to: %(destination)s") % {"destination": destination} if destination else ""
+    return replace(_translated(text, language), amount=format_amount(amount, currency, language.tag), destination=shown)
+
+
+def problem_text(problem: Problem, language: Language) -> str:
+    """Why the form that was just sent changed nothing."""
+    return catalogue(language.code).gettext(_PROBLEMS[problem])
+
+
+def field_text(name: str, fault: Fault | None, currency: str, language: Language, *, again: bool) -> FieldText:
+    """The texts of a field.
+
+    :param again: whether the form is shown again, so that an account number must be typed once more.
+    """
+    messages = catalogue(language.code)
+    hint = _OWN_WALLET if name == "wallet_address" else _TYPE_AGAIN if name == ACCOUNT_NUMBER and again else ""
+    texts = (_LABELS[name], hint, _FAULTS[fault] if fault is not None else "")
+    return FieldText(*(messages.gettext(text) % {"token": currency} if text else "" for text in texts))
+
+
+def _translated(text: RefundText, language: Language) -> RefundText:
+    messages = catalogue(language.code)
+    # For an empty message, gettext would return the catalogue's header.
+    texts: Mapping[str, str] = {name: messages.gettext(text) if text else "" for name, text in vars(text).items()}
+    return RefundText(**{**texts, "language": language.code})
