@@ -112,9 +112,12 @@ class RefundClaims:
                     self._counts.give_back(reference)
                 raise
         try:
-            return ToRecipient(recipient.id)
+            to = ToRecipient(recipient.id)
         except ValueError:
-            raise TransportFailed(RECIPIENT, "the answer's id cannot be stored") from None
+            to = None
+        if to is None or to.recipient_id != recipient.id:
+            raise TransportFailed(RECIPIENT, "the answer's id cannot be stored")
+        return to
 
     def _store(self, reference: str, to: Destination, masked: str) -> PayoutMixin:
         for _ in range(_MAX_ROUNDS):

@@ -1,4 +1,4 @@
-"""Encrypted and signed tokens that stand for an order or a refund in a URL: one key per purpose, an age limit, key rotation.
+"""Encrypted and signed tokens for an order or a refund in a URL: one key per purpose, an age limit, key rotation.
 
 A token is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody can read an order id from a
 link. It needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's

@@ -6,7 +6,7 @@ from decimal import Context, Decimal, localcontext
 
 from flask_paycheckout.totals import decimals_of
 
-__all__ = ["format_amount"]
+__all__ = ["format_amount", "plain_or_formatted"]
 
 # More digits than any amount has; the thread's own context could round.
 _EXACT = Context(prec=100)
@@ -35,3 +35,11 @@ def format_amount(amount: Decimal, currency: str, tag: str) -> str:
         # The decimals of ISO 4217: Babel's own tables have fewer for some currencies, and would round.
         pattern.frac_prec = (places, places)
         return format_currency(amount, currency, pattern, locale, currency_digits=False)
+
+
+def plain_or_formatted(amount: Decimal, currency: str, tag: str) -> str:
+    """`format_amount`, or the plain number with its currency where Babel is not installed."""
+    try:
+        return format_amount(amount, currency, tag)
+    except ModuleNotFoundError:
+        return f"{amount:f}{_NO_BREAK}{currency}"

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, Fault
 from flask_paycheckout.translations.catalogues import Language, catalogue
-from flask_paycheckout.views.money import format_amount
+from flask_paycheckout.views.money import plain_or_formatted
 from flask_paycheckout.views.page_text import message
 
 __all__ = ["FieldText", "Problem", "RefundText", "field_text", "problem_text", "refund_text"]
@@ -78,7 +78,8 @@ class FieldText:
 _FORM = RefundText(
     message("Where should your refund go?"),
     message(
-        "The shop pays you back. Please say where the money should go. A person at the shop checks it before it is sent."
+        "The shop pays you back. Please say where the money should go. A person at the shop checks it before it is"
+        " sent."
     ),
 )
 _ON_ITS_WAY = RefundText(
@@ -181,7 +182,9 @@ def refund_text(
         text = _NO_MORE
     messages = catalogue(language.code)
     shown = messages.gettext("It goes to: %(destination)s") % {"destination": destination} if destination else ""
-    return replace(_translated(text, language), amount=format_amount(amount, currency, language.tag), destination=shown)
+    return replace(
+        _translated(text, language), amount=plain_or_formatted(amount, currency, language.tag), destination=shown
+    )
 
 
 def problem_text(problem: Problem, language: Language) -> str:

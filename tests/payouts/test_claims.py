@@ -1,0 +1,222 @@
+"""Claims of refunds: a recipient at the service and a masked form here, a limited number, until a person approves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout import TransitionRefused, refund_claimed
+from flask_paycheckout.rules.destinations import ToRecipient, ToWallet, destination_of
+from flask_paycheckout.rules.payout_states import PayoutStatus
+from flask_paycheckout.store.history import lines
+from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
+from tests.payouts.claiming import (
+    FORM,
+    NUMBER,
+    WALLET,
+    Customer,
+    everything_stored,
+    recipients,
+    refunded,
+    refunded_in_tokens,
+)
+from tests.payouts.shop import stands
+from tests.races.crowds import crowd
+from tests.scripted import Answer, Shop, garbage, refusal, success
+
+
+def destination(refund: Any) -> Any:
+    """Where a stored refund goes."""
+    return destination_of(refund.to_kind, refund.to_details)
+
+
+def approves(shop: Shop, reference: str, seen: int | None = None) -> str:
+    with shop.app.app_context():
+        return str(shop.paycheckout.approve_payout(reference, by="Ada", seen=seen).status)
+
+
+def cancels(shop: Shop, reference: str) -> str:
+    with shop.app.app_context():
+        return str(shop.paycheckout.cancel_payout(reference, by="Ada", why="paid in cash").status)
+
+
+@pytest.mark.on_each_database
+def test_a_bank_account_becomes_a_recipient_of_the_service_and_no_number_is_stored(shop: Shop) -> None:
+    customer = refunded(shop)
+    assert customer.sends().status_code == 303
+    assert recipients(shop) == [
+        {
+            "name": "Zoë Quist",
+            "email": "zoe@example.com",
+            "address": "1 Main Street",
+            "city": "Springfield",
+            "postCode": "12345",
+            "reference": customer.reference,
+            "bank": {
+                "accountName": "Zoë Quist",
+                "accountNumber": NUMBER,
+                "bankName": "First Bank",
+                "country": "United States",
+                "currency": "USD",
+            },
+        }
+    ]
+    refund = customer.refund
+    assert (refund.status, refund.revision, refund.claims, refund.to_kind) == ("waiting", 1, 1, "recipient")
+    assert destination(refund) == ToRecipient("chk-2")
+    assert refund.destination == "Zoë Quist, First Bank, •••• 3456"
+    stored = everything_stored(shop)
+    assert "3456" in stored
+    assert "canary" not in stored
+    assert "12 34" not in stored
+
+
+def test_the_whole_way_at_the_service(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
+    shop = open_shop(sandbox=paycheckout_sandbox)
+    checkout_id = shop.starts()
+    paycheckout_sandbox.pay(checkout_id)
+    shop.reconciles()
+    with shop.app.app_context():
+        reference = shop.paycheckout.refund(checkout_id, by="Ada", why="one jar broke").reference
+        shop.db.session.commit()
+    customer = Customer(shop, reference)
+    assert customer.sends().status_code == 303
+    known = shop.runtime.client.recipients.get(destination(customer.refund).recipient_id)
+    assert (known.name, known.bank[0].account_number, known.bank[0].currency) == ("Zoë Quist", NUMBER, "USD")
+    refused = customer.sends(email="zoe(x)@example.com")
+    assert refused.status_code == 422
+    assert "email" in refused.text
+    assert customer.refund.revision == 1
+
+
+def test_a_wallet_is_stored_without_a_call(shop: Shop) -> None:
+    customer = refunded_in_tokens(shop)
+    assert customer.names_wallet().status_code == 303
+    refund = customer.refund
+    assert (refund.status, refund.revision, refund.claims, refund.to_kind) == ("waiting", 1, 1, "wallet")
+    assert destination(refund) == ToWallet(WALLET)
+    assert recipients(shop) == []
+
+
+def test_receivers_are_told_after_the_commit(shop: Shop) -> None:
+    customer = refunded(shop)
+    told: list[Any] = []
+
+    def tell(app: object, *, payout: Any, order_id: str, event_id: str, **extra: Any) -> None:
+        told.append((order_id, payout.reference, payout.status, payout.revision, customer.refund.status))
+
+    with refund_claimed.connected_to(tell, shop.app):
+        customer.sends()
+        customer.sends(city="Shelbyville")
+    assert told == [("o-1", customer.reference, "waiting", revision, "waiting") for revision in (1, 2)]
+    assert [event.delivered_at is not None for event in shop.events("refund_claimed")] == [True, True]
+
+
+def test_the_customer_may_correct_it_until_a_person_approves_what_they_saw(shop: Shop) -> None:
+    customer = refunded(shop)
+    customer.sends()
+    customer.sends(account_number="canary-3 17788")
+    assert customer.refund.destination.endswith("•••• 7788")
+    with pytest.raises(TransitionRefused, match="changed since you saw it"):
+        approves(shop, customer.reference, seen=1)
+    assert approves(shop, customer.reference, seen=2) == "ready"
+    assert [entry.get("destination", "")[-4:] for entry in lines(customer.refund.history)[1:3]] == ["3456", "7788"]
+
+
+@pytest.mark.parametrize("decides", [approves, cancels])
+def test_a_claim_that_a_decision_overtakes_changes_nothing_and_says_so(shop: Shop, decides: Any) -> None:
+    customer = refunded(shop)
+    customer.sends()
+    before = customer.refund.to_details
+    # While the service makes the second recipient.
+    shop.service.meanwhile = lambda: decides(shop, customer.reference) if len(recipients(shop)) == 2 else None
+    answer = customer.sends(account_number="canary-3 17788")
+    assert answer.status_code == 409
+    assert "This changed nothing" in answer.text
+    assert (customer.refund.revision, customer.refund.to_details) == (1, before)
+
+
+@pytest.mark.parametrize("status", [status for status in PayoutStatus if status not in ("claimable", "waiting")])
+def test_once_it_is_approved_no_form_is_taken(shop: Shop, status: PayoutStatus) -> None:
+    customer = refunded(shop)
+    stands(shop, customer.reference, status=status.value)
+    answer = customer.sends()
+    assert (answer.status_code, "<form" in answer.text) == (409, False)
+    assert (customer.refund.claims, recipients(shop)) == (0, [])
+
+
+@pytest.mark.on_each_database
+def test_a_claim_is_counted_and_committed_before_the_call(shop: Shop) -> None:
+    customer = refunded(shop)
+    counted: list[int] = []
+    shop.service.meanwhile = lambda: counted.append(customer.refund.claims)
+    customer.sends()
+    assert counted == [1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "claims"),
+    [
+        pytest.param(refusal(400, "bankName is unknown"), 1, id="refused"),
+        pytest.param(refusal(503), 1, id="failed"),
+        pytest.param(garbage(), 1, id="garbage"),
+        pytest.param(httpx.ReadError("lost"), 1, id="lost"),
+        pytest.param(success({"id": "x\n"}), 1, id="unusable id"),
+        pytest.param(refusal(429), 1, id="too many"),
+        pytest.param(refusal(401), 0, id="the shop's own keys"),
+        pytest.param(httpx.ConnectError("no route"), 0, id="not reached"),
+    ],
+)
+def test_a_call_counts_unless_the_service_certainly_was_not_reached(shop: Shop, answer: Answer, claims: int) -> None:
+    customer = refunded(shop)
+    shop.service.instead_of_created = [answer] * 3
+    assert customer.sends().status_code in (422, 503)
+    assert (customer.refund.claims, customer.refund.status, customer.refund.revision) == (claims, "claimable", 0)
+
+
+def test_a_service_that_is_not_asked_costs_no_claim(shop: Shop) -> None:
+    customer = refunded(shop)
+    shop.service.instead_of_created = [garbage()] * 30
+    for _ in range(12):
+        assert customer.sends().status_code == 503
+    assert 0 < customer.refund.claims < 12, "the circuit breaker refuses the later ones"
+
+
+@pytest.mark.on_each_database
+def test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEB_CALLS=32)
+    customer = refunded(shop)
+    with crowd(8) as customers:
+        answers = Counter(
+            answer.status_code for _ in range(4) for answer in customers.does([lambda: customer.sends()] * 8)
+        )
+    assert set(answers) <= {303, 429, 503}
+    while customer.sends().status_code == 303:
+        pass
+    refund = customer.refund
+    assert (len(recipients(shop)), refund.claims) == (20, 20)
+    # Each one that was stored counts once, in whatever order they came.
+    assert refund.revision == len(shop.events("refund_claimed")) == 20
+    revisions = [entry["revision"] for entry in lines(refund.history) if entry.get("to") == "waiting"]
+    assert revisions == list(range(1, 21))
+    last = customer.sends()
+    assert (last.status_code, "sent too often" in last.text, "<form" in last.text) == (429, True, False)
+
+
+def test_who_used_up_the_claims_without_any_is_sent_to_the_shop(shop: Shop) -> None:
+    customer = refunded(shop)
+    stands(shop, customer.reference, claims=20)
+    assert "Please ask the shop about your refund" in customer.opens().text
+    assert customer.sends().status_code == 429
+
+
+def test_each_field_of_the_form_is_asked_for(shop: Shop) -> None:
+    customer = refunded(shop)
+    for name in FORM:
+        assert f'name="{name}"' in customer.opens().text
+        assert customer.sends(**{name: None}).status_code == 422
+    assert (customer.refund.claims, recipients(shop)) == (0, [])

@@ -1,0 +1,415 @@
+"""The refund page: one answer for every bad link, nothing typed is lost or unescaped, and each state is told."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from flask_paycheckout import UnknownPayout
+from flask_paycheckout.rules.payout_states import PayoutStatus
+from flask_paycheckout.security.signed_links import PAY, REFUND, RESOLVE, STATUS, SignedLinks
+from flask_paycheckout.translations.catalogues import LANGUAGES
+from tests.conftest import OpenShop
+from tests.payouts.claiming import (
+    FORM,
+    NUMBER,
+    TOKEN,
+    WALLET,
+    Customer,
+    everything_stored,
+    recipients,
+    refunded,
+    refunded_in_tokens,
+)
+from tests.payouts.shop import MAKER, pays_out, refunds, stands
+from tests.scripted import CLIENT_SECRET, SAME_SITE, Shop, garbage, number, refusal
+from tests.security.answers import told
+from tests.security.test_markup import PAYLOADS, marks
+from tests.views.pages import heading, opens
+
+METHODS = ("GET", "POST")
+URLENCODED, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"
+
+
+# The link
+
+
+def test_the_link_is_absolute_and_opens_the_page(shop: Shop) -> None:
+    reference = refunded(shop).reference
+    with shop.app.app_context():
+        url = shop.paycheckout.refund_url(reference)
+    assert url.startswith("http://localhost/paycheckout/refunds/")
+    assert reference not in url
+    assert heading(shop.browser.get(url.removeprefix("http://localhost")).text) == "Where should your refund go?"
+
+
+def test_a_refund_has_its_link_before_the_shop_commits(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    with shop.app.app_context():
+        reference = shop.paycheckout.refund(checkout_id, by="Ada", why="one jar broke").reference
+        assert shop.paycheckout.refund_url(reference)
+        shop.db.session.rollback()
+        with pytest.raises(UnknownPayout, match="flask paycheckout payouts"):
+            shop.paycheckout.refund_url(reference)
+
+
+def test_only_a_refund_has_such_a_link(shop: Shop) -> None:
+    pays_out(shop)
+    with shop.app.app_context():
+        with pytest.raises(ValueError, match="'maker-1' is no refund"):
+            shop.paycheckout.refund_url("maker-1")
+        with pytest.raises(ValueError, match="reference"):
+            shop.paycheckout.refund_url("")
+
+
+def bad_links(shop: Shop, customer: Customer) -> dict[str, str]:
+    """A token of each kind that opens no refund."""
+    tokens = shop.runtime.signed_links
+    pays_out(shop)
+    stranger = SignedLinks(lambda: [b"another key"], shop.clock, shop.runtime.settings.token_max_age)
+    expired = tokens.sign(REFUND, customer.reference)
+    shop.clock.advance(days=91)
+    good = tokens.sign(REFUND, customer.reference)
+    return {
+        "expired": expired,
+        "of a payout": tokens.sign(REFUND, "maker-1"),
+        "of nothing": tokens.sign(REFUND, "refund-0"),
+        "of another key": stranger.sign(REFUND, customer.reference),
+        "cut": good[:-4],
+        "longer": f"{good}A",
+        "plain": customer.reference,
+        "long": "x" * 4000,
+        **{purpose: tokens.sign(purpose, customer.reference) for purpose in (PAY, STATUS, RESOLVE)},
+    }
+
+
+def test_every_bad_link_gets_the_answer_of_the_other_pages_and_changes_nothing(shop: Shop) -> None:
+    customer = refunded(shop)
+    links = bad_links(shop, customer)
+    answers = {
+        told(shop.browser.open(f"/paycheckout/refunds/{token}", method=method, data=FORM, headers=SAME_SITE))
+        for token in links.values()
+        for method in METHODS
+    }
+    answers.add(told(shop.browser.get("/paycheckout/orders/x", headers=SAME_SITE)))
+    assert [answer.status for answer in answers] == [404]
+    assert (customer.refund.claims, customer.refund.status, recipients(shop)) == (0, "claimable", [])
+    assert customer.opens().status_code == 200, "a good one still opens it"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_is_looked_up_for_a_forged_link(shop: Shop, method: str) -> None:
+    customer = refunded(shop)
+    links = bad_links(shop, customer)
+    statements: list[str] = []
+    with shop.app.app_context():
+        event.listen(shop.db.engine, "before_cursor_execute", lambda *said: statements.append(said[2]))
+    for kind in set(links) - {"of a payout", "of nothing"}:
+        shop.browser.open(f"/paycheckout/refunds/{links[kind]}", method=method, data=FORM, headers=SAME_SITE)
+    assert statements == []
+
+
+@pytest.mark.parametrize("purpose", [PAY, STATUS, RESOLVE])
+def test_a_link_to_a_refund_opens_nothing_else(shop: Shop, purpose: str) -> None:
+    customer = refunded(shop)
+    assert shop.runtime.signed_links.read(purpose, customer.path.rpartition("/")[2]) is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}, {}],
+)
+def test_a_form_of_another_site_is_refused(open_shop: OpenShop, headers: dict[str, str]) -> None:
+    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example")
+    customer = refunded(shop)
+    assert shop.browser.post(customer.path, data=FORM, headers=headers).status_code == 403
+    assert (customer.refund.claims, recipients(shop)) == (0, [])
+
+
+# The form
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "fault"),
+    [
+        ("city", "", "Please fill in this field."),
+        ("city", " \t ", "Please fill in this field."),
+        ("city", None, "Please fill in this field."),
+        ("address", "1 Main\nStreet", "Please write this in one line"),
+        ("address", "1 Main\x00Street", "Please write this in one line"),
+        ("bank_name", "x" * 256, "This is too long"),
+        ("email", "zoe", "This is not an e-mail address"),
+        ("email", "zoe@example.com, bo@example.com", "This is not an e-mail address"),
+        ("account_number", "canary-12 <3>", "This is not an account number"),
+        ("account_number", "canary-12" * 9, "This is not an account number"),
+        ("account_number", "", "Please fill in this field."),
+    ],
+)
+def test_a_fault_is_told_at_its_field_and_nothing_else_is_lost(
+    shop: Shop, field: str, typed: str | None, fault: str
+) -> None:
+    customer = refunded(shop)
+    answer = customer.sends(**{field: typed})
+    assert (answer.status_code, recipients(shop), customer.refund.claims) == (422, [], 0)
+    assert re.findall(r'<p id="(\w+)-fault" class="paycheckout-fault">', answer.text) == [field]
+    assert fault in answer.text
+    (shown,) = re.findall(f'<input id="{field}"[^>]*>', answer.text)
+    assert 'aria-invalid="true"' in shown
+    assert f"{field}-fault" in shown
+    assert "autofocus" in shown
+    values = dict(re.findall(r'<input id="(\w+)"[^>]*value="([^"]*)"', answer.text))
+    kept = {name: html.unescape(value) for name, value in values.items() if name != field}
+    assert kept == {name: value for name, value in FORM.items() if name != field} | (
+        {} if field == "account_number" else {"account_number": ""}
+    )
+
+
+@pytest.mark.parametrize("said", PAYLOADS)
+def test_nothing_typed_is_shown_unescaped(shop: Shop, said: str) -> None:
+    customer = refunded(shop)
+    # With a line break each field has the same fault, whatever else was typed.
+    fields = [name for name in FORM if name != "account_number"]
+    refused = [customer.sends(**dict.fromkeys(fields, f"{text}\n.")) for text in ("plain", said)]
+    assert [answer.status_code for answer in refused] == [422, 422]
+    assert marks(refused[0].text) == marks(refused[1].text)
+    shown = []
+    for text in ("plain", said):
+        customer.sends(account_name=f"{text}.", bank_name=f"{text}.")
+        shown.append(marks(customer.opens().text))
+    assert shown[0] == shown[1]
+
+
+def test_what_only_the_service_knows_is_told_beside_the_form_without_the_number(shop: Shop) -> None:
+    customer = refunded(shop)
+    shop.service.instead_of_created = [refusal(400, f"<b>accountNumber {NUMBER} is unknown</b>")]
+    answer = customer.sends()
+    assert answer.status_code == 422
+    assert "The payment service did not accept this." in answer.text
+    assert "&lt;b&gt;accountNumber *** is unknown&lt;/b&gt;" in answer.text
+    assert 'value="First Bank"' in answer.text
+    assert "Please type it again." in answer.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "wait"), [(refusal(503, "Down"), "3600"), (garbage(), "3600"), (refusal(401), "3600")]
+)
+def test_a_service_that_is_away_is_a_503_that_keeps_what_was_typed(
+    shop: Shop, answer: Any, wait: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    customer = refunded(shop)
+    shop.service.instead_of_created = [answer]
+    response = customer.sends()
+    assert (response.status_code, response.headers["Retry-After"]) == (503, wait)
+    assert "This could not be saved right now." in response.text
+    assert "Please try again in about 60 minutes." in response.text
+    assert 'value="Zoë Quist"' in response.text
+    assert f"the destination of refund {customer.reference} was not stored" in caplog.text
+    assert CLIENT_SECRET not in caplog.text
+    assert customer.sends().status_code == 303
+
+
+@pytest.mark.parametrize("address", ["", "x", WALLET[:-1], f"{WALLET}0", f"{WALLET[:10]} {WALLET[10:]}", "<b>"])
+def test_a_wallet_of_the_wrong_form_is_told_and_kept(shop: Shop, address: str) -> None:
+    customer = refunded_in_tokens(shop)
+    answer = customer.names_wallet(address)
+    assert answer.status_code == 422
+    assert html.escape(address) in answer.text
+    assert (f"not the address of a wallet for {TOKEN}" in answer.text) is bool(address)
+    assert customer.refund.status == "claimable"
+
+
+@pytest.mark.parametrize(
+    ("data", "content_type", "status"),
+    [
+        (b"", None, 422),
+        (b"", URLENCODED, 422),
+        (b"account_number=canary-12&account_number=canary-3", URLENCODED, 422),
+        (b"account_name=%ff%fe&account_number=%ff", URLENCODED, 422),
+        (b"account_name=%ED%A0%80", URLENCODED, 422),
+        (b"&&&==&%", URLENCODED, 422),
+        (json.dumps(FORM).encode(), "application/json", 422),
+        (b"\x00\xff" * 100, "application/octet-stream", 422),
+        (b"--x\r\n", MULTIPART, 422),
+        (
+            b"--x\r\nContent-Disposition: form-data; name=city; filename=a\r\n\r\nA\r\n--x--",
+            "multipart/form-data; boundary=x",
+            422,
+        ),
+        (b"city=" + b"x" * 60_000, URLENCODED, 422),
+        (b"city=" + b"x" * 70_000, URLENCODED, 413),
+        (b"&".join(b"f%d=1" % count for count in range(3_000)), URLENCODED, 422),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_hostile_posts_change_nothing(shop: Shop, data: bytes, content_type: str | None, status: int) -> None:
+    customer = refunded(shop)
+    answer = shop.browser.post(customer.path, data=data, content_type=content_type, headers=SAME_SITE)
+    assert answer.status_code == status
+    assert (customer.refund.claims, customer.refund.status, recipients(shop)) == (0, "claimable", [])
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_other_methods_are_refused(shop: Shop, method: str) -> None:
+    assert shop.browser.open(refunded(shop).path, method=method, headers=SAME_SITE).status_code == 405
+
+
+# How it stands
+
+HEADINGS = {
+    PayoutStatus.CLAIMABLE: "Where should your refund go?",
+    PayoutStatus.WAITING: "The shop is checking your refund",
+    PayoutStatus.READY: "Your refund is being sent",
+    PayoutStatus.SENDING: "Your refund is being sent",
+    PayoutStatus.SENT: "Your refund was sent",
+    PayoutStatus.COMPLETED: "Refunded",
+    PayoutStatus.FAILED: "The shop is looking at your refund",
+    PayoutStatus.UNKNOWN: "The shop is looking at your refund",
+    PayoutStatus.CANCELLED: "This refund was cancelled",
+}
+
+
+@pytest.mark.parametrize("status", PayoutStatus)
+def test_the_page_tells_how_the_refund_stands_and_has_a_form_until_it_is_approved(
+    shop: Shop, status: PayoutStatus
+) -> None:
+    customer = refunded(shop)
+    stands(shop, customer.reference, status=status.value, problem="bank 0815 refused zoe")
+    answer = customer.opens()
+    assert (answer.status_code, heading(answer.text)) == (200, HEADINGS[status])
+    assert f'data-status="{status}"' in answer.text
+    assert ("<form" in answer.text) is (status in ("claimable", "waiting"))
+    assert "$5.00" in answer.text
+    assert "0815" not in answer.text
+    assert customer.refund.refund_of not in answer.text
+
+
+def test_without_babel_the_amount_is_plain(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    customer = refunded(shop)
+    monkeypatch.setitem(sys.modules, "babel", None)
+    assert "5.00\xa0USD" in customer.opens().text
+
+
+def test_a_refund_in_tokens_ends_with_being_sent(shop: Shop) -> None:
+    customer = refunded_in_tokens(shop)
+    page = customer.opens().text
+    assert f"5\xa0{TOKEN}" in page
+    assert "a payment to a wrong address cannot be taken back" in page
+    customer.names_wallet()
+    assert f"It goes to: {WALLET}" in customer.opens().text
+    stands(shop, customer.reference, status="sent")
+    page = customer.opens().text
+    assert heading(page) == "Refunded"
+    assert "was sent to your wallet" in page
+
+
+def test_only_what_the_customer_said_is_shown_of_the_destination(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_APPROVE_OVER={"USD": "1"})
+    customer = Customer(shop, refunds(shop, shop.has_paid(), "5", to=MAKER).reference)
+    assert customer.refund.destination == "recipient rec_1"
+    assert "rec_1" not in customer.opens().text
+    customer.sends()
+    page = customer.opens().text
+    assert "It goes to: Zoë Quist, First Bank, •••• 3456" in page
+    assert "zoe@example.com" not in page
+    assert "Main Street" not in page
+
+
+@pytest.mark.parametrize("status", PayoutStatus)
+def test_every_state_is_told_in_every_language(shop: Shop, status: PayoutStatus) -> None:
+    customer = refunded(shop)
+    stands(shop, customer.reference, status=status.value)
+    answers = {language: customer.opens(language) for language in LANGUAGES}
+    assert len({heading(answer.text) for answer in answers.values()}) == len(LANGUAGES)
+    assert all(answer.headers["Content-Language"] == language for language, answer in answers.items())
+    assert all(f'<html lang="{language}"' in answer.text for language, answer in answers.items())
+
+
+def test_a_form_with_faults_is_in_the_customers_language(shop: Shop) -> None:
+    customer = refunded(shop)
+    answer = shop.browser.post(customer.path, headers={**SAME_SITE, "Accept-Language": "de"})
+    assert answer.text.count("Bitte füllen Sie dieses Feld aus.") == len(FORM)
+
+
+def test_the_page_leads_back_to_the_shops_own_page_of_the_order(shop: Shop) -> None:
+    customer = refunded(shop)
+    shop.paycheckout.order_url(lambda order_id: f"/own/{order_id}")
+    assert '<a href="/own/o-1">Back to your order</a>' in customer.opens().text
+
+
+def test_no_answer_can_be_framed_cached_or_leaks_its_address(shop: Shop) -> None:
+    customer = refunded(shop)
+    for answer in (customer.opens(), customer.sends(city=""), customer.sends(), customer.opens()):
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+        assert "no-referrer" in answer.headers["Referrer-Policy"]
+        assert "Set-Cookie" not in answer.headers
+    assert "canary" not in everything_stored(shop)
+
+
+# The status page of the order
+
+
+def refunds_of(shop: Shop, checkout_id: str, *statuses: str, amount: str | None = "2") -> None:
+    for status in statuses:
+        stands(shop, refunds(shop, checkout_id, amount).reference, status=status)
+
+
+@pytest.mark.parametrize(
+    ("statuses", "amount", "title"),
+    [
+        ((), "2", "Paid, thank you"),
+        (("cancelled", "failed"), "2", "Paid, thank you"),
+        (("claimable",), None, "A refund is on its way"),
+        (("sent",), None, "A refund is on its way"),
+        (("unknown", "waiting"), "2", "A refund is on its way"),
+        (("completed",), "2", "Partly refunded"),
+        (("completed", "sending"), "6.25", "Partly refunded"),
+        (("completed",), None, "Refunded"),
+        (("completed", "completed"), "6.25", "Refunded"),
+    ],
+)
+def test_the_status_page_tells_refunds_and_the_json_does_not(
+    shop: Shop, statuses: tuple[str, ...], amount: str | None, title: str
+) -> None:
+    refunds_of(shop, shop.has_paid(), *statuses, amount=amount)
+    page = opens(shop).text
+    assert heading(page) == title
+    assert "/refunds/" not in page
+    assert "6.25" not in page
+    assert opens(shop, suffix="/status").get_json() == {"status": "paid", "final": True, "pollAfter": 0}
+
+
+@pytest.mark.parametrize(
+    ("status", "note"),
+    [
+        ("claimable", "A payment for this order is being refunded."),
+        ("completed", "A payment for this order was refunded."),
+    ],
+)
+def test_a_refunded_payment_that_did_not_pay_the_order_is_told_beside(shop: Shop, status: str, note: str) -> None:
+    held = shop.has_held()
+    assert note not in opens(shop).text
+    refunds_of(shop, held, status, amount=None)
+    page = opens(shop).text
+    assert (heading(page), note in page) == ("Not paid yet", True)
+
+
+def test_a_refund_in_tokens_is_refunded_when_it_is_sent(shop: Shop) -> None:
+    customer = refunded_in_tokens(shop)
+    stands(shop, customer.reference, status="sent")
+    assert heading(opens(shop).text) == "Partly refunded"
+
+
+def test_the_status_page_costs_no_more_with_many_refunds(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed", inputAmount=number("12.50"))
+    shop.settles(checkout_id)
+    assert len(shop.runtime.payouts.refund_states("o-1")) == 0
+    refunds_of(shop, checkout_id, *["completed"] * 20, amount="0.10")
+    assert len(shop.runtime.payouts.refund_states("o-1")) == 1
