@@ -140,6 +140,7 @@ _HEADS = {
     "header-of-200-kilobytes": _framed(_LENGTH, "X: " + "a" * 200_000),
     "switching-protocols": says(_head("Upgrade: x", "Connection: upgrade", status="101 Switching Protocols") + BODY),
     "not-modified": says(_head(status="304 Not Modified") + BODY),
+    "no-content": says(_head(status="204 No Content") + BODY),
 }
 
 # `client/test_envelope.py` has every kind of these without a socket.
