@@ -11,7 +11,7 @@ from tests.scripted import Shop
 
 
 @pytest.fixture
-def crowded_shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
+def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
     """A shop with the table of effects that waits for its locks as long as a crowd may take.
 
     Its reconcile starts no threads: the crowd's own are those whose statements are put in order.

@@ -17,9 +17,9 @@ THREADS, ROUNDS = 32, 100
 
 
 @pytest.fixture
-def shop(crowded_shop: Shop) -> Iterator[Shop]:
-    with order_paid.connected_to(writer(crowded_shop, "ship"), sender=crowded_shop.app):
-        yield crowded_shop
+def shop(shop: Shop) -> Iterator[Shop]:
+    with order_paid.connected_to(writer(shop, "ship"), sender=shop.app):
+        yield shop
 
 
 def ways_to_the_news(shop: Shop, order_id: str, checkout_id: str) -> list[Callable[[], object]]:

@@ -17,11 +17,6 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.on_each_database
 
 
-@pytest.fixture
-def shop(crowded_shop: Shop) -> Shop:
-    return crowded_shop
-
-
 def paid_event(shop: Shop, order_id: str = "o-1") -> Any:
     (event,) = [event for event in shop.events("order_paid") if event.order_id == order_id]
     return event

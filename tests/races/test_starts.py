@@ -23,14 +23,14 @@ PROCESSES, THREADS, ROUNDS = 8, 32, 5
 
 
 @pytest.fixture
-def shops(crowded_shop: Shop, open_shop: OpenShop, new_database: NewDatabase) -> list[Shop]:
+def shops(shop: Shop, open_shop: OpenShop, new_database: NewDatabase) -> list[Shop]:
     """The same shop as so many processes of it are."""
     config = {
         "PAYCHECKOUT_WEB_CALLS": THREADS,
         "SQLALCHEMY_DATABASE_URI": with_patience(new_database("crowded"), 60),
     }
     others = [open_shop(**config) for _ in range(PROCESSES)]
-    return [replace(shop, totals=crowded_shop.totals) for shop in others]
+    return [replace(other, totals=shop.totals) for other in others]
 
 
 @pytest.fixture

@@ -13,11 +13,6 @@ pytestmark = pytest.mark.on_each_database
 
 
 @pytest.fixture
-def shop(crowded_shop: Shop) -> Shop:
-    return crowded_shop
-
-
-@pytest.fixture
 def pages(shop: Shop) -> TwoPages:
     return TwoPages(shop)
 

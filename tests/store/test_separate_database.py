@@ -14,6 +14,7 @@ from sqlalchemy import text
 from flask_paycheckout import CheckoutMixin, ConfigurationError, EventMixin, PayCheckout, order_abandoned, order_paid
 from tests.conftest import OpenShop
 from tests.races.effects import add_effects, writes
+from tests.races.test_histories import Died
 from tests.scripted import Shop, make_app
 
 
@@ -70,10 +71,6 @@ def test_a_shop_whose_only_database_has_a_name_is_no_second_one(tmp_path: Path) 
     db = SQLAlchemy(app)
     add_payment_tables("payments", "payments")(db)
     PayCheckout(app, db)
-
-
-class Died(KeyboardInterrupt):
-    """What a process that is killed leaves behind: nothing is released."""
 
 
 @contextmanager

@@ -30,10 +30,14 @@ def opens(shop: Shop, order_id: str = "o-1", suffix: str = "", language: str | N
     return shop.browser.get(path, headers=_headers(language))
 
 
+def pay_path(shop: Shop, order_id: str = "o-1") -> str:
+    """Where the order's pay button sends its form."""
+    return f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
+
+
 def presses_pay(shop: Shop, order_id: str = "o-1", language: str | None = None) -> TestResponse:
     """The answer to the order's pay button."""
-    path = f"/paycheckout/orders/{shop.runtime.signed_links.sign(PAY, order_id)}/checkout"
-    return shop.browser.post(path, headers={**SAME_SITE, **_headers(language)})
+    return shop.browser.post(pay_path(shop, order_id), headers={**SAME_SITE, **_headers(language)})
 
 
 def fails_to_pay(shop: Shop, language: str | None = None, **headers: str) -> TestResponse:

@@ -7,24 +7,9 @@ import re
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import Shop
-
-PRODUCTION = {"TESTING": False, "PAYCHECKOUT_PUBLIC_URL": "https://shop.example"}
-
-
-def pages(shop: Shop) -> dict[str, tuple[str, str]]:
-    """One request for each kind of answer: method and path."""
-    pay, status = shop.runtime.signed_links.sign(PAY, "o-1"), shop.runtime.signed_links.sign(STATUS, "o-1")
-    return {
-        "status page": ("GET", f"/paycheckout/orders/{status}"),
-        "status JSON": ("GET", f"/paycheckout/orders/{status}/status"),
-        "redirect to pay": ("POST", f"/paycheckout/orders/{pay}/checkout"),
-        "unknown order": ("GET", "/paycheckout/orders/x"),
-        "unknown order to pay": ("POST", "/paycheckout/orders/x/checkout"),
-        "webhook": ("POST", "/paycheckout/webhook"),
-    }
+from tests.views.pages import opens, pay_path
 
 
 def is_page(answer: TestResponse) -> bool:
@@ -43,10 +28,9 @@ def policy_of_contents(answer: TestResponse) -> dict[str, str]:
 
 
 def test_each_answer_has_a_nonce_of_its_own_and_its_scripts_carry_it(shop: Shop) -> None:
-    _, path = pages(shop)["status page"]
     seen = set()
     for _ in range(3):
-        answer = shop.browser.get(path)
+        answer = opens(shop)
         (nonce,) = set(re.findall(r"'nonce-([\w-]+)'", answer.headers["Content-Security-Policy"]))
         assert re.findall(r'<script nonce="([\w-]+)"', answer.text) == [nonce]
         seen.add(nonce)
@@ -73,7 +57,7 @@ def test_a_form_may_lead_to_the_payment_pages_and_nowhere_else(
     open_shop: OpenShop, config: dict[str, object], targets: str
 ) -> None:
     shop = open_shop(**config)
-    policy = shop.browser.get(pages(shop)["status page"][1]).headers["Content-Security-Policy"]
+    policy = opens(shop).headers["Content-Security-Policy"]
     assert policy.rpartition("form-action ")[2] == targets
 
 
@@ -83,15 +67,14 @@ def test_a_client_that_says_neither_is_taken_in_tests_and_debugging(
     open_shop: OpenShop, mode: str, origin: str | None, status: int
 ) -> None:
     shop = open_shop(TESTING=mode == "testing", DEBUG=mode == "debug")
-    _, path = pages(shop)["redirect to pay"]
-    answer = shop.browser.post(path, headers={"Origin": origin} if origin else {})
+    answer = shop.browser.post(pay_path(shop), headers={"Origin": origin} if origin else {})
     assert answer.status_code == status
 
 
 def test_the_refusal_comes_before_any_look_at_the_order(open_shop: OpenShop) -> None:
     """Another site learns nothing about a token by sending it."""
-    shop = open_shop(**PRODUCTION)
-    paths = [pages(shop)["redirect to pay"][1], "/paycheckout/orders/forged/checkout"]
+    shop = open_shop(TESTING=False, PAYCHECKOUT_PUBLIC_URL="https://shop.example")
+    paths = [pay_path(shop), "/paycheckout/orders/forged/checkout"]
     answers = [shop.browser.post(path, headers={"Sec-Fetch-Site": "cross-site"}) for path in paths]
     assert [answer.status_code for answer in answers] == [403, 403]
     assert answers[0].data == answers[1].data
