@@ -18,19 +18,13 @@ READ = "/v1/deposit/none"
 @pytest.mark.parametrize(
     ("method", "target", "body", "expected"),
     [
-        pytest.param(
-            "POST",
-            "/v1/checkout",
-            b'{"inputCurrency":"USD","inputAmount":12.5}',
+        (
+            *("POST", "/v1/checkout", b'{"inputCurrency":"USD","inputAmount":12.5}'),
             "2b2536039fa597360711922f5fed0cf0778faff9151ec857dc85948c004882bb",
-            id="with-body",
         ),
-        pytest.param(
-            "GET",
-            "/v1/recipient?limit=10&page=2",
-            b"",
+        (
+            *("GET", "/v1/recipient?limit=10&page=2", b""),
             "65698f26ea4dcc5a6cee5f53b50240d1be6aa24671d3ee0c0e32f2ba7ab5b96a",
-            id="with-query",
         ),
     ],
 )

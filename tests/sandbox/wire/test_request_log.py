@@ -23,12 +23,8 @@ def nested(depth: int) -> bytes:
 @pytest.mark.parametrize("depth", [1, 300, 600, 800, 940, 1900, 300_000])
 def test_a_body_of_any_depth_is_refused_and_shows_no_secret(merchant: Merchant, tester: Tester, depth: int) -> None:
     assert merchant.asks_checkout_raw(nested(depth)).code == 400
-    assert SECRET not in json.dumps(tester.requests())
-
-
-def test_what_is_cut_off_or_broken_shows_no_secret_either(merchant: Merchant, tester: Tester) -> None:
-    for body in (HIDDEN % (b'"' + b"x" * 5000 + b'"'), (HIDDEN % b"1")[:-1]):
-        merchant.asks_checkout_raw(body)
+    for broken in (HIDDEN % (b'"' + b"x" * 5000 + b'"'), (HIDDEN % b"1")[:-1]):
+        merchant.asks_checkout_raw(broken)
     assert SECRET not in json.dumps(tester.requests())
 
 
@@ -42,23 +38,15 @@ def test_an_entry_is_bounded_whatever_is_sent(merchant: Merchant, tester: Tester
 
 
 @pytest.mark.each_database
-@pytest.mark.parametrize("header", ["X-Client-ID", "X-Timestamp", "X-Signature", "Authorization"])
-def test_no_database_stumbles_over_a_header_with_nothing_in_it(sandbox: Flask, header: str) -> None:
-    """A NUL, which PostgreSQL cannot store or look for, and no HTTP header may hold."""
-    for path in ("/v1/checkout", "/v2/disbursement/fiat", "/v1/recipient"):
-        said = {"X-Client-ID": "sandbox-client", header: "a\0b"}
-        assert sandbox.test_client().post(path, json={}, headers=said).status_code == 400
-
-
-@pytest.mark.each_database
-def test_nor_over_a_method_or_a_form_with_one(sandbox: Flask, merchant: Merchant) -> None:
+def test_no_database_stumbles_over_a_nul(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
+    """PostgreSQL cannot store or look for it, and no HTTP header may hold it."""
     http = sandbox.test_client()
+    for header in ("X-Client-ID", "X-Timestamp", "X-Signature", "Authorization"):
+        for path in ("/v1/checkout", "/v2/disbursement/fiat", "/v1/recipient"):
+            said = {"X-Client-ID": "sandbox-client", header: "a\0b"}
+            assert http.post(path, json={}, headers=said).status_code == 400
     assert http.open("/v1/checkout", method="P\0ST").status_code == 405
     checkout = merchant.makes_checkout()
     assert http.post(f"/checkout/{checkout}/method", data={"method": "a\0b"}).status_code == 303
     assert http.get("/inspector/mails?to=%00").status_code == 200
-
-
-@pytest.mark.each_database
-def test_nor_does_a_lever(tester: Tester) -> None:
     assert tester.does("GET", "mails?to=%00") == []

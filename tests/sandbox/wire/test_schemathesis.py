@@ -31,36 +31,19 @@ pytestmark = pytest.mark.slow("generated requests")
 
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 LABELS = sorted(f"{method} {path}" for path, method, _, _ in operations(create_sandbox()))
-EXAMPLES = 12
 
 
-def attack(app: Flask, label: str, known: dict[str, Any]) -> None:
+@settings(
+    max_examples=12, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
+@given(data=st.data())
+def attack(cases: st.SearchStrategy[Case[Any]], known: dict[str, Any], data: st.DataObject) -> None:
     """Send one operation what Schemathesis thinks of; raises what it finds."""
-    schema = schemathesis.openapi.from_dict(Tester(app).does("GET", "openapi.json"))
-    schema.app = app
-    found = schema.find_operation_by_label(label)
-    assert found is not None, label
-    for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-        if mode is GenerationMode.POSITIVE or found.body or found.query:
-            _send_all(found.as_strategy(mode), known)
-
-
-def _send_all(cases: st.SearchStrategy[Case[Any]], known: dict[str, Any]) -> None:
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(case=cases, replaced=st.sets(st.sampled_from(sorted(known))))
-    def send(case: Case[Any], replaced: set[str]) -> None:
-        for fields in (case.body, case.query, case.path_parameters):
-            if isinstance(fields, dict):
-                fields.update({name: known[name] for name in replaced & fields.keys()})
-        case.call_and_validate(headers={"Authorization": f"Bearer {ACCESS_TOKEN}"}, checks=CHECKS)
-
-    send()
+    case, replaced = data.draw(cases), data.draw(st.sets(st.sampled_from(sorted(known))))
+    for fields in (case.body, case.query, case.path_parameters):
+        if isinstance(fields, dict):
+            fields.update({name: known[name] for name in replaced & fields.keys()})
+    case.call_and_validate(headers={"Authorization": f"Bearer {ACCESS_TOKEN}"}, checks=CHECKS)
 
 
 @pytest.fixture
@@ -95,4 +78,10 @@ def known(target: Flask) -> dict[str, Any]:
 
 @pytest.mark.parametrize("label", LABELS)
 def test_no_server_error_and_no_answer_off_the_document(target: Flask, known: dict[str, Any], label: str) -> None:
-    attack(target, label, known)
+    schema = schemathesis.openapi.from_dict(Tester(target).does("GET", "openapi.json"))
+    schema.app = target
+    found = schema.find_operation_by_label(label)
+    assert found is not None, label
+    for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+        if mode is GenerationMode.POSITIVE or found.body or found.query:
+            attack(found.as_strategy(mode), known)
