@@ -15,7 +15,6 @@ from tests.sandbox.crowds import crowded_sandbox
 from tests.sandbox.databases import (
     MEMORY,
     POSTGRESQL,
-    Builder,
     KeptPlaces,
     Place,
     disconnect,
@@ -71,10 +70,18 @@ def places(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 @pytest.fixture
 def make_sandbox(receiver: Receiver, places: Iterator[Place]) -> Iterator[MakeSandbox]:
-    """A sandbox whose unknowns are given as keywords."""
-    build = Builder(receiver, places)
-    yield build
-    build.close()
+    """A sandbox in its start state, whose unknowns are given as keywords."""
+    made: list[Flask] = []
+
+    def make(**unknowns: str) -> Flask:
+        app = next(places).open(receiver, unknowns)
+        made.extend([app] if unknowns else [])
+        return app
+
+    yield make
+    # Connections are given back to the server, which has only so many.
+    for app in made:
+        disconnect(app)
 
 
 @pytest.fixture(scope="session", params=[MEMORY, POSTGRESQL])

@@ -69,25 +69,6 @@ class KeptPlaces:
                 disconnect(place.usual)
 
 
-class Builder:
-    """Makes the sandboxes of one test."""
-
-    def __init__(self, receiver: Receiver, places: Iterator[Place]) -> None:
-        self._receiver, self._places = receiver, places
-        self._made: list[Flask] = []
-
-    def __call__(self, **unknowns: str) -> Flask:
-        """A sandbox in its start state, whose unknowns are given as keywords."""
-        app = next(self._places).open(self._receiver, unknowns)
-        self._made += [app] if unknowns else []
-        return app
-
-    def close(self) -> None:
-        """Give the connections back to the server, which has only so many."""
-        for app in self._made:
-            disconnect(app)
-
-
 def disconnect(app: Flask) -> None:
     with app.app_context():
         db.engine.dispose()

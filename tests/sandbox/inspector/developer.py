@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
+from html import unescape
 
 from flask import Flask
 from werkzeug.test import TestResponse
 
 
-class _Text(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self._is_code = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._is_code = tag == "script"
-
-    def handle_endtag(self, tag: str) -> None:
-        self._is_code = False
-
-    def handle_data(self, data: str) -> None:
-        if not self._is_code:
-            self.parts.append(data)
-
-
 def text_of(html: str) -> str:
     """The visible text of a page, with white space collapsed."""
-    reader = _Text()
-    reader.feed(html)
-    return " ".join(" ".join(reader.parts).replace("\N{NO-BREAK SPACE}", " ").split())
+    text = re.sub(r"<script.*?</script>|<[^>]*>", " ", html, flags=re.DOTALL)
+    return " ".join(unescape(text).replace("\N{NO-BREAK SPACE}", " ").split())
 
 
 class Developer:

@@ -1,14 +1,29 @@
-"""The page a customer pays on, as a browser without JavaScript uses it."""
+"""The page a customer pays on, without JavaScript, and its buttons for developers."""
 
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 
 import pytest
+from flask import Flask
 
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.levers.customer import Customer
+
+
+@pytest.fixture
+def customer(sandbox: Flask) -> Customer:
+    return Customer(sandbox)
+
+
+@pytest.fixture
+def picked(merchant: Merchant, customer: Customer) -> str:
+    """A checkout of 12.50 USD whose customer has chosen a method."""
+    checkout = merchant.makes_checkout()
+    customer.chooses(checkout)
+    return checkout
 
 
 def test_the_way_from_choosing_to_paid_which_is_gone_once(
@@ -99,3 +114,124 @@ def test_a_method_that_is_not_offered_is_not_taken(merchant: Merchant, customer:
 def test_choosing_again_keeps_the_first_choice(merchant: Merchant, customer: Customer, picked: str) -> None:
     customer.chooses(picked, "us_bank_transfer")
     assert merchant.reads_deposit(picked).data["paymentFiat"]["bankCode"] == "us_qr"
+
+
+each_database = pytest.mark.each_database
+
+ACTS = ("less", "more", "later", "fail", "close")
+
+
+@pytest.mark.parametrize(
+    ("asked", "method", "act", "arrives"),
+    [
+        ("12.51 USD", "us_qr", "less", "6.25"),
+        ("12.50 USD", "us_qr", "more", "25.00"),
+        ("3 JPY", "jp_qr", "less", "1"),
+        ("0.002 eth-ethereum", "ethereum_eth", "less", "0.001"),
+    ],
+)
+def test_another_amount_arrives_in_whole_units_of_the_currency(
+    merchant: Merchant, customer: Customer, receiver: Receiver, asked: str, method: str, act: str, arrives: str
+) -> None:
+    amount, currency = asked.split()
+    checkout = merchant.makes_checkout(Decimal(amount), currency)
+    customer.chooses(checkout, method)
+    customer.presses(checkout, act)
+    deposit = merchant.reads_deposit(checkout).data
+    assert (deposit["status"], deposit["inputAmount"]) == ("completed", Decimal(arrives))
+    assert receiver.order_ids == [checkout]
+
+
+@each_database
+def test_the_money_arrives_after_the_pages_end(
+    merchant: Merchant, tester: Tester, customer: Customer, receiver: Receiver, picked: str
+) -> None:
+    created = merchant.reads_deposit(picked).data["createdAt"]
+    assert "Payment received" in customer.presses(picked, "later")
+    deposit = merchant.reads_deposit(picked).data
+    assert (deposit["status"], deposit["inputAmount"]) == ("completed", Decimal("12.50"))
+    assert 895 <= tester.offset() <= 901
+    assert deposit["updatedAt"] > created
+    assert receiver.order_ids == [picked]
+
+
+def test_a_service_that_takes_no_late_payment_gets_none(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(deposit_lifetime="checkout_end", deposit_after_expiry="expired", late_payment="refused")
+    checkout = Merchant(app).makes_checkout()
+    Customer(app).chooses(checkout)
+    assert "This payment is expired" in Customer(app).presses(checkout, "later")
+    assert Merchant(app).reads_deposit(checkout).data["status"] == "expired"
+
+
+@each_database
+@pytest.mark.parametrize("minutes", [0, 20], ids=["in-time", "late"])
+def test_the_payment_fails(
+    merchant: Merchant, tester: Tester, customer: Customer, receiver: Receiver, picked: str, minutes: int
+) -> None:
+    tester.advances(minutes=minutes)
+    assert "This payment is failed" in customer.presses(picked, "fail")
+    deposit = merchant.reads_deposit(picked).data
+    assert (deposit["status"], deposit["activityHistory"][-1]["status"]) == ("failed", "failed")
+    assert receiver.order_ids == [picked]
+    assert 'name="act"' not in customer.opens(picked)
+
+
+def test_the_page_is_closed(
+    merchant: Merchant, tester: Tester, customer: Customer, receiver: Receiver, picked: str
+) -> None:
+    unpicked = merchant.makes_checkout()
+    assert "This page has expired" in customer.presses(unpicked, "close")
+    assert 895 <= tester.offset() <= 901
+    assert merchant.reads_deposit(unpicked).code == 404
+    assert merchant.reads_deposit(picked).data["status"] == "pending"
+    assert receiver.order_ids == []
+
+
+@each_database
+def test_nothing_happens_to_a_checkout_that_was_paid_meanwhile(
+    merchant: Merchant, tester: Tester, customer: Customer, receiver: Receiver, picked: str
+) -> None:
+    token = customer.token(picked)
+    tester.pays(picked)
+    deposit = merchant.reads_deposit(picked).data
+    assert {customer.sends(picked, act, token).status_code for act in ACTS} == {303}
+    assert merchant.reads_deposit(picked).data == deposit
+    assert tester.offset() == 0
+    assert receiver.order_ids == [picked]
+
+
+def test_money_is_only_sent_once_a_method_is_chosen(merchant: Merchant, tester: Tester, customer: Customer) -> None:
+    checkout = merchant.makes_checkout()
+    seen, token = customer.opens(checkout), customer.token(checkout)
+    assert re.findall(r'name="act" value="(\w+)"', seen) == ["close"]
+    assert {customer.sends(checkout, act, token).status_code for act in ACTS[:-1]} == {303}
+    assert merchant.reads_deposit(checkout).code == 404
+    assert tester.offset() == 0
+
+
+def test_a_word_or_checkout_that_does_not_exist(customer: Customer, picked: str) -> None:
+    token = customer.token(picked)
+    assert customer.sends(picked, "double", token).status_code == 400
+    assert {customer.sends("nothing", act, token).status_code for act in ACTS} == {303}
+
+
+def test_other_machines_see_the_customers_buttons_only(customer: Customer, picked: str) -> None:
+    seen = customer.opens(picked, REMOTE_ADDR="192.0.2.7")
+    assert not [hidden for hidden in ('name="token"', 'name="act"', "inspector") if hidden in seen]
+    assert "/payment" in seen
+
+
+@pytest.mark.parametrize("headers", [{}, {"Sec-Fetch-Site": "same-site"}, {"Origin": "https://evil.example"}], ids=str)
+def test_who_comes_from_elsewhere_or_without_the_pages_token_moves_nothing(
+    merchant: Merchant, tester: Tester, customer: Customer, picked: str, headers: dict[str, str]
+) -> None:
+    token = customer.token(picked)
+    of_the_inspector = re.findall(r'name="token" value="(\w+)"', customer.http.get("/inspector/levers").text)[0]
+    for act in ACTS:
+        for wrong in ("", "wrong", of_the_inspector, *([token] if headers else [])):
+            assert customer.sends(picked, act, wrong, headers).status_code == 403
+        assert customer.sends(picked, act, token, headers, REMOTE_ADDR="192.0.2.7").status_code == 403
+    form = {"token": token, "amount": "960", "unit": "seconds"}
+    assert customer.http.post("/inspector/clock", data=form).status_code == 403
+    assert merchant.reads_deposit(picked).data["status"] == "pending"
+    assert tester.offset() == 0

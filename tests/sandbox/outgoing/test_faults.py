@@ -33,12 +33,6 @@ def test_a_fault_strikes_as_often_as_ordered_the_oldest_first(merchant: Merchant
     assert answers_to_reads(merchant, 6) == [500, 500, 500, 502, 404, 404]
 
 
-def test_a_fault_can_be_meant_for_one_path(merchant: Merchant, tester: Tester) -> None:
-    tester.orders_fault("GET /v1/deposit/abc", "error")
-    assert merchant.reads_deposit("other").code == 404
-    assert merchant.reads_deposit("abc").code == 500
-
-
 def test_delay_waits_and_then_does_the_work() -> None:
     waited: list[float] = []
     app = create_sandbox(control_token=CONTROL_TOKEN, sleep=waited.append)
@@ -91,8 +85,12 @@ def test_one_seed_draws_the_same_shares_again() -> None:
     assert world(None) != world(None)
 
 
-def test_the_hosted_page_can_fail_too(sandbox: Flask, tester: Tester) -> None:
+def test_a_fault_can_be_meant_for_one_path_or_the_hosted_page(
+    sandbox: Flask, merchant: Merchant, tester: Tester
+) -> None:
+    tester.orders_fault("GET /v1/deposit/abc", "error")
     tester.orders_fault("GET /checkout/{id}", "garbage")
+    assert (merchant.reads_deposit("other").code, merchant.reads_deposit("abc").code) == (404, 500)
     assert b"not the envelope" in sandbox.test_client().get("/checkout/x").data
 
 

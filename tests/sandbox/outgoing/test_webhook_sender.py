@@ -95,11 +95,9 @@ def test_other_machines_are_refused_again_when_sending(url: str) -> None:
         make_sender(loopback_only=True)(url, {}, b"")
 
 
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1/", "http://localhost:5000/a?b", "https://[::1]:1/", "http://a.localhost/"]
-)
-def test_this_machine_is_allowed(url: str) -> None:
-    check_endpoint(url, loopback_only=True)
+def test_this_machine_is_allowed() -> None:
+    for url in ("http://127.0.0.1/", "http://localhost:5000/a?b", "https://[::1]:1/", "http://a.localhost/"):
+        check_endpoint(url, loopback_only=True)
 
 
 @pytest.mark.parametrize(

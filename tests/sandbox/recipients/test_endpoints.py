@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from flask import Flask
@@ -162,22 +163,16 @@ def test_a_few_recipients_exist_from_the_start(merchant: Merchant) -> None:
 
 
 @pytest.mark.rule("A search looks into names and e-mail addresses.")
-@pytest.mark.parametrize(
-    ("search", "names"),
-    [
-        pytest.param("Ada", ["Ada Example"], id="name"),
-        pytest.param("ADA EX", ["Ada Example"], id="name-in-capitals"),
-        pytest.param("accounts%40brunel", ["Brunel Works Ltd"], id="email"),
-        pytest.param("%C3%A9milie", ["Émilie Exemple"], id="accent"),
-        pytest.param("%E7%A0%82%E5%A0%B4", ["砂場商事株式会社"], id="other-script"),
-        pytest.param("example.com", ["Ada Example"], id="part-of-email"),
-        pytest.param("%25", [], id="percent-is-no-wildcard"),
-        pytest.param("a_a", [], id="underscore-is-no-wildcard"),
-        pytest.param("Bristol", [], id="not-the-city"),
-    ],
-)
-def test_search_looks_into_name_and_email(merchant: Merchant, search: str, names: list[str]) -> None:
-    assert found(merchant, f"search={search}") == names
+def test_search_looks_into_name_and_email(merchant: Merchant) -> None:
+    for search in ("Ada", "ADA EX", "example.com"):
+        assert found(merchant, f"search={quote(search)}") == ["Ada Example"]
+    assert found(merchant, "search=accounts%40brunel") == ["Brunel Works Ltd"]
+    for name in ("Émilie Exemple", "砂場商事株式会社"):
+        assert (
+            found(merchant, f"search={quote(name)}") == found(merchant, f"search={quote(name[:2].lower())}") == [name]
+        )
+    # Wildcards are none, and the city is not looked at.
+    assert [name for search in ("%", "a_a", "Bristol") for name in found(merchant, f"search={quote(search)}")] == []
 
 
 @pytest.mark.parametrize(
@@ -190,7 +185,7 @@ def test_search_looks_into_name_and_email(merchant: Merchant, search: str, names
 def test_unknown_recipient_search(make_sandbox: MakeSandbox, value: str, hits: dict[str, int]) -> None:
     merchant = Merchant(make_sandbox(recipient_search=value))
     for search, count in hits.items():
-        assert len(found(merchant, f"search={search.replace(' ', '%20').replace('@', '%40')}")) == count, search
+        assert len(found(merchant, f"search={quote(search)}")) == count, search
 
 
 @pytest.mark.rule("Country and currency filter by the bank account.")
