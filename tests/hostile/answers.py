@@ -6,6 +6,7 @@ at once: a reader that overlooks the fault would find what it hopes for.
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import zlib
@@ -97,8 +98,10 @@ def _plain(body: bytes) -> Answer:
 _LENGTH = f"Content-Length: {len(BODY)}"
 _CHUNK = b"%x\r\n%b\r\n" % (len(BODY), BODY)
 
+# Packed indeed, so that a reader who unpacks it finds the good words.
+_PACKED = gzip.compress(BODY)
 _ENCODED = {
-    f"encoded-{name}": _framed(_LENGTH, f"Content-Encoding: {name}")
+    f"encoded-{name}": says(http(_PACKED, "200 OK", f"Content-Encoding: {name}"))
     for name in ("gzip", "br", "GZIP", "identity, gzip")
 } | {"encoded-twice": _framed(_LENGTH, "Content-Encoding: identity", "Content-Encoding: gzip")}
 

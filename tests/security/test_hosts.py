@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from flask import jsonify
 
+from flask_paycheckout import ConfigurationError
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
@@ -64,6 +65,12 @@ def test_addresses_never_come_from_a_host_that_nobody_vouched_for(open_shop: Ope
         assert {(each.scheme, each.netloc) for each in parts} == {("https", "shop.example")}
     assert answer.status_code == 200 or host != "shop.example"
     assert "evil" not in str(answer.headers)
+
+
+@pytest.mark.parametrize("config", [{}, {"TRUSTED_HOSTS": []}, {"TRUSTED_HOSTS": None}, {"SERVER_NAME": ""}], ids=repr)
+def test_a_shop_that_trusts_every_host_does_not_start(open_shop: OpenShop, config: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=r"^PAYCHECKOUT_PUBLIC_URL is not set"):
+        open_shop(TESTING=False, **config)
 
 
 PATHS = (
