@@ -141,7 +141,9 @@ class PaybackRefused(PayCheckoutError):
         self.status = status
         self.payback = payback
         self.pays_order = pays_order
-        if payback is not None:
+        if payback == "refunded":
+            why = "is covered by refunds; cancel them first if it is paid back in another way"
+        elif payback is not None:
             why = f"is marked as {'kept' if payback == 'kept' else 'paid back'} already"
         elif pays_order:
             why = "paid its order"

@@ -86,7 +86,8 @@ class Operations(ABC):
         """Decide a held payment; who and why are recorded, and `payment_resolved` fires.
 
         An accepted payment pays the order, and `order_paid` fires, unless another payment paid it already. A rejected
-        payment, and an accepted second one, stays listed until `mark_paid_back` says what became of the money.
+        payment, and an accepted second one, stays listed until it is refunded, or `mark_paid_back` says what became of
+        the money.
 
         :param by: who decides; 255 characters at most.
         :param why: the reason; 1,000 characters at most.
@@ -253,14 +254,14 @@ class Operations(ABC):
         return shop.checkouts.order_statuses(wanted, open_connection(shop.db, shop.models.Checkout))
 
     def explain(self, order_id: str) -> Explanation:
-        """Explain an order: every attempt, webhook, read and comparison, and the rule that decided.
+        """Explain an order: every attempt, webhook, read and comparison, the rule that decided, refunds and payouts.
 
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
         require_order_id(order_id)
         shop = self._for_reading(f"explain({order_id!r})")
-        return explain(shop.engine(), shop.models, shop.checkouts, order_id)
+        return explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id)
 
     def _beside_session(self, call: str) -> Runtime:
         """The runtime, for a call that writes beside the shop's session.

@@ -186,7 +186,7 @@ payment_held = Signal(
 payment_resolved = Signal(
     "payment_resolved",
     "Sent when a person decided a held payment, before the `order_paid` or `order_abandoned` that the decision causes."
-    " Also passes `accepted`, `by` and `why`. Money that paid no order stays listed until"
+    " Also passes `accepted`, `by` and `why`. Money that paid no order stays listed until it is refunded, or"
     " `paycheckout.mark_paid_back(...)` records that it was paid back or is kept.",
 )
 

@@ -99,16 +99,16 @@ def _deliver(order_id: str | None, now: bool) -> Delivery:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
 def show(order_id: str, as_json: bool) -> None:
-    """Explain the payment of an order: every attempt, webhook, read and decision.
+    """Explain the payment of an order: every attempt, webhook, read and decision, and its refunds and payouts.
 
-    Exit code 0: printed. 1: no checkout of this order is stored. 2: this is not a valid order id.
+    Exit code 0: printed. 1: nothing of this order is stored. 2: this is not a valid order id.
     """
     try:
         explanation = operations().explain(order_id)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="ORDER_ID") from None
     click.echo(json.dumps(explanation.as_dict(), indent=2) if as_json else str(explanation))
-    raise SystemExit(0 if explanation.attempts else 1)
+    raise SystemExit(0 if explanation.attempts or explanation.payouts else 1)
 
 
 @paycheckout.command()

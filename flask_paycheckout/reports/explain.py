@@ -1,4 +1,4 @@
-"""The explanation of one order: each attempt, each event, and the rule that decided; for people and for programs."""
+"""The explanation of one order: attempts, refunds, events, and the rule that decided; for people and for programs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from sqlalchemy import Engine, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.reports.payout_story import PayoutStory, payout_lines, payout_story
 from flask_paycheckout.rules.decisions import accepting, rejecting
 from flask_paycheckout.rules.states import best_of
 from flask_paycheckout.rules.text import moment_text, plain, visible
@@ -20,6 +21,7 @@ from flask_paycheckout.store.event_model import EventMixin
 from flask_paycheckout.store.history import lines
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payments import Payment
+from flask_paycheckout.store.payouts import Payouts
 
 __all__ = ["AttemptStory", "EventStory", "Explanation", "Happening", "explain", "total_text"]
 
@@ -82,7 +84,8 @@ class AttemptStory:
     """Whether this is the attempt that paid the order."""
 
     payback: str | None
-    """For money that paid no order: `waiting` (nobody has decided yet), `paid_back` or `kept`; None for all others."""
+    """For money that paid no order: `waiting` (nobody has decided yet), `refunded` (refunds cover it), `paid_back` or
+    `kept`; None for all others."""
 
     problem: str | None
     """The error of the last read, or of applying its result; None when both succeeded."""
@@ -106,6 +109,11 @@ class EventStory:
     event_id: str
     name: str
     checkout_id: str
+    """The id of the checkout that the event is about; for a refund that of the checkout that was paid, else empty."""
+
+    payout_reference: str | None
+    """The reference of the payout that the event is about; None for the event of a checkout."""
+
     occurred_at: datetime
     delivered_at: datetime | None
     superseded_at: datetime | None
@@ -125,7 +133,7 @@ class EventStory:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Every attempt, webhook, read and comparison of an order, and the rule that decided.
+    """Every attempt, webhook, read and comparison of an order, the rule that decided, and its refunds and payouts.
 
     `str()` gives the text that `flask paycheckout show` prints.
     """
@@ -136,6 +144,9 @@ class Explanation:
 
     attempts: tuple[AttemptStory, ...]
     """The attempts, oldest first."""
+
+    payouts: tuple[PayoutStory, ...]
+    """The order's refunds and payouts, oldest first."""
 
     events: tuple[EventStory, ...]
     """The order's events, oldest first."""
@@ -158,12 +169,14 @@ class Explanation:
         text = [f"Order {self.order_id}: {self.status}. {self.meaning}"]
         for number, attempt in enumerate(self.attempts, start=1):
             text += ["", *_attempt_lines(number, attempt, order_is_paid=self.status == "paid")]
+        for payout in self.payouts:
+            text += ["", *payout_lines(payout)]
         if self.events:
             text += ["", "Events:", *(_event_line(event) for event in self.events)]
         return "\n".join(map(visible, text))
 
 
-def explain(engine: Engine, models: Models, checkouts: Checkouts, order_id: str) -> Explanation:
+def explain(engine: Engine, models: Models, checkouts: Checkouts, payouts: Payouts, order_id: str) -> Explanation:
     """Explain an order from the stored rows alone; the service is not called."""
     stored = checkouts.of_order(order_id)
     with Session(engine) as session:
@@ -171,7 +184,11 @@ def explain(engine: Engine, models: Models, checkouts: Checkouts, order_id: str)
         events = session.scalars(select(model).where(model.order_id == order_id).order_by(model.id)).all()
         stories = tuple(_event_story(event) for event in events)
     return Explanation(
-        order_id, best_of({attempt.status for attempt in stored}), tuple(_attempt_story(a) for a in stored), stories
+        order_id,
+        best_of({attempt.status for attempt in stored}),
+        tuple(_attempt_story(attempt) for attempt in stored),
+        tuple(payout_story(payout) for payout in payouts.of_order(order_id)),
+        stories,
     )
 
 
@@ -218,6 +235,7 @@ def _event_story(event: EventMixin) -> EventStory:
         event.event_id,
         event.name,
         event.checkout_id,
+        event.payout_reference,
         event.occurred_at,
         event.delivered_at,
         event.superseded_at,
@@ -319,6 +337,8 @@ def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -
     if attempt.payback == "waiting":
         command = f"flask paycheckout payback {attempt.checkout_id}"
         text.append(f"  TO PAY BACK OR KEEP. When it is done: {command} --done (or --kept) --by YOU --why REASON")
+        refund = f"flask paycheckout refund {attempt.checkout_id}"
+        text.append(f"    Or refund it: {refund} --by YOU --why REASON")
     return text
 
 
@@ -343,4 +363,5 @@ def _event_line(event: EventStory) -> str:
         delivery = f"superseded {moment_text(event.superseded_at)}: no longer true, so it is not delivered"
     else:
         delivery = _waiting_text(event)
-    return f"  {moment_text(event.occurred_at)}  {event.name} of {event.checkout_id}: {delivery}"
+    about = event.payout_reference or event.checkout_id
+    return f"  {moment_text(event.occurred_at)}  {event.name} of {about}: {delivery}"

@@ -23,10 +23,11 @@ _ACCEPTING: dict[str, str] = {
 }
 _ACCEPTING_SECOND = (
     "the order stays paid by its other payment, and order_paid does not fire again;"
-    " this money stays listed until somebody says whether it is paid back or kept"
+    " this money stays listed until it is refunded, or somebody says that it was paid back or is kept"
 )
 _REJECTING = (
-    "this payment does not pay the order; the money stays listed until somebody says whether it was paid back or kept"
+    "this payment does not pay the order; the money stays listed until it is refunded, or somebody says that it was"
+    " paid back or is kept"
 )
 
 

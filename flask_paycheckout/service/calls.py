@@ -167,7 +167,7 @@ class Service:
         return left
 
     def _moment(self, operation: str) -> float:
-        return min(_MOMENT, self._web_timeout) if operation != READ else 0.0
+        return min(_MOMENT, self._web_timeout) if operation in (CREATE, RECIPIENT) else 0.0
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
         self._refusals.count(why)

@@ -75,14 +75,14 @@ class Paybacks:
         Kept money may be recorded as paid back later, but not the other way round.
 
         :raises UnknownCheckout: no such checkout is stored.
-        :raises PaybackRefused: this payment paid an order, is not decided yet, or is recorded already.
+        :raises PaybackRefused: this payment paid an order, is not decided yet, is recorded already, or is refunded.
         :raises ValueError: `by` or `why` is empty or too long.
         """
         by, why = who_and_why(by, why)
         to = KEPT if kept else PAID_BACK
         table = self._models.checkouts
         entry = line(self._clock(), Entry.PAYBACK, to=to, by=by, why=why)
-        before = table.c.payback.is_(None) if kept else table.c.payback.is_distinct_from(PAID_BACK)
+        before = table.c.payback.is_(None) if kept else table.c.payback.is_(None) | (table.c.payback == KEPT)
         decided = table.c.status.in_(["paid", "rejected"]) & table.c.paid_order_id.is_(None)
         marked = (
             update(table)

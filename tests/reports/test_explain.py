@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
 from flask_paycheckout import Explanation, Pay
+from flask_paycheckout.rules.payout_states import PayoutKind
+from tests.payouts.claiming import refunded
+from tests.payouts.shop import pays_out, refunds, stands
 from tests.reports.test_report import has_second
 from tests.scripted import Shop, number
 
@@ -144,3 +148,86 @@ def test_what_another_program_wrote_is_told_and_hides_nothing(shop: Shop, name: 
     assert told in str(story)
     assert "checkout_created of chk-1: delivered" in str(story)
     assert json.loads(json.dumps(story.as_dict()))["attempts"][0]["checkout_id"] == "chk-1"
+
+
+def test_refunds_and_payouts_of_the_order_are_told_with_each_decision(shop: Shop) -> None:
+    customer = refunded(shop, "5")
+    shop.clock.advance(seconds=5)
+    customer.sends()
+    shop.clock.advance(seconds=5)
+    with shop.app.app_context():
+        shop.paycheckout.approve_payout(customer.reference, by="Bo\x1b[2J", why="seen", seen=1)
+    pays_out(shop, order_id="o-1", note="jars sold")
+    story = explains(shop)
+    refund, payout = story.payouts
+    assert (refund.kind, refund.status, refund.amount, refund.currency) == ("refund", "ready", Decimal("5"), "USD")
+    assert (refund.destination, refund.revision) == ("Zoë Quist, First Bank, •••• 3456", 1)
+    assert (payout.kind, payout.reference, payout.destination, payout.refund_of) == (
+        PayoutKind.PAYOUT,
+        "maker-1",
+        "recipient rec_1",
+        None,
+    )
+    assert [step.what for step in refund.happenings] == ["created", "moved", "moved"]
+    text = str(story)
+    for told in (
+        f"Refund {customer.reference} of checkout chk-1, 5.00 USD: ready\n  To: Zoë Quist, First Bank, •••• 3456\n",
+        "2026-01-01 12:00:00Z  Made for 5.00 USD by Ada: one jar broke",
+        "2026-01-01 12:00:05Z  Waiting: the customer said where the money goes: Zoë Quist, First Bank, •••• 3456",
+        "2026-01-01 12:00:10Z  Ready: Bo\\x1b[2J approved it: seen",
+        "Payout maker-1, 80.00 USD: ready\n  To: recipient rec_1\n  Note: jars sold\n",
+        f"refund_claimed of {customer.reference}: ",
+    ):
+        assert told in text
+    plain = story.as_dict()
+    assert json.loads(json.dumps(plain)) == plain
+    assert plain["payouts"][0]["amount"] == "5.00"
+    assert [event["payout_reference"] for event in plain["events"]][-1] == customer.reference
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ("claimable", "Waits for the customer"),
+        ("waiting", "flask paycheckout payouts approve {reference} --seen 0 --by YOU"),
+        ("failed", "flask paycheckout payouts retry {reference} --by YOU --why REASON"),
+        ("unknown", "flask paycheckout payouts resolve {reference} --sent (or --not-sent) --by YOU --why REASON"),
+    ],
+)
+def test_a_payout_that_waits_for_somebody_says_for_whom(shop: Shop, status: str, told: str) -> None:
+    customer = refunded(shop)
+    stands(shop, customer.reference, status=status, problem="400 No", problem_since=shop.clock())
+    text = str(explains(shop))
+    assert told.format(reference=customer.reference) in text
+    assert "PROBLEM since 2026-01-01 12:00:00Z: 400 No" in text
+    assert "To: not said yet" in text
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"what": "read", "result": "not found"}, "Looked up: not found"),
+        ({"what": "no answer", "problem": "timeout"}, "No reliable answer: timeout"),
+        ({"what": "moved", "to": "failed", "rule": "refused", "problem": "400"}, "Failed: refused; 400"),
+        ({"what": "not applied", "rule": "named", "disbursement_id": "d-1"}, "came late: named; as d-1"),
+        ({"what": "moved"}, "moved: {}"),
+        ({"what": "dreamt", "of": "more"}, 'dreamt: {"of": "more"}'),
+        ({}, "unreadable: {"),
+    ],
+    ids=repr,
+)
+def test_each_entry_of_a_payouts_history_is_told(shop: Shop, entry: dict[str, str], told: str) -> None:
+    customer = refunded(shop)
+    line = json.dumps({"at": "2026-01-01T12:00:01.000+00:00"} | entry if entry else {})
+    stands(shop, customer.reference, history=f"{line}\n")
+    assert told in str(explains(shop))
+
+
+def test_money_that_waits_to_be_paid_back_can_be_refunded(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    shop.resolves(checkout_id, accept=False)
+    assert f"Or refund it: flask paycheckout refund {checkout_id} --by YOU --why REASON" in str(explains(shop))
+    refunds(shop, checkout_id)
+    story = explains(shop)
+    assert story.attempts[0].payback == "refunded"
+    assert "TO PAY BACK" not in str(story)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import PaybackRefused, UnknownCheckout
+from tests.payouts.shop import refunds
 from tests.reports.test_report import has_second, told
 from tests.scripted import Shop
 
@@ -82,3 +83,19 @@ def test_rows_of_before_this_version_are_listed_too(shop: Shop) -> None:
     (money,) = told(shop).to_pay_back
     assert (money.checkout_id, money.asked, money.paid) == (checkout_id, "12.50 USD", None)
     assert "an unknown amount arrived of 12.50 USD" in str(told(shop))
+
+
+def test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    shop.resolves(checkout_id, accept=False)
+    refunds(shop, checkout_id, "0.40")
+    assert waiting(shop) == [checkout_id]
+    rest = refunds(shop, checkout_id)
+    assert (waiting(shop), shop.attempt(checkout_id).payback) == ([], "refunded")
+    for kept in (True, False):
+        with pytest.raises(PaybackRefused, match="is covered by refunds"):
+            marks(shop, checkout_id, kept=kept)
+    with shop.app.app_context():
+        shop.paycheckout.cancel_payout(rest.reference, by="Ada", why="paid in cash")
+    assert waiting(shop) == [checkout_id]
+    assert marks(shop, checkout_id).payback == "paid_back"
