@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.reports.explain import Explanation
     from flask_paycheckout.rules.destinations import ToBank, ToRecipient, ToWallet
     from flask_paycheckout.rules.payout_report import PayoutReport
+    from flask_paycheckout.service.accounts import Account
     from flask_paycheckout.signals import (
         checkout_created,
         order_abandoned,
@@ -90,6 +91,7 @@ if TYPE_CHECKING:
     from flask_paycheckout.totals import Pay, Receive
 
 _HOMES = {
+    "service.accounts": ("Account",),
     "errors": (
         "ConfigurationError",
         "NothingToRefund",
@@ -135,6 +137,7 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Account",
     "Amount",
     "CheckoutMixin",
     "ConfigurationError",

@@ -16,7 +16,18 @@ from flask_paycheckout.config import load_settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations import Operations
 from flask_paycheckout.rules.receivers import Function, mark_atomic
-from flask_paycheckout.runtime import KEY, OrderTotal, OrderUrl, Runtime, build_runtime, runtime
+from flask_paycheckout.runtime import (
+    KEY,
+    AccountKeys,
+    AccountOf,
+    Callbacks,
+    OrderTotal,
+    OrderUrl,
+    Runtime,
+    build_runtime,
+    runtime,
+)
+from flask_paycheckout.service.accounts import require_account_name
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.event_model import EventMixin
@@ -24,7 +35,6 @@ from flask_paycheckout.store.models import Models, make_models, require_one_data
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.shop_session import watch_writes
 from flask_paycheckout.store.shop_transaction import refuse_commits
-from flask_paycheckout.totals import Total
 from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.button import paycheckout_button
 
@@ -36,6 +46,8 @@ __all__ = ["PayCheckout"]
 # A decorated function keeps its own type.
 PriceOrder = TypeVar("PriceOrder", bound=OrderTotal)
 LinkOrder = TypeVar("LinkOrder", bound=OrderUrl)
+NameAccount = TypeVar("NameAccount", bound=AccountOf)
+GiveKeys = TypeVar("GiveKeys", bound=AccountKeys)
 
 
 class PayCheckout(Operations):
@@ -51,8 +63,7 @@ class PayCheckout(Operations):
     """
 
     def __init__(self, app: Flask | None = None, db: SQLAlchemy | None = None) -> None:
-        self._order_total: OrderTotal | None = None
-        self._order_url: OrderUrl = _no_url
+        self._callbacks = Callbacks()
         self._databases: weakref.WeakSet[SQLAlchemy] = weakref.WeakSet()
         if app is not None:
             if db is None:
@@ -96,7 +107,7 @@ class PayCheckout(Operations):
         elapsed = time.monotonic if clock is None else seconds_of(clock)
         clock = in_utc(clock or utc_now)
         app.extensions[KEY] = build_runtime(
-            app, db, settings, clock, models, self._ask_shop, self._link_back, transport, _queue_of(app), elapsed
+            app, db, settings, clock, models, self._callbacks, transport, _queue_of(app), elapsed
         )
         add_routes(app, settings)
         app.jinja_env.globals["paycheckout_button"] = paycheckout_button
@@ -113,7 +124,7 @@ class PayCheckout(Operations):
 
         Each call runs in an application context of its own and sees what is committed. The function must not commit.
         """
-        self._order_total = callback
+        self._callbacks.order_total = callback
         return callback
 
     def atomic(self, receiver: Function) -> Function:
@@ -142,7 +153,34 @@ class PayCheckout(Operations):
         The customer's pages link there. Anybody who has a status link sees the address, so the shop's page must itself
         check who may see it.
         """
-        self._order_url = callback
+        self._callbacks.order_url = callback
+        return callback
+
+    def account_of(self, callback: NameAccount) -> NameAccount:
+        """Register the function that names the merchant account of an order; "" is the one of the settings.
+
+            @paycheckout.account_of
+            def account_of(order_id):
+                return db.session.get(Order, order_id).seller
+
+        It is called when a checkout is started. The name is stored with the checkout, and every later call of the
+        service for it is made with that account's keys, whatever this function says then.
+        """
+        self._callbacks.account_of = callback
+        return callback
+
+    def account(self, callback: GiveKeys) -> GiveKeys:
+        """Register the function that gives an account's keys, from wherever the shop keeps them; None: no such account.
+
+            @paycheckout.account
+            def account(name):
+                seller = db.session.get(Seller, name)
+                return Account(client_id=seller.client_id, client_secret=seller.secret) if seller else None
+
+        It is called when the account is used, at most every PAYCHECKOUT_ACCOUNT_CACHE seconds in each process, and at
+        once after the service has refused the keys. An account that is gone stops no other one.
+        """
+        self._callbacks.account = callback
         return callback
 
     def pay_url(self, order_id: str) -> str:
@@ -192,6 +230,13 @@ class PayCheckout(Operations):
         """The current app's client of the whole service."""
         return runtime().client
 
+    def client_of(self, name: str) -> PaymentsClient:
+        """The client of a merchant account, with the keys that the shop gives for it; "" is that of the settings.
+
+        :raises flask_paycheckout.client.TransportFailed: the shop gives no keys for this account.
+        """
+        return runtime().accounts.client_of(require_account_name(name))
+
     @property
     def Checkout(self) -> type[CheckoutMixin]:  # noqa: N802 - a class
         """The mapped class of `paycheckout_checkout` on the shop's database."""
@@ -221,25 +266,10 @@ class PayCheckout(Operations):
             " Call it first; with several databases, use them inside an application context."
         )
 
-    def _ask_shop(self, order_id: str) -> Total | None:
-        if self._order_total is None:
-            raise ConfigurationError(
-                "no order_total is registered."
-                " Decorate the function that prices an order with @paycheckout.order_total."
-            )
-        return self._order_total(order_id)
-
-    def _link_back(self, order_id: str) -> str | None:
-        return self._order_url(order_id)
-
     def _add_commands(self, app: Flask) -> None:
         from flask_paycheckout.cli import paycheckout
 
         app.cli.add_command(paycheckout)
-
-
-def _no_url(order_id: str) -> None:
-    return None
 
 
 def _require_keys(app: Flask) -> None:

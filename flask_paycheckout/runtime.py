@@ -21,7 +21,7 @@ from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.checkouts.payment_backfill import PaymentBackfill
 from flask_paycheckout.checkouts.reconcile import Reconciler
 from flask_paycheckout.checkouts.settlement import Settlement
-from flask_paycheckout.checkouts.start import Starter
+from flask_paycheckout.checkouts.start import AskedOrder, Starter
 from flask_paycheckout.checkouts.webhooks import Webhooks
 from flask_paycheckout.client import BearerToken, PaymentsClient
 from flask_paycheckout.clock import Clock
@@ -36,6 +36,7 @@ from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
 from flask_paycheckout.security.sealing import Sealing
 from flask_paycheckout.security.signed_links import SignedLinks
+from flask_paycheckout.service.accounts import Account, Accounts, require_account_name
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
@@ -59,7 +60,17 @@ if TYPE_CHECKING:
     import httpx
 
 
-__all__ = ["KEY", "Runtime", "build_runtime", "runtime"]
+__all__ = [
+    "KEY",
+    "AccountKeys",
+    "AccountOf",
+    "Callbacks",
+    "OrderTotal",
+    "OrderUrl",
+    "Runtime",
+    "build_runtime",
+    "runtime",
+]
 
 KEY = "paycheckout"
 
@@ -67,6 +78,31 @@ _CLAIM = timedelta(seconds=60)
 
 OrderTotal = Callable[[str], Total | None]
 OrderUrl = Callable[[str], str | None]
+AccountOf = Callable[[str], str]
+AccountKeys = Callable[[str], Account | None]
+
+
+def _no_url(order_id: str) -> str | None:
+    return None
+
+
+@dataclass
+class Callbacks:
+    """The functions that a shop has registered."""
+
+    order_total: OrderTotal | None = None
+    order_url: OrderUrl = _no_url
+    account_of: AccountOf | None = None
+    account: AccountKeys | None = None
+
+    def price(self, order_id: str) -> Total | None:
+        """Ask the shop what an order costs now."""
+        if self.order_total is None:
+            raise ConfigurationError(
+                "no order_total is registered."
+                " Decorate the function that prices an order with @paycheckout.order_total."
+            )
+        return self.order_total(order_id)
 
 
 @dataclass(frozen=True)
@@ -85,6 +121,7 @@ class Runtime:
     checkouts: Checkouts
     due_reads: DueReads
     moves: Moves
+    accounts: Accounts
     ask_total: OrderTotal
     order_url: OrderUrl
     starter: Starter
@@ -124,14 +161,14 @@ def build_runtime(
     settings: Settings,
     clock: Clock,
     models: Models,
-    order_total: OrderTotal,
-    order_url: OrderUrl,
+    callbacks: Callbacks,
     transport: httpx.BaseTransport | None,
     queue: Callable[[str], None],
     elapsed: Callable[[], float] = time.monotonic,
 ) -> Runtime:
     """Put the parts together for one app.
 
+    :param callbacks: the shop's functions, which it may register later.
     :param queue: takes the checkout id of a deferred webhook, whose read is stored as due already.
     :param elapsed: seconds that only move forward.
     """
@@ -148,7 +185,7 @@ def build_runtime(
         return own_session(db, app.app_context)
 
     def ask_here(order_id: str) -> Total | None:
-        total = order_total(order_id)
+        total = callbacks.price(order_id)
         if total is not None and not isinstance(total, (Pay, Receive)):
             raise TypeError(
                 f"order_total must return Pay, Receive or None, not {type(total).__name__}."
@@ -160,15 +197,44 @@ def build_runtime(
         with shop.ask() as transaction:
             return transaction.call(ask_here, order_id)
 
+    def ask_order(order_id: str) -> AskedOrder:
+        with shop.ask() as transaction:
+            total = transaction.call(ask_here, order_id)
+            return AskedOrder(total, transaction.call(account_of, order_id))
+
+    def account_of(order_id: str) -> str:
+        return "" if callbacks.account_of is None else require_account_name(callbacks.account_of(order_id))
+
+    def ask_account(name: str) -> Account | None:
+        if callbacks.account is None:
+            return None
+        with shop.ask() as transaction:
+            return transaction.call(callbacks.account, name)
+
+    def several_accounts() -> bool:
+        return callbacks.account is not None
+
+    def origins_of(account: str) -> tuple[str, ...]:
+        own = accounts.origins_of(account)
+        return settings.checkout_origins if own is None else own
+
     def keys() -> list[bytes]:
         listed = [*(app.config.get("SECRET_KEY_FALLBACKS") or []), app.secret_key or ""]
         return [key.encode() if isinstance(key, str) else key for key in listed]
 
     prepare_logger()
     client = _client(settings, transport)
+    accounts = Accounts(
+        client,
+        lambda account: _client_of(account, settings, transport),
+        ask_account,
+        settings.account_cache.total_seconds(),
+        2 * settings.timeout,
+        now=elapsed,
+    )
     record = ServiceRecord(engine, models.services, clock)
     service = Service(
-        client,
+        accounts,
         settings.timeout,
         min(settings.web_timeout, settings.timeout),
         lambda: settings.web_calls or default_web_calls(),
@@ -229,11 +295,10 @@ def build_runtime(
         checkouts=checkouts,
         due_reads=due_reads,
         moves=moves,
+        accounts=accounts,
         ask_total=ask_total,
-        order_url=order_url,
-        starter=Starter(
-            checkouts, moves, outbox, service, clock, ask_total, settings.checkout_origins, record, elapsed
-        ),
+        order_url=lambda order_id: callbacks.order_url(order_id),
+        starter=Starter(checkouts, moves, outbox, service, clock, ask_order, origins_of, record, elapsed),
         settlement=settlement,
         webhooks=Webhooks(
             checkouts,
@@ -245,14 +310,23 @@ def build_runtime(
             queue if settings.defer_webhooks else None,
         ),
         statuses=OrderStatuses(checkouts, due_reads, settlement, service, clock),
-        reconciler=Reconciler(due_reads, settlement, outbox, clock, settings.reconcile_readers),
+        reconciler=Reconciler(
+            due_reads,
+            settlement,
+            outbox,
+            clock,
+            settings.reconcile_readers,
+            several_accounts,
+        ),
         paybacks=Paybacks(engine, models, clock),
-        payment_backfill=PaymentBackfill(engine, models, settlement.read, settings.reconcile_readers),
+        payment_backfill=PaymentBackfill(engine, models, settlement.reading, settings.reconcile_readers),
         record=record,
         outbox=outbox,
         payouts=payouts,
         payout_moves=payout_moves,
-        payout_requests=PayoutRequests(db, models, limits, moves, shop, sealing, clock, settings.approve_over),
+        payout_requests=PayoutRequests(
+            db, models, limits, moves, shop, sealing, clock, settings.approve_over, several_accounts
+        ),
         payout_decisions=PayoutDecisions(payouts, payout_moves, outbox, clock),
         payout_queue=payout_queue,
         payout_sender=PayoutSender(
@@ -267,6 +341,14 @@ def build_runtime(
         ),
         refund_claims=RefundClaims(payouts, ClaimCounts(engine, models), payout_moves, outbox, service, sealing, clock),
     )
+
+
+def _client_of(account: Account, settings: Settings, transport: httpx.BaseTransport | None) -> PaymentsClient:
+    """The client of a merchant account, which has its own keys, and what it leaves out from the settings."""
+    own = {
+        name: getattr(account, name) for name in ("client_id", "client_secret", "base_url", "access_token", "signer")
+    }
+    return _client(replace(settings, **{name: value for name, value in own.items() if value is not None}), transport)
 
 
 def _bearer(access_token: str | Callable[[], str] | None) -> str | BearerToken | None:

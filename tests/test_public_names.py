@@ -42,6 +42,7 @@ NAMES = {
     "order_pending",
     "payment_held",
     "payment_resolved",
+    "Account",
     # Money out.
     "PayoutMixin",
     "PayoutReport",

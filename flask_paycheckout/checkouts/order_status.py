@@ -91,7 +91,7 @@ class OrderStatuses:
                 if not free:
                     return False
                 # Permission first, and then the claim, so that a read that is not allowed now stays due for reconcile.
-                with self._service.turn(READ) as turn:
+                with self._service.turn(READ, attempt.account) as turn:
                     reading = self._due_reads.claim_page_read(attempt, now)
                     if reading is None:
                         return False

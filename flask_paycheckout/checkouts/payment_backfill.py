@@ -57,6 +57,7 @@ class BackfillReport:
 class _Row(NamedTuple):
     id: int
     checkout_id: str
+    account: str
     history: str
     moved_at: datetime
 
@@ -66,16 +67,20 @@ class PaymentBackfill:
 
     Only empty columns of the payment are written, so that runs can be repeated, or overlap.
 
-    :param read: returns the deposit of a checkout id, like `Settlement.read`; called in threads.
+    :param reading: returns a function that reads the deposit of a checkout id and account, like `Settlement.reading`.
     :param readers: the number of deposits that are read at once.
     """
 
     def __init__(
-        self, engine: Callable[[], Engine], models: Models, read: Callable[[str], Deposit | None], readers: int
+        self,
+        engine: Callable[[], Engine],
+        models: Models,
+        reading: Callable[[str, str], Callable[[], Deposit | None]],
+        readers: int,
     ) -> None:
         self._engine = engine
         self._models = models
-        self._read = read
+        self._reading = reading
         self._readers = readers
 
     def count(self, after: int = 0) -> int:
@@ -96,7 +101,8 @@ class PaymentBackfill:
         with ThreadPoolExecutor(self._readers, "paycheckout-fill") as readers:
             while rows := self._rows(report.after, self._readers if left is None else min(left, self._readers)):
                 left = None if left is None else left - len(rows)
-                for row, answer in zip(rows, readers.map(self._ask, rows), strict=True):
+                reads = [self._reading(row.checkout_id, row.account) for row in rows]
+                for row, answer in zip(rows, readers.map(_ask, reads), strict=True):
                     failures = failures + 1 if isinstance(answer, PaymentsError) else 0
                     report = self._apply(replace(report, after=row.id), row, answer)
                     if progress is not None:
@@ -104,12 +110,6 @@ class PaymentBackfill:
                 if failures >= max(_OUTAGE, self._readers):
                     return replace(report, stopped=True, after=rows[0].id - 1)
         return report
-
-    def _ask(self, row: _Row) -> Deposit | PaymentsError | None:
-        try:
-            return self._read(row.checkout_id)
-        except PaymentsError as error:
-            return error
 
     def _apply(self, report: BackfillReport, row: _Row, answer: Deposit | PaymentsError | None) -> BackfillReport:
         if isinstance(answer, PaymentsError):
@@ -127,7 +127,7 @@ class PaymentBackfill:
 
     def _rows(self, after: int, limit: int) -> Sequence[_Row]:
         c = self._models.checkouts.c
-        columns = select(c.id, c.checkout_id, c.history, c.moved_at).where(*self._waiting(after))
+        columns = select(c.id, c.checkout_id, c.account, c.history, c.moved_at).where(*self._waiting(after))
         if limit <= 0:
             return []
         with self._engine().connect() as connection:
@@ -136,6 +136,13 @@ class PaymentBackfill:
     def _waiting(self, after: int) -> tuple[Any, ...]:
         c = self._models.checkouts.c
         return c.id > after, c.status.in_(_SETTLED), c.payment_completed_at.is_(None)
+
+
+def _ask(read: Callable[[], Deposit | None]) -> Deposit | PaymentsError | None:
+    try:
+        return read()
+    except PaymentsError as error:
+        return error
 
 
 def _arrived_at(row: _Row) -> datetime:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -23,7 +24,7 @@ from flask_paycheckout.rules.matching import Comparison, order_disagreement
 from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on
 from flask_paycheckout.rules.schedule import Schedule, after_failures
 from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Reason, Status
-from flask_paycheckout.service.calls import READ, Service, Turn
+from flask_paycheckout.service.calls import READ, AccountUnavailable, Service, Turn
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import first_line, is_passing
@@ -122,7 +123,7 @@ class Settlement:
         attempt = self._require(checkout_id)
         if attempt.status not in OPEN:
             return attempt
-        with self._service.turn(READ) as turn:
+        with self._service.turn(READ, attempt.account) as turn:
             return self.settle_attempt(attempt, via, turn)
 
     def settle_attempt(self, attempt: CheckoutMixin, via: FoundBy, turn: Turn) -> CheckoutMixin:
@@ -138,16 +139,25 @@ class Settlement:
         # A receiver may have changed the row.
         return self._require(attempt.checkout_id)
 
-    def read(self, checkout_id: str, ask: Callable[[str], Deposit] | None = None) -> Deposit | None:
+    def reading(self, checkout_id: str, account: str) -> Callable[[], Deposit | None]:
+        """A function that reads a deposit with the keys of its account; it may run in a thread of its own.
+
+        It uses neither the database nor the shop's code, which is asked for the keys here.
+        """
+        try:
+            ask = self._service.reader(account)
+        except AccountUnavailable as error:
+            return partial(_raise, error)
+        return partial(self.read, checkout_id, ask)
+
+    def read(self, checkout_id: str, ask: Callable[[str], Deposit]) -> Deposit | None:
         """Read a deposit from the service; None when the service itself answers that it does not exist.
 
-        Does not use the database, so that reads may run in threads of their own.
-
-        :param ask: makes the call; by default with the client's own time limit.
+        :param ask: makes the call.
         :raises flask_paycheckout.client.PaymentsError: there was no reliable answer.
         """
         try:
-            return (ask or self._service.read)(checkout_id)
+            return ask(checkout_id)
         except NotFound as error:
             if not says_absent(error):
                 raise
@@ -413,6 +423,10 @@ class Settlement:
             values["found_by"] = via.value
         reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED and ruling.evidence else ruling.reason
         return Move(to, entry, reason, values=values)
+
+
+def _raise(error: PaymentsError) -> None:
+    raise error
 
 
 def _problem(error: Exception) -> str:

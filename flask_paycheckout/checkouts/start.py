@@ -10,6 +10,7 @@ import copy
 import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import NamedTuple
 
 from sqlalchemy.exc import OperationalError
 
@@ -37,7 +38,7 @@ from flask_paycheckout.store.database_errors import is_lock_timeout
 from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.totals import NothingToPay, Total
 
-__all__ = ["Starter", "is_crowded"]
+__all__ = ["AskedOrder", "Starter", "is_crowded"]
 
 # The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
@@ -52,6 +53,14 @@ _REFUSED, _REFUSED_LONGEST = 5.0, 60.0
 _MOST_REFUSED = 1000
 
 
+class AskedOrder(NamedTuple):
+    """The shop's answers about an order."""
+
+    total: Total | None
+    account: str
+    """The name of the merchant account whose order it is; empty for the one of the settings."""
+
+
 def is_crowded(counts: Mapping[str, int]) -> bool:
     """Whether an order with these numbers of checkouts per status has reached its limit of open ones."""
     return sum(counts.get(status, 0) for status in (Status.CREATED, Status.PENDING)) >= _MOST_OPEN
@@ -60,7 +69,8 @@ def is_crowded(counts: Mapping[str, int]) -> bool:
 class Starter:
     """Starts the checkouts of one app.
 
-    :param ask_total: the shop's `order_total`, called in an application context of its own.
+    :param ask_order: asks the shop what an order costs and whose it is, in an application context of its own.
+    :param origins_of: returns the origins to which an account's customers may be redirected.
     :param record: records whether checkouts can be created.
     :param now: a monotonic clock, in seconds.
     """
@@ -72,8 +82,8 @@ class Starter:
         outbox: Outbox,
         service: Service,
         clock: Clock,
-        ask_total: Callable[[str], Total | None],
-        allowed_origins: tuple[str, ...],
+        ask_order: Callable[[str], AskedOrder],
+        origins_of: Callable[[str], tuple[str, ...]],
         record: ServiceRecord,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -82,8 +92,8 @@ class Starter:
         self._outbox = outbox
         self._service = service
         self._clock = clock
-        self._ask_total = ask_total
-        self._allowed_origins = allowed_origins
+        self._ask_order = ask_order
+        self._origins_of = origins_of
         self._record = record
         self._starting = SingleFlight()
         self._refused = _Refused(now)
@@ -104,7 +114,7 @@ class Starter:
             counts = self._checkouts.counts(order_id)
             _refuse_settled(order_id, counts)
             try:
-                total = self._ask_total(order_id)
+                total, account = self._ask_order(order_id)
             except NothingToPay:
                 raise OrderNotPayable(order_id, free=True) from None
             except OperationalError as error:
@@ -114,7 +124,7 @@ class Starter:
             if total is None:
                 raise OrderNotPayable(order_id)
             current = self._checkouts.current(order_id)
-            if current is not None and self._usable(current, total):
+            if current is not None and self._usable(current, total, account):
                 return current
             if is_crowded(counts):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
@@ -123,30 +133,32 @@ class Starter:
                 if not (mine or ongoing.of_this_thread):
                     self._wait_for(ongoing)
                     continue
-                made = self._make(order_id, total)
+                made = self._make(order_id, total, account)
             if made is not None:
                 return made
         raise StartContended(order_id)
 
-    def _usable(self, current: CheckoutMixin, total: Total) -> bool:
+    def _usable(self, current: CheckoutMixin, total: Total, account: str) -> bool:
         fresh = self._clock() < current.created_at + PAGE_VALID - _USEFUL
-        if not fresh or current.status not in (Status.CREATED, Status.PENDING) or current.total != total:
+        if not fresh or current.status not in (Status.CREATED, Status.PENDING):
+            return False
+        if (current.total, current.account) != (total, account):
             return False
         try:
             # The settings may be stricter now, and other programs may write to the shop's database.
-            require_allowed(current.url, self._allowed_origins)
+            require_allowed(current.url, self._origins_of(account))
         except UnsafeCheckoutUrl:
             return False
         return True
 
-    def _make(self, order_id: str, total: Total) -> CheckoutMixin | None:
+    def _make(self, order_id: str, total: Total, account: str) -> CheckoutMixin | None:
         """Make the order's checkout; called by one thread of the process at a time."""
         current = self._checkouts.current(order_id)
-        if current is not None and self._usable(current, total):
+        if current is not None and self._usable(current, total, account):
             # Another request has made it meanwhile.
             return current
-        link = self._create(order_id, total)
-        stored = self._moves.store(order_id, link.id, link.url, total, self._clock(), current)
+        link = self._create(order_id, total, account)
+        stored = self._moves.store(order_id, link.id, link.url, total, self._clock(), current, account)
         if stored is None:
             return None
         self._outbox.deliver(stored.events)
@@ -155,10 +167,10 @@ class Starter:
         # A receiver may have changed the row.
         return self._checkouts.find(link.id)
 
-    def _create(self, order_id: str, total: Total) -> CheckoutLink:
+    def _create(self, order_id: str, total: Total, account: str) -> CheckoutLink:
         """Create a checkout at the service; it is not stored yet."""
         # The turn comes first: a call that was not allowed must not be recorded as a failure.
-        with self._service.turn(CREATE) as turn, self._record.call(START):
+        with self._service.turn(CREATE, account) as turn, self._record.call(START, account):
             try:
                 link = turn.create(total)
             except RequestRefused as error:
@@ -167,7 +179,7 @@ class Starter:
                 raise
             if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
                 raise TransportFailed(CREATE, "the answer's id cannot be stored")
-            require_allowed(link.url, self._allowed_origins)
+            require_allowed(link.url, self._origins_of(account))
             return link
 
     def _wait_for(self, ongoing: OngoingCall) -> None:

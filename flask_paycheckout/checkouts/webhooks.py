@@ -11,7 +11,7 @@ from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.order_ids import MAX_ID
 from flask_paycheckout.rules.states import OPEN, FoundBy
-from flask_paycheckout.service.calls import READ, NotAsked, Service, Turn
+from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Service, Turn
 from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts, CheckoutSummary
@@ -20,6 +20,8 @@ from flask_paycheckout.store.due_reads import DueReads
 __all__ = ["Webhooks"]
 
 _log = logging.getLogger("flask_paycheckout")
+
+_LATER = "webhook for checkout %s: not read now, reconcile will: %s"
 
 
 class Webhooks:
@@ -70,12 +72,14 @@ class Webhooks:
         with self._reading.of(checkout_id) as free:
             try:
                 if free:
-                    with self._service.turn(READ) as turn:
+                    with self._service.turn(READ, attempt.account) as turn:
                         self._read(attempt, turn)
                     return
             except NotAsked:
                 # The service's limits log this themselves; the hint is stored below.
                 pass
+            except AccountUnavailable as error:
+                _log.warning(_LATER, checkout_id, error, extra=about(None, checkout_id))
         self._note(attempt)
 
     def _read(self, attempt: CheckoutSummary, turn: Turn) -> None:

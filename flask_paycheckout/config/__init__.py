@@ -110,6 +110,9 @@ class Settings:
     show_total: bool = False
     """Whether the status page shows the amount to pay to everyone who has its link. Needs Babel."""
 
+    account_cache: timedelta = timedelta(seconds=60)
+    """The seconds after which the shop is asked again for the keys of a merchant account; at once after a 401."""
+
     payout_batch: int = 100
     """The most payouts that one call of the service sends."""
 
@@ -234,6 +237,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "reconcile_readers": checks.check_readers,
     "languages": checks.check_languages,
     "show_total": checks.check_amounts,
+    "account_cache": checks.check_seconds,
     "payout_batch": checks.check_batch,
     "approve_over": checks.check_approve_over,
     "seal_key": checks.check_seal_keys,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, cast
@@ -22,6 +22,7 @@ from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.rules.states import Evidence, Status
 from flask_paycheckout.security.sealing import Sealing
+from flask_paycheckout.service.accounts import require_account_name
 from flask_paycheckout.store.history import Entry, line
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.moves import Move, Moves
@@ -40,6 +41,7 @@ _SHOWN_OF_REFERENCE = 16
 class PayoutRequests:
     """Adds payouts and refunds to the shop's `db.session`.
 
+    :param several_accounts: returns whether the shop has merchant accounts beside the one of the settings.
     :param approve_over: the amount of a currency from which on a payout waits for a person's approval.
     """
 
@@ -53,6 +55,7 @@ class PayoutRequests:
         sealing: Sealing,
         clock: Clock,
         approve_over: Mapping[str, Decimal],
+        several_accounts: Callable[[], bool],
     ) -> None:
         self._db = db
         self._models = models
@@ -62,6 +65,7 @@ class PayoutRequests:
         self._sealing = sealing
         self._clock = clock
         self._approve_over = approve_over
+        self._several_accounts = several_accounts
 
     def pay_out(
         self,
@@ -85,7 +89,7 @@ class PayoutRequests:
             "currency": currency,
             "note": _checked_note(note),
             "order_id": None if order_id is None else require_order_id(order_id),
-            "account": _checked_account(account),
+            "account": self._checked_account(account),
         }
         session: Session = self._db.session()
         now = self._clock()
@@ -129,7 +133,7 @@ class PayoutRequests:
             "currency": currency,
             "order_id": order_id,
             "refund_of": checkout_id,
-            "account": "",
+            "account": refundable.row["account"],
         }
         status = PayoutStatus.CLAIMABLE
         if to is not None:
@@ -157,6 +161,15 @@ class PayoutRequests:
         for loaded in list(session.identity_map.values()):
             if isinstance(loaded, self._models.Checkout) and loaded.checkout_id == checkout_id:
                 session.expire(loaded)
+
+    def _checked_account(self, account: str) -> str:
+        require_account_name(account)
+        if account and not self._several_accounts():
+            raise ValueError(
+                f"account {account[:80]!r} is not known, since no @paycheckout.account function gives its keys;"
+                " '' is the account of the PAYCHECKOUT_ settings"
+            )
+        return account
 
     def _waits(self, amount: Decimal, currency: str, approve: bool | None) -> bool:
         if approve is not None:
@@ -236,11 +249,3 @@ def _checked_note(note: str | None) -> str | None:
     if len(note) > _MAX_NOTE or not note.isprintable():
         raise ValueError(f"note must have {_MAX_NOTE} characters at most, in one line without control characters")
     return note or None
-
-
-def _checked_account(account: str) -> str:
-    if not isinstance(account, str):
-        raise TypeError(f"account must be a string, not {type(account).__name__}")
-    if account:
-        raise ValueError(f"account {account[:80]!r} is not known; '' is the account of the PAYCHECKOUT_ settings")
-    return account

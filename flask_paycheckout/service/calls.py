@@ -8,12 +8,9 @@ waits for them.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from threading import Condition
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask_paycheckout.client import (
@@ -26,13 +23,15 @@ from flask_paycheckout.client import (
     Unauthorized,
 )
 from flask_paycheckout.client.records.checkouts import CheckoutLink
+from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.breaker import Admission, Breaker
+from flask_paycheckout.service.places import Places
 from flask_paycheckout.totals import Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.client import BankDetails, Recipient
 
-__all__ = ["CREATE", "READ", "RECIPIENT", "NotAsked", "Service", "Turn", "is_answer"]
+__all__ = ["CREATE", "READ", "RECIPIENT", "AccountUnavailable", "NotAsked", "Service", "Turn", "is_answer"]
 
 T = TypeVar("T")
 
@@ -40,8 +39,6 @@ CREATE, READ, RECIPIENT = "POST /v1/checkout", "GET /v1/deposit/{id}", "POST /v1
 
 # Seconds that a start waits for its turn while the service is quick; too short to slow down the shop's other pages.
 _MOMENT = 0.15
-# Seconds after which a call counts as slow.
-_QUICK = 0.5
 # Seconds after which a customer may try again when all turns were taken.
 _TURNS_TAKEN = 2.0
 # With fewer seconds left, a call would only run into its time limit.
@@ -71,6 +68,7 @@ def is_answer(error: BaseException | None) -> bool:
 class Service:
     """The payments service, as it is called by one app.
 
+    :param accounts: gives the client of a merchant account.
     :param timeout: the most seconds that one call of the client may take.
     :param web_timeout: the most seconds that all calls of one web request may take together.
     :param web_calls: returns the most web requests of a process that may wait for the service at once.
@@ -80,7 +78,7 @@ class Service:
 
     def __init__(
         self,
-        client: PaymentsClient,
+        accounts: Accounts,
         timeout: float,
         web_timeout: float,
         web_calls: Callable[[], int],
@@ -88,29 +86,46 @@ class Service:
         *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._client = client
+        self._accounts = accounts
         self._timeout = timeout
         self._web_timeout = web_timeout
         self._web_request = web_request
         self._now = now
         # Twice the time of a call, to allow for what happens between permission and call.
         self._breaker = Breaker(2 * web_timeout + _MOMENT, now)
-        self._places = _Places(web_calls, now)
+        self._places = Places(web_calls, now)
         self._refusals = _Refusals(now)
 
-    def read(self, checkout_id: str) -> Deposit:
-        """Read a deposit with the client's own time limit only; for reconcile, which limits its reads itself."""
-        return self._client.deposits.get(checkout_id)
+    def reader(self, account: str) -> Callable[[str], Deposit]:
+        """A function that reads deposits of an account with the client's own time limit only; for reconcile.
+
+        It asks neither the shop nor the database, so that it may run in a thread of its own.
+
+        :raises AccountUnavailable: the shop gives no keys for the account.
+        """
+        client = self._accounts.client_of(account, READ)
+
+        def read(checkout_id: str) -> Deposit:
+            try:
+                return client.deposits.get(checkout_id)
+            except Unauthorized:
+                self._accounts.refused(account, client)
+                raise
+
+        return read
 
     @contextmanager
-    def turn(self, operation: str) -> Iterator[Turn]:
+    def turn(self, operation: str, account: str = "") -> Iterator[Turn]:
         """Take permission for one call, before anything is written to the database for it.
 
         :param operation: `CREATE` or `RECIPIENT`, which wait a moment for their turn, or `READ`, which does not.
+        :param account: the name of the merchant account whose keys sign the call.
         :raises NotAsked: the service may not be called now.
+        :raises AccountUnavailable: the shop gives no keys for the account.
         """
+        keys = _Keys(self._accounts, account, operation)
         request = self._web_request()
-        turn = self._program_turn(operation) if request is None else self._web_turn(operation, request)
+        turn = self._program_turn(operation, keys) if request is None else self._web_turn(operation, keys, request)
         try:
             yield turn
         finally:
@@ -139,26 +154,26 @@ class Service:
             self._places.give_back(place)
             request[_SPENT] += self._now() - began
 
-    def _program_turn(self, operation: str) -> Turn:
-        return Turn(self._client, lambda error: self._tell(operation, Admission(), error))
+    def _program_turn(self, operation: str, keys: _Keys) -> Turn:
+        return Turn(keys, self._timeout, self._now, lambda error: self._tell(operation, keys, Admission(), error))
 
-    def _web_turn(self, operation: str, request: MutableMapping[str, Any]) -> Turn:
+    def _web_turn(self, operation: str, keys: _Keys, request: MutableMapping[str, Any]) -> Turn:
         left = self._left(operation, request)
-        admission = self._breaker.admit()
+        admission = self._breaker.admit(keys.account)
         if admission is None:
-            raise self._refused(operation, "it does not answer", max(1.0, self._breaker.wait()))
+            raise self._refused(operation, "it does not answer", max(1.0, self._breaker.wait(keys.account)))
         place = self._places.take(self._moment(operation))
         if place is None:
-            self._breaker.withdrawn(admission)
+            self._breaker.withdrawn(admission, keys.account)
             raise self._refused(operation, "as many requests as may are waiting for it already", _TURNS_TAKEN)
         began = self._now()
 
         def give_back() -> None:
             self._places.give_back(place)
-            self._breaker.withdrawn(admission)
+            self._breaker.withdrawn(admission, keys.account)
             request[_SPENT] += self._now() - began
 
-        return Turn(self._client.within(left), lambda error: self._tell(operation, admission, error), give_back)
+        return Turn(keys, left, self._now, lambda error: self._tell(operation, keys, admission, error), give_back)
 
     def _left(self, operation: str, request: MutableMapping[str, Any]) -> float:
         left = self._web_timeout - float(request.setdefault(_SPENT, 0.0))
@@ -173,43 +188,73 @@ class Service:
         self._refusals.count(why)
         return NotAsked(operation, f"the service was not asked: {why}", retry_after)
 
-    def _tell(self, operation: str, admission: Admission, error: PaymentsError | None) -> None:
+    def _tell(self, operation: str, keys: _Keys, admission: Admission, error: PaymentsError | None) -> None:
         """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers."""
         if is_answer(error):
-            if self._breaker.answered():
-                _log.warning("the service answers again: %s", operation)
+            if self._breaker.answered(keys.account):
+                _log.warning("the service answers again%s: %s", keys.of_account, operation)
             return
-        if self._breaker.failed(admission):
-            _log.warning("the service fails, web requests are refused until a probe is answered: %s", error)
+        if self._breaker.failed(admission, keys.account):
+            _log.warning(
+                "the service fails%s, web requests are refused until a probe is answered: %s", keys.of_account, error
+            )
+
+
+class _Keys:
+    """The keys of one call: the account's client, and a newer one when the service refuses the first."""
+
+    def __init__(self, accounts: Accounts, account: str, operation: str) -> None:
+        self._accounts = accounts
+        self._operation = operation
+        self.account = account
+        self.client = accounts.client_of(account, operation)
+
+    @property
+    def of_account(self) -> str:
+        """The account for a log line; empty for the one of the settings."""
+        return f" for account {self.account!r}" if self.account else ""
+
+    def renew(self) -> bool:
+        """Ask the shop for the keys again, since the service refused them; whether there are others now."""
+        before = self.client
+        self._accounts.refused(self.account, before)
+        self.client = self._accounts.client_of(self.account, self._operation)
+        return self.client is not before
 
 
 class Turn:
-    """Permission for one call.
+    """Permission for one call, which is repeated once when the keys were replaced meanwhile.
 
+    :param left: the seconds that it may take.
+    :param now: a monotonic clock, in seconds.
     :param tell: called with the call's error, or with None when it was answered.
     :param give_back: returns the permission; called once, after the call or when none was made.
     """
 
     def __init__(
         self,
-        client: PaymentsClient,
+        keys: _Keys,
+        left: float,
+        now: Callable[[], float],
         tell: Callable[[PaymentsError | None], None],
         give_back: Callable[[], None] = lambda: None,
     ) -> None:
-        self._client = client
+        self._keys = keys
+        self._now = now
+        self._until = now() + left
         self._tell = tell
         self._give_back: Callable[[], None] | None = give_back
 
     def create(self, total: Total) -> CheckoutLink:
         """Make a checkout. See `PaymentsClient.checkouts`."""
-        return self._ask(lambda: self._client.checkouts.create(total))
+        return self._ask(lambda client: client.checkouts.create(total))
 
     def make_recipient(
         self, *, name: str, email: str, address: str, city: str, post_code: str, bank: BankDetails, reference: str
     ) -> Recipient:
         """Make a recipient. See `PaymentsClient.recipients`."""
         return self._ask(
-            lambda: self._client.recipients.create(
+            lambda client: client.recipients.create(
                 name=name,
                 email=email,
                 address=address,
@@ -222,7 +267,7 @@ class Turn:
 
     def read(self, checkout_id: str) -> Deposit:
         """Read a deposit. See `PaymentsClient.deposits`."""
-        return self._ask(lambda: self._client.deposits.get(checkout_id))
+        return self._ask(lambda client: client.deposits.get(checkout_id))
 
     def end(self) -> None:
         """Return the permission as soon as the call is over, before its answer is processed."""
@@ -230,9 +275,9 @@ class Turn:
         if give_back is not None:
             give_back()
 
-    def _ask(self, call: Callable[[], T]) -> T:
+    def _ask(self, call: Callable[[PaymentsClient], T]) -> T:
         try:
-            answer = call()
+            answer = self._asked(call)
         except PaymentsError as error:
             self._tell(error)
             raise
@@ -242,66 +287,16 @@ class Turn:
         finally:
             self.end()
 
+    def _asked(self, call: Callable[[PaymentsClient], T]) -> T:
+        try:
+            return call(self._within())
+        except Unauthorized:
+            if self._until - self._now() < _SHORTEST_CALL or not self._keys.renew():
+                raise
+        return call(self._within())
 
-class _Places:
-    """The places of one process for requests that wait for the service.
-
-    A request that finds none waits a moment, unless the service is slow: then it would only occupy a thread that the
-    shop's other pages need.
-    """
-
-    def __init__(self, most: Callable[[], int], now: Callable[[], float]) -> None:
-        self._most = most
-        self._now = now
-        # By process, so that a forked one has its own places, and no lock that a thread of its parent holds.
-        self._of_process: dict[int, _Taken] = {}
-
-    def take(self, patience: float, *, following: bool = False) -> object | None:
-        """Take a place, to be given back; None when none becomes free in time.
-
-        :param patience: seconds to wait for a free place.
-        :param following: whether the request only waits for another one's call. One place is always left for a request
-            that calls, or all could wait for each other.
-        """
-        taken, most = self._here(), self._most()
-        with taken.changed:
-            if any(self._now() - since > _QUICK for since in taken.since.values()):
-                patience = 0.0
-            free = taken.has_room_to_follow if following else taken.has_room
-            if not taken.changed.wait_for(lambda: free(most), patience):
-                return None
-            place = object()
-            taken.since[place] = self._now()
-            if following:
-                taken.following.add(place)
-            return place
-
-    def give_back(self, place: object) -> None:
-        taken = self._here()
-        with taken.changed:
-            taken.since.pop(place, None)
-            taken.following.discard(place)
-            taken.changed.notify_all()
-
-    def _here(self) -> _Taken:
-        return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Taken())
-
-
-@dataclass
-class _Taken:
-    since: dict[object, float] = field(default_factory=dict)
-    """The places that are taken, with the time of taking."""
-
-    following: set[object] = field(default_factory=set)
-    """Those taken by requests that wait for another request's call."""
-
-    changed: Condition = field(default_factory=Condition)
-
-    def has_room(self, most: int) -> bool:
-        return len(self.since) < most
-
-    def has_room_to_follow(self, most: int) -> bool:
-        return self.has_room(most) and len(self.following) < most - 1
+    def _within(self) -> PaymentsClient:
+        return self._keys.client.within(max(self._until - self._now(), _SHORTEST_CALL))
 
 
 class _Refusals:

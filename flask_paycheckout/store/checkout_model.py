@@ -44,6 +44,8 @@ class CheckoutMixin:
         problem = text("problem_since IS NOT NULL")
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at"),
+            # For the due reads of one of many merchant accounts.
+            Index("ix_paycheckout_checkout_account", "account", "next_read_at"),
             # For an order's newest checkouts, however many it has.
             Index("ix_paycheckout_checkout_order", "order_id", "id"),
             Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
@@ -59,6 +61,9 @@ class CheckoutMixin:
 
     order_id: Mapped[str] = mapped_column(String(MAX_ID))
     """The shop's own id."""
+
+    account: Mapped[str] = mapped_column(String(MAX_ID), server_default="")
+    """The name of the merchant account that it was made with; empty for the one of the settings."""
 
     current_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
     """The order id while this is the order's newest checkout, else NULL."""

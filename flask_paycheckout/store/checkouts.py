@@ -40,6 +40,7 @@ class CheckoutSummary(NamedTuple):
     failed_reads: int
     webhooks: int
     reason: str | None
+    account: str
 
 
 class Checkouts:

@@ -49,7 +49,7 @@ class DueReads:
         self._models = models
         self._table = models.checkouts
         self._notes: dict[tuple[frozenset[str], bool], Any] = {}
-        self._claims: dict[tuple[bool, bool], Any] = {}
+        self._claims: dict[tuple[bool, bool, bool], Any] = {}
         self.claim = claim
         """The time after which another process may make a claimed read; longer than a read can take."""
 
@@ -83,19 +83,35 @@ class DueReads:
         with self._single.connect() as connection:
             return int(connection.execute(counted).scalar_one())
 
+    def due_accounts(self, due_by: datetime) -> list[str]:
+        """The names of the merchant accounts with reads that were due at this time."""
+        c = self._table.c
+        with self._single.connect() as connection:
+            found = connection.execute(select(c.account).where(c.next_read_at <= due_by).distinct())
+            return sorted(found.scalars())
+
     def claim_due(
-        self, due_by: datetime, now: datetime, limit: int, *, failing: bool = False, newest_first: bool = False
+        self,
+        due_by: datetime,
+        now: datetime,
+        limit: int,
+        *,
+        account: str | None = None,
+        failing: bool = False,
+        newest_first: bool = False,
     ) -> Sequence[CheckoutMixin]:
         """Claim due reads, and return their checkouts, oldest first.
 
         If the claimant dies, its claim expires after `claim`.
 
         :param due_by: claim reads that were due at this time.
+        :param account: claim only reads of this merchant account; None for those of all.
         :param failing: claim only those whose last read failed; otherwise only the others.
         :param newest_first: claim those that became due last, instead of the longest overdue.
         """
-        statement = self._claim_due(failing=failing, newest_first=newest_first)
-        claimed = self._claimed(statement, now, {"of_next_read_at": due_by, "limit": limit})
+        statement = self._claim_due(failing=failing, newest_first=newest_first, of_account=account is not None)
+        due: dict[str, Any] = {"of_next_read_at": due_by, "limit": limit}
+        claimed = self._claimed(statement, now, due if account is None else due | {"of_account": account})
         return sorted(claimed, key=lambda checkout: checkout.id)
 
     def claim_again(self, checkout: CheckoutMixin, now: datetime) -> Sequence[CheckoutMixin]:
@@ -172,13 +188,14 @@ class DueReads:
             self._notes[key] = unmoved.values(values).returning(*self._table.c)
         return self._notes[key]
 
-    def _claim_due(self, *, failing: bool, newest_first: bool) -> Any:
-        key = failing, newest_first
+    def _claim_due(self, *, failing: bool, newest_first: bool, of_account: bool) -> Any:
+        key = failing, newest_first, of_account
         if key not in self._claims:
             c = self._table.c
             due = (
                 select(c.id)
                 .where(self._is_due, c.failed_reads > 0 if failing else c.failed_reads == 0)
+                .where(*([is_of(self._table, "account")] if of_account else []))
                 .order_by(c.next_read_at.desc() if newest_first else c.next_read_at)
                 .limit(bindparam("limit", type_=Integer()))
                 # Skip rows locked by another transaction; it is already handling them. SQLite has no such clause, and

@@ -86,7 +86,14 @@ class Moves:
         self._updates: dict[tuple[frozenset[str], bool], Any] = {}
 
     def store(
-        self, order_id: str, checkout_id: str, url: str, total: Total, now: datetime, replaces: CheckoutMixin | None
+        self,
+        order_id: str,
+        checkout_id: str,
+        url: str,
+        total: Total,
+        now: datetime,
+        replaces: CheckoutMixin | None,
+        account: str = "",
     ) -> Moved | None:
         """Store a new current checkout with its event; None when another start of the order was first.
 
@@ -95,6 +102,7 @@ class Moves:
         row = {
             "checkout_id": checkout_id,
             "order_id": order_id,
+            "account": account,
             "current_order_id": order_id,
             "url": url,
             "status": Status.CREATED.value,

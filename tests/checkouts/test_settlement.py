@@ -311,7 +311,7 @@ def test_an_order_total_must_not_commit(shop: Shop) -> None:
 def test_a_process_without_order_total_holds_nothing(shop: Shop) -> None:
     """It imported too little; another process knows what the order costs."""
     checkout_id = shop.has_deposit("completed")
-    shop.paycheckout._order_total = None
+    shop.paycheckout._callbacks.order_total = None
     with pytest.raises(ConfigurationError, match="order_total"):
         shop.settles(checkout_id)
     attempt = shop.attempt(checkout_id)

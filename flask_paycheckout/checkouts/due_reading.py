@@ -1,0 +1,199 @@
+"""The reads of one reconcile round: claimed in portions, made by threads, and applied as their answers come.
+
+With several merchant accounts each has a limit of its own, and they take turns, so that one whose service hangs or
+refuses its keys does not delay the others.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future
+from datetime import datetime
+from queue import Empty, SimpleQueue
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.client import Deposit
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.service.concurrency import AccountLimits
+from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.due_reads import DueReads
+
+__all__ = ["DueRound", "Workers"]
+
+# Seconds after which other accounts get what has become due meanwhile, while a slow answer is waited for.
+_SLOW = 1.0
+
+Result = TypeVar("Result")
+
+
+class Workers(NamedTuple):
+    """The threads of a round."""
+
+    reads: Executor
+    settles: Executor
+
+
+class DueRound(Generic[Result]):
+    """One round over everything that was due when it began.
+
+    :param reading: returns the function that makes a checkout's read, to be run in a thread.
+    :param settle: applies a finished read; returns its result, and whether the checkout is to be read again now.
+    :param accounts: the merchant accounts with due reads, which then have a limit each; None for one limit.
+    :param limit: the most checkouts to read; None for all.
+    """
+
+    def __init__(
+        self,
+        due_reads: DueReads,
+        clock: Clock,
+        limits: AccountLimits,
+        workers: Workers,
+        reading: Callable[[CheckoutMixin], Callable[[], Deposit | None]],
+        settle: Callable[[CheckoutMixin, Future[Deposit | None]], tuple[Result, bool]],
+        accounts: Sequence[str] | None,
+        limit: int | None,
+    ) -> None:
+        self._due_reads = due_reads
+        self._clock = clock
+        self._limits = limits
+        self._workers = workers
+        self._reading_of = reading
+        self._settle = settle
+        self._several = accounts is not None
+        # Whose turn it is to claim comes first.
+        self._turns = deque([""] if accounts is None else accounts)
+        self._due = _Due(due_reads, clock, limit)
+        self._reading: dict[Future[Any], CheckoutMixin] = {}
+        self._settling: dict[Future[Any], CheckoutMixin] = {}
+        self._finished: SimpleQueue[Future[Any]] = SimpleQueue()
+        self._awaited: set[Future[Any]] | None = None
+        """The reads that were under way when everything due at the beginning was claimed."""
+
+        limits.begin_round(self._turns)
+
+    def run(self) -> Iterator[Result]:
+        """Make the reads; yields the result of each, in the order in which they are applied."""
+        broken: SQLAlchemyError | None = None
+        while True:
+            if broken is None:
+                try:
+                    self._claim()
+                except SQLAlchemyError as error:
+                    # Settle the reads under way first, or they would wait until their claims expire.
+                    broken = error
+            if not self._reading and not self._settling:
+                if broken is not None:
+                    raise broken
+                return
+            done = self._next()
+            if done is None:
+                continue
+            if done in self._reading:
+                self._apply(self._reading.pop(done), done)
+                continue
+            attempt = self._settling.pop(done)
+            self._limits.over(self._key(attempt))
+            result, read_again = done.result()
+            if read_again:
+                self._begin(self._due.take_again(attempt))
+            yield result
+
+    def _claim(self) -> None:
+        """Claim reads for each account with room in its limit, and begin them."""
+        # Claim when half of a limit is free, so that one statement claims many reads, but never more than can be read
+        # at once: claims of a process that dies would have to expire first.
+        nothing_locked = self._due_reads.single_writer or not self._settling
+        for _ in range(len(self._turns)):
+            key = self._turns[0]
+            self._turns.rotate(-1)
+            room = self._limits.room(key)
+            if room:
+                # After a failure, claim from the other end, so that neighbouring checkouts that fail together do not
+                # count as an outage.
+                newest_first = self._limits.troubled(key)
+                account = key if self._several else None
+                self._begin(self._due.take(account, room, newest_first=newest_first, complete=nothing_locked))
+
+    def _begin(self, attempts: Iterable[CheckoutMixin]) -> None:
+        for attempt in attempts:
+            begun = self._workers.reads.submit(self._reading_of(attempt))
+            self._limits.begun(self._key(attempt))
+            self._reading[begun] = attempt
+            begun.add_done_callback(self._finished.put)
+
+    def _apply(self, attempt: CheckoutMixin, done: Future[Deposit | None]) -> None:
+        self._limits.tell(self._key(attempt), answered=done.exception() is None)
+        begun = self._workers.settles.submit(self._settle, attempt, done)
+        self._settling[begun] = attempt
+        begun.add_done_callback(self._finished.put)
+
+    def _next(self) -> Future[Any] | None:
+        """The next read or settlement that is finished; None after a while, when more may be claimed."""
+        if not self._several:
+            return self._finished.get()
+        try:
+            return self._finished.get(timeout=_SLOW)
+        except Empty:
+            if self._awaited is None:
+                self._awaited = set(self._reading)
+            # So long as a slow answer holds up the round, the others need not wait for the next one.
+            if not self._awaited.isdisjoint(self._reading):
+                self._due.renew()
+            return None
+
+    def _key(self, attempt: CheckoutMixin) -> str:
+        return attempt.account if self._several else ""
+
+
+class _Due:
+    """Due reads, claimed in portions: for each account first those that did not fail last time.
+
+    So checkouts that always fail do not delay the others.
+    """
+
+    def __init__(self, due_reads: DueReads, clock: Clock, limit: int | None) -> None:
+        self._due_reads = due_reads
+        self._clock = clock
+        self._left = sys.maxsize if limit is None else limit
+        self._taken_again: set[str] = set()
+        self.renew()
+
+    def renew(self) -> None:
+        """Count what is due by now."""
+        self._by: datetime = self._clock()
+        # The accounts whose other reads are all claimed, and those of which nothing is left.
+        self._failing: set[str | None] = set()
+        self._finished: set[str | None] = set()
+
+    def take(self, account: str | None, room: int, *, newest_first: bool, complete: bool) -> Sequence[CheckoutMixin]:
+        """Claim up to `room` checkouts of an account; empty when none is left.
+
+        :param account: None for those of all accounts.
+        :param complete: whether no row can have been skipped because this round itself has it locked.
+        """
+        room = min(room, self._left)
+        if room <= 0 or account in self._finished:
+            return ()
+        failing = account in self._failing
+        claimed = self._due_reads.claim_due(
+            self._by, self._clock(), room, account=account, failing=failing, newest_first=newest_first
+        )
+        self._left -= len(claimed)
+        if claimed or not complete:
+            return claimed
+        if failing:
+            self._finished.add(account)
+            return claimed
+        self._failing.add(account)
+        return self.take(account, room, newest_first=newest_first, complete=complete)
+
+    def take_again(self, attempt: CheckoutMixin) -> Sequence[CheckoutMixin]:
+        """Claim a checkout for a second read in this round, never a third, after a first "not found" that came late."""
+        if attempt.checkout_id in self._taken_again:
+            return ()
+        self._taken_again.add(attempt.checkout_id)
+        return self._due_reads.claim_again(attempt, self._clock())

@@ -1,0 +1,211 @@
+"""Merchant accounts: the keys that the shop gives for each, and a client of the service for those in use.
+
+The shop is asked for an account's keys when it is used, and again after some time, or at once when the service refused
+them. Keys that have changed get a client of their own; the earlier client is closed once no call can be using it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from flask_paycheckout.client import PaymentsClient, TransportFailed
+from flask_paycheckout.config import check_account
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.rules.order_ids import MAX_ID, is_order_id
+
+__all__ = ["Account", "AccountUnavailable", "Accounts", "require_account_name"]
+
+# The most accounts whose clients are kept; each has a few connections.
+_MOST_CLIENTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The keys of a merchant account. What is None comes from the PAYCHECKOUT_ settings.
+
+    :param client_id: signs every request, together with `client_secret`.
+    :param base_url: the address of the payments service.
+    :param access_token: for calls that need the Authorization header; a string, or a function that returns one.
+    :param signer: replaces the built-in signing.
+    :param checkout_origins: the origins to which a customer may be redirected.
+    :raises ConfigurationError: a value cannot be used; the message names it, and never shows a secret.
+    """
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    base_url: str | None = field(default=None, kw_only=True)
+    access_token: str | Callable[[], str] | None = field(default=None, kw_only=True, repr=False)
+    signer: Any = field(default=None, kw_only=True, repr=False)
+    checkout_origins: tuple[str, ...] | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in self.__slots__}
+        for name, value in check_account({name: value for name, value in given.items() if value is not None}).items():
+            object.__setattr__(self, name, value)
+
+
+class AccountUnavailable(TransportFailed):
+    """The shop gave no usable keys for an account, so nothing was sent."""
+
+    def __init__(self, operation: str, name: str, why: str) -> None:
+        super().__init__(operation, f"account {name!r}: {why}", request_sent=False)
+        self.args = (operation, name, why)
+        self.name = name
+
+
+@dataclass
+class _InUse:
+    """An account with its client, and when the shop was last asked for it."""
+
+    account: Account | None
+    client: PaymentsClient
+    asked_at: float
+
+
+@dataclass
+class _Kept:
+    """What one process keeps."""
+
+    in_use: OrderedDict[str, _InUse] = field(default_factory=OrderedDict)
+    """By the account's name, the least recently used first."""
+
+    replaced: list[tuple[float, PaymentsClient]] = field(default_factory=list)
+    """Clients that are not given out any more, each with the time since when."""
+
+    changing: Lock = field(default_factory=Lock)
+    """Protects both; never held while the shop is asked or a connection is closed."""
+
+
+class Accounts:
+    """The clients of one app's accounts.
+
+    :param default: the client of the PAYCHECKOUT_ settings, whose name is "".
+    :param make: makes the client of an account.
+    :param ask: asks the shop for an account's keys; None: no such account.
+    :param cache: seconds after which the shop is asked again.
+    :param longest_call: seconds after which a client that was given out is certainly not used any more.
+    :param now: a monotonic clock, in seconds.
+    """
+
+    def __init__(
+        self,
+        default: PaymentsClient,
+        make: Callable[[Account], PaymentsClient],
+        ask: Callable[[str], Account | None],
+        cache: float,
+        longest_call: float,
+        *,
+        most: int = _MOST_CLIENTS,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._default = default
+        self._make = make
+        self._ask = ask
+        self._cache = cache
+        self._longest_call = longest_call
+        self._most = most
+        self._now = now
+        # By process, since a fork copies locks that a thread of the parent may hold, and connections.
+        self._of_process: dict[int, _Kept] = {}
+
+    def client_of(self, name: str, operation: str = "account") -> PaymentsClient:
+        """The client of an account, with the keys that the shop gives for it now, or gave a moment ago.
+
+        :raises AccountUnavailable: the shop gives none, or its function failed.
+        """
+        return self._default if name == "" else self._used(name, operation).client
+
+    def origins_of(self, name: str) -> tuple[str, ...] | None:
+        """The origins that this account's customers may be redirected to; None: those of the settings.
+
+        :raises AccountUnavailable: the shop gives no such account.
+        """
+        account = None if name == "" else self._used(name, "account").account
+        return None if account is None else account.checkout_origins
+
+    def refused(self, name: str, client: PaymentsClient) -> None:
+        """Have the shop asked again at the next use, since the service refused this client's keys."""
+        kept = self._here()
+        with kept.changing:
+            known = kept.in_use.get(name)
+            if known is not None and known.client is client:
+                known.asked_at = float("-inf")
+
+    def close(self) -> None:
+        """Close the clients of all accounts but the default."""
+        kept = self._here()
+        with kept.changing:
+            clients = [known.client for known in kept.in_use.values()] + [client for _, client in kept.replaced]
+            kept.in_use.clear()
+            kept.replaced.clear()
+        _close(clients)
+
+    def _used(self, name: str, operation: str) -> _InUse:
+        kept, now = self._here(), self._now()
+        with kept.changing:
+            known = kept.in_use.get(name)
+            if known is not None and now - known.asked_at < self._cache:
+                kept.in_use.move_to_end(name)
+                return known
+        account = self._asked(name, operation)
+        try:
+            return self._keep(kept, name, account, now)
+        except ConfigurationError as error:
+            raise AccountUnavailable(operation, name, str(error)) from error
+
+    def _asked(self, name: str, operation: str) -> Account:
+        try:
+            account = self._ask(name)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # Only the type: the message could quote the keys.
+            raise AccountUnavailable(operation, name, f"the shop's function raised {type(error).__name__}") from error
+        if account is None:
+            raise AccountUnavailable(operation, name, "the shop knows no such account")
+        if not isinstance(account, Account):
+            raise AccountUnavailable(operation, name, f"the shop gave a {type(account).__name__} and no Account")
+        return account
+
+    def _keep(self, kept: _Kept, name: str, account: Account, now: float) -> _InUse:
+        with kept.changing:
+            known = kept.in_use.get(name)
+            if known is None or known.account != account:
+                if known is not None:
+                    kept.replaced.append((now, known.client))
+                known = kept.in_use[name] = _InUse(account, self._make(account), now)
+            known.asked_at = now
+            kept.in_use.move_to_end(name)
+            while len(kept.in_use) > self._most:
+                kept.replaced.append((now, kept.in_use.popitem(last=False)[1].client))
+            unused = [client for since, client in kept.replaced if now - since > self._longest_call]
+            kept.replaced = [(since, client) for since, client in kept.replaced if client not in unused]
+        _close(unused)
+        return known
+
+    def _here(self) -> _Kept:
+        return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Kept())
+
+
+def require_account_name(name: object) -> str:
+    """Return a valid account name unchanged; "" is the account of the settings.
+
+    :raises TypeError: it is not a string.
+    :raises ValueError: it is longer than 255 characters, or contains control characters.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"account must be a string, not {type(name).__name__}; '' is the account of the settings")
+    if name and not is_order_id(name):
+        raise ValueError(f"account must have {MAX_ID} characters at most, none of them a control character")
+    return name
+
+
+def _close(clients: Iterable[PaymentsClient]) -> None:
+    for client in clients:
+        client.close()
