@@ -333,7 +333,7 @@ def build_runtime(
             payouts,
             payout_queue,
             payout_moves,
-            PayoutCalls(client, sealing, record),
+            PayoutCalls(accounts, sealing, record),
             outbox,
             record,
             clock,

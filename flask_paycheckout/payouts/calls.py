@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from flask_paycheckout.client import (
     CryptoReceiver,
@@ -22,6 +23,7 @@ from flask_paycheckout.rules.destinations import Destination, ToBank, ToRecipien
 from flask_paycheckout.rules.payout_schedule import LOOK_BACK
 from flask_paycheckout.rules.text import visible
 from flask_paycheckout.security.sealing import Sealing, Unreadable
+from flask_paycheckout.service.accounts import Accounts
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.store.payout_model import PayoutMixin
 
@@ -31,6 +33,7 @@ PAYOUT = "payout"
 """The operation of calls that send payouts, in the record of failing calls."""
 
 AccessToken = str | Callable[[], str]
+Result = TypeVar("Result")
 
 _MAX_WORDS = 500
 
@@ -46,14 +49,27 @@ class Addressed:
 class PayoutCalls:
     """Calls the service for one app's payouts."""
 
-    def __init__(self, client: PaymentsClient, sealing: Sealing, record: ServiceRecord) -> None:
-        self._client = client
+    def __init__(self, accounts: Accounts, sealing: Sealing, record: ServiceRecord) -> None:
+        self._accounts = accounts
         self._sealing = sealing
         self._record = record
 
-    def authorized(self, access_token: str) -> PaymentsClient:
-        """The client that sends with this token. :raises ValueError: it cannot stand in a header."""
-        return self._client.authorized(access_token)
+    def token_of(self, account: str, given: AccessToken | None) -> str | None:
+        """The access token that an account's payouts are sent with; None when there is none.
+
+        :param given: the token of the settings or of the round, for accounts without one of their own.
+        :raises PaymentsError: the shop gives no keys for the account.
+        """
+        token = self._accounts.access_token_of(account) or given
+        return token() if callable(token) else token
+
+    def authorized(self, access_token: str, account: str = "") -> PaymentsClient:
+        """The account's client that sends with this token.
+
+        :raises PaymentsError: the shop gives no keys for the account.
+        :raises ValueError: the token cannot stand in a header.
+        """
+        return self._accounts.client_of(account, PAYOUT).authorized(access_token)
 
     def destination(self, payout: PayoutMixin) -> Destination:
         """Open a payout's destination.
@@ -80,34 +96,64 @@ class PayoutCalls:
         :raises PaymentsError: there was no answer, or the service refused.
         :raises TypeError, ValueError: the call cannot be built; nothing was sent.
         """
+        account = batch[0].payout.account
         try:
             made = self._create(client, batch)
         except PaymentsError as error:
+            if isinstance(error, Unauthorized):
+                self._accounts.refused(account)
             # The refusal of a single payout says nothing about the others.
             if is_refusal(error) and not isinstance(error, Unauthorized):
-                self._record.on_answer(PAYOUT)
+                self._record.on_answer(PAYOUT, account)
             else:
-                self._record.on_failure(PAYOUT, words_of(error, batch))
+                self._record.on_failure(PAYOUT, words_of(error, batch), account)
             raise
-        self._record.on_answer(PAYOUT)
+        self._record.on_answer(PAYOUT, account)
         return made
 
     def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement]:
-        """Look bank transfers up at the service, by their service references."""
-        since = min(payout.taken_at or payout.created_at for payout in payouts) - LOOK_BACK
-        return self._client.fiat_disbursements.find([payout.service_reference for payout in payouts], since=since)
+        """Look bank transfers of one account up at the service, by their service references."""
+        account = payouts[0].account
+        return self._signed(account, lambda client: _find(client, payouts))()
 
-    def read(self, payout: PayoutMixin) -> FiatDisbursement | None:
-        """Read a sent bank transfer; None when the service does not know its reference."""
-        if payout.disbursement_id is not None:
-            return self._client.fiat_disbursements.get(payout.disbursement_id)
-        return self.find([payout]).get(payout.service_reference)
+    def reading(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
+        """A function that reads a sent bank transfer; it returns None when the service does not know its reference.
+
+        It may run in a thread of its own; the shop is asked for the account's keys here.
+
+        :raises PaymentsError: the shop gives no keys for the account.
+        """
+        return self._signed(payout.account, lambda client: _read(client, payout))
+
+    def _signed(self, account: str, call: Callable[[PaymentsClient], Result]) -> Callable[[], Result]:
+        """A call with the keys of an account, which are asked for again after the service has refused them."""
+        client = self._accounts.client_of(account, PAYOUT)
+
+        def run() -> Result:
+            try:
+                return call(client)
+            except Unauthorized:
+                self._accounts.refused(account, client)
+                raise
+
+        return run
 
     def _create(self, client: PaymentsClient, batch: Sequence[Addressed]) -> Sequence[Made]:
         currency = batch[0].payout.currency
         if batch[0].payout.is_token:
             return client.crypto_disbursements.create(currency, [_receiver(one) for one in batch]).disburse_data
         return client.fiat_disbursements.create(currency, [_item(one) for one in batch]).disburse_data
+
+
+def _find(client: PaymentsClient, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement]:
+    since = min(payout.taken_at or payout.created_at for payout in payouts) - LOOK_BACK
+    return client.fiat_disbursements.find([payout.service_reference for payout in payouts], since=since)
+
+
+def _read(client: PaymentsClient, payout: PayoutMixin) -> FiatDisbursement | None:
+    if payout.disbursement_id is not None:
+        return client.fiat_disbursements.get(payout.disbursement_id)
+    return _find(client, [payout]).get(payout.service_reference)
 
 
 def is_refusal(error: PaymentsError) -> bool:

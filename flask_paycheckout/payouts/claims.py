@@ -85,8 +85,9 @@ class RefundClaims:
         raise TooManyClaims(reference)
 
     def _make_recipient(self, reference: str, form: RefundForm) -> ToRecipient:
+        merchant = self._require_claimable(reference).account
         # The turn comes first: a call that the limits do not allow must not count as a claim.
-        with self._service.turn(RECIPIENT) as turn:
+        with self._service.turn(RECIPIENT, merchant) as turn:
             payout = self._count(reference)
             values = form.values
             account = BankDetails(

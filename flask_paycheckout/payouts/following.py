@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from flask_paycheckout.client import FiatDisbursement, PaymentsError
 from flask_paycheckout.clock import Clock
@@ -45,18 +46,17 @@ class Following:
                 if not claimed:
                     return
                 # Only the calls run in threads; they use no database.
-                reads = list(readers.map(self._read, claimed))
+                reads = list(readers.map(_run, [self._reading(payout) for payout in claimed]))
                 self._store(claimed, reads, results)
                 results.deliver()
                 if all(isinstance(read, Exception) for read in reads):
                     return
 
-    def _read(self, payout: PayoutMixin) -> Read:
+    def _reading(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
         try:
-            return self._calls.read(payout)
-        except Exception as error:
-            # A signer of the shop's own may raise anything.
-            return error
+            return self._calls.reading(payout)
+        except PaymentsError as error:
+            return partial(_raise, error)
 
     def _store(self, claimed: Sequence[PayoutMixin], reads: Sequence[Read], results: PayoutResults) -> None:
         for payout, read in zip(claimed, reads, strict=True):
@@ -83,3 +83,15 @@ class Following:
             return "the service has it under another reference"
         differing = difference(payout, self._calls.known_destination(payout), read)
         return None if differing is None else f"the service has it with another {differing}"
+
+
+def _raise(error: PaymentsError) -> FiatDisbursement | None:
+    raise error
+
+
+def _run(read: Callable[[], FiatDisbursement | None]) -> Read:
+    try:
+        return read()
+    except Exception as error:
+        # A signer of the shop's own may raise anything.
+        return error

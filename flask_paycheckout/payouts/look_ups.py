@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import groupby
 
 from flask_paycheckout.client import FiatDisbursement
 from flask_paycheckout.clock import Clock
@@ -24,6 +25,10 @@ _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; 
 Missing = Callable[[PayoutMixin, datetime], None]
 
 _log = logging.getLogger("flask_paycheckout")
+
+
+def _account_of(payout: PayoutMixin) -> str:
+    return payout.account
 
 
 class LookUps:
@@ -46,7 +51,10 @@ class LookUps:
                     results.in_doubt(payout, _IN_DOUBT)
                 else:
                     asked.append(payout)
-            answered = self.look_up(asked, results, results.missed)
+            # One account whose service or keys fail leaves the look-ups of the others alone.
+            by_account = groupby(sorted(asked, key=_account_of), _account_of)
+            answers = [self.look_up(list(payouts), results, results.missed) for _, payouts in by_account]
+            answered = any(answers) or not answers
             results.deliver()
 
     def look_up(self, payouts: Sequence[PayoutMixin], results: PayoutResults, missing: Missing) -> bool:

@@ -84,8 +84,7 @@ class PayoutSender:
         token = self._access_token if access_token is None else access_token
         try:
             self._look_ups.run(results)
-            if token is not None:
-                self._sending.run(token, results, stopped)
+            self._sending.run(token, results, stopped)
             self._following.run(results, stopped)
         finally:
             self._record.write()

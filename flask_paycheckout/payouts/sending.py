@@ -38,35 +38,42 @@ class Sending:
         self._record = record
         self._clock = clock
 
-    def run(self, access_token: AccessToken, results: PayoutResults, stopped: Callable[[], bool]) -> None:
-        """Send all that is ready; ends at the first call that the service does not answer, or refuses altogether.
+    def run(self, access_token: AccessToken | None, results: PayoutResults, stopped: Callable[[], bool]) -> None:
+        """Send all that is ready.
 
-        :param access_token: asked for before each call if it is a function.
+        An account's sends end at the first call that the service does not answer, or refuses altogether.
+
+        :param access_token: for accounts without one of their own; asked for before each call if it is a function.
         :param stopped: whether to end before the next call.
         """
+        ended: set[str] = set()
         while not stopped():
-            first = self._queue.next_ready(results.started)
-            client = None if first is None else self._client(access_token, results)
-            if first is None or client is None:
+            first = self._queue.next_ready(results.started, ended)
+            if first is None:
                 return
+            client = self._client(first.account, access_token, results)
+            if client is None:
+                ended.add(first.account)
+                continue
             taken = self._queue.take(first, results.started, self._clock())
-            goes_on = not taken or self._send(client, taken, results)
+            if taken and not self._send(client, taken, results):
+                ended.add(first.account)
             results.deliver()
-            if not goes_on:
-                return
 
-    def _client(self, access_token: AccessToken, results: PayoutResults) -> PaymentsClient | None:
-        """The client with the access token; None when there is none now, and nothing is claimed."""
+    def _client(self, account: str, given: AccessToken | None, results: PayoutResults) -> PaymentsClient | None:
+        """The account's client with its access token; None when there is none now, and nothing is claimed."""
         try:
-            token = access_token() if callable(access_token) else access_token
-            return self._calls.authorized(token)
+            token = self._calls.token_of(account, given)
+            return None if token is None else self._calls.authorized(token, account)
+        except PaymentsError as error:
+            words = words_of(error)
         except Exception as error:
             # Without its message, which the shop's own function may have made of the token.
             words = f"no access token: PAYCHECKOUT_ACCESS_TOKEN raised {type(error).__name__}"
-            _log.warning("payouts are not sent: %s", words)
-            self._record.on_failure(PAYOUT, words)
-            results.call_failed()
-            return None
+        _log.warning("payouts are not sent: %s", words)
+        self._record.on_failure(PAYOUT, words, account)
+        results.call_failed()
+        return None
 
     def _send(self, client: PaymentsClient, taken: Sequence[PayoutMixin], results: PayoutResults) -> bool:
         """Send claimed payouts in one call; False when further calls would fail as well."""

@@ -129,12 +129,23 @@ class Accounts:
         account = None if name == "" else self._used(name, "account").account
         return None if account is None else account.checkout_origins
 
-    def refused(self, name: str, client: PaymentsClient) -> None:
-        """Have the shop asked again at the next use, since the service refused this client's keys."""
+    def access_token_of(self, name: str) -> str | Callable[[], str] | None:
+        """The access token of an account's own; None: that of the settings.
+
+        :raises AccountUnavailable: the shop gives no such account.
+        """
+        account = None if name == "" else self._used(name, "account").account
+        return None if account is None else account.access_token
+
+    def refused(self, name: str, client: PaymentsClient | None = None) -> None:
+        """Have the shop asked again at the next use, since the service refused an account's keys.
+
+        :param client: the one whose keys were refused, which others may have replaced meanwhile; None: the present one.
+        """
         kept = self._here()
         with kept.changing:
             known = kept.in_use.get(name)
-            if known is not None and known.client is client:
+            if known is not None and client in (None, known.client):
                 known.asked_at = float("-inf")
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ that died are found again.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -73,10 +73,14 @@ class PayoutQueue:
             due, ready = connection.execute(self._select_backlog, {"of_next_attempt_at": due_by}).one()
         return Backlog(bool(due), int(ready))
 
-    def next_ready(self, due_by: datetime) -> ReadyPayout | None:
-        """The payout that is to be sent next, not claimed yet."""
+    def next_ready(self, due_by: datetime, without: Collection[str] = ()) -> ReadyPayout | None:
+        """The payout that is to be sent next, not claimed yet.
+
+        :param without: merchant accounts that send nothing now.
+        """
+        due = {"of_next_attempt_at": due_by, "without": list(without)}
         with self._single.connect() as connection:
-            row = connection.execute(self._select_next, {"of_next_attempt_at": due_by}).one_or_none()
+            row = connection.execute(self._select_next, due).one_or_none()
         return None if row is None else ReadyPayout(*row)
 
     def take(self, first: ReadyPayout, due_by: datetime, now: datetime) -> Sequence[PayoutMixin]:
@@ -153,7 +157,8 @@ class PayoutQueue:
     @cached_property
     def _select_next(self) -> Any:
         c = self._table.c
-        due = select(c.id, c.account, c.currency, c.alone).where(c.status == _READY, self._is_due)
+        others = c.account.not_in(bindparam("without", expanding=True, type_=c.account.type))
+        due = select(c.id, c.account, c.currency, c.alone).where(c.status == _READY, self._is_due, others)
         return due.order_by(c.next_attempt_at, c.id).limit(1).with_for_update(skip_locked=True)
 
     @cached_property
