@@ -76,7 +76,7 @@ class Payouts:
         """The number of payouts in each state."""
         status = self._table.c.status
         with self._single.connect() as connection:
-            return dict(connection.execute(select(status, func.count()).group_by(status)).tuples().all())
+            return dict(connection.execute(select(status, func.count()).group_by(status)).all())
 
     def _loaded(self, statement: Any, **parameters: str) -> list[PayoutMixin]:
         with self._single.connect() as connection:

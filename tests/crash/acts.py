@@ -9,7 +9,8 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError
-from tests.crash.world import World
+from tests.crash.world import SOLD_FOR_OTHERS, World
+from tests.payouts.books import NO_ANSWER
 
 
 @dataclass(frozen=True)
@@ -161,3 +162,77 @@ ACTS["deliver"] = Act(an_undelivered_payment, lambda world: world.reconciles(lim
 ACTS["reconcile"] = Act(
     a_busy_shop, World.reconciles, {"o-1": "paid", "o-2": "paid", "o-3": "abandoned", "o-4": "pending"}
 )
+
+MONEY_IN = list(ACTS)
+
+# Money out
+
+_MAKER, _BANK, _WALLET, _CLOSED = "rec_maker", "400012341234", "0x" + "a" * 40, "rec_closed"
+
+
+def a_sale_for_others(world: World) -> None:
+    world.starts(SOLD_FOR_OTHERS)
+    world.pays("chk-1")
+
+
+def a_paid_order(world: World) -> None:
+    a_payment(world)
+    world.settles("chk-1")
+
+
+def debts(world: World) -> None:
+    world.pays_out(_MAKER, _BANK, _WALLET)
+
+
+def answers_that_were_lost(world: World) -> None:
+    debts(world)
+    loses_both_answers(world)
+    world.clock.advance(minutes=6)
+
+
+def a_request_that_was_dropped(world: World) -> None:
+    debts(world)
+    world.service.books.instead = [NO_ANSWER] * 2
+    world.sends()
+    world.clock.advance(minutes=6)
+    world.sends()
+    world.clock.advance(minutes=6)
+
+
+def what_the_bank_finished(world: World) -> None:
+    debts(world)
+    world.sends()
+    world.service.books.finish()
+    world.clock.advance(hours=1)
+
+
+def what_the_bank_gave_back(world: World) -> None:
+    world.pays_out(_MAKER)
+    world.sends()
+    world.service.books.finish("failed")
+    world.clock.advance(hours=1)
+    world.sends()
+
+
+def loses_both_answers(world: World) -> object:
+    world.service.books.lost = 2
+    return world.sends()
+
+
+def has_a_batch_refused(world: World) -> object:
+    world.service.books.refused = {f"for-{_CLOSED}"[:9]}
+    return world.sends()
+
+
+ACTS["earn"] = Act(a_sale_for_others, settle, {SOLD_FOR_OTHERS: "paid"})
+ACTS["refund"] = Act(a_paid_order, lambda world: world.refunds("chk-1", "rec_customer"), PAID)
+ACTS["send"] = Act(debts, World.sends, {})
+ACTS["send, and lose the answers"] = Act(debts, loses_both_answers, {})
+ACTS["send a batch that is refused"] = Act(
+    lambda world: world.pays_out(_MAKER, _CLOSED, _BANK), has_a_batch_refused, {}
+)
+ACTS["look up what was sent"] = Act(answers_that_were_lost, World.sends, {})
+ACTS["look up what was not sent"] = Act(a_request_that_was_dropped, World.sends, {})
+ACTS["follow"] = Act(what_the_bank_finished, World.sends, {})
+ACTS["retry"] = Act(what_the_bank_gave_back, lambda world: world.retries(f"for-{_MAKER}"), {})
+MONEY_OUT = [name for name in ACTS if name not in MONEY_IN]

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tests.crash import accountant
 from tests.crash.databases import Rows
 from tests.crash.record import Record
 from tests.crash.world import RECEIVERS
@@ -28,6 +29,7 @@ def complaints(rows: Rows, record: Record) -> list[str]:
         *_tellings(rows, record),
         *_evidence(rows, record),
         *_hints(rows, record),
+        *accountant.complaints(rows, record.paid),
     ]
 
 
@@ -39,6 +41,7 @@ def complaints_at_rest(rows: Rows, record: Record, ends: dict[str, str]) -> list
         *_untold(rows, record),
         *_stuck(rows),
         *_other_ends(rows, ends),
+        *accountant.complaints_at_rest(rows, record.paid),
     ]
 
 
@@ -109,7 +112,8 @@ def _events(rows: Rows) -> Iterator[str]:
         if "to" in entry
     )
     moves.update((row["checkout_id"], "checkout_created") for row in rows["paycheckout_checkout"])
-    stored = Counter((row["checkout_id"], row["name"]) for row in rows["paycheckout_event"])
+    of_checkouts = [row for row in rows["paycheckout_event"] if row["payout_reference"] is None]
+    stored = Counter((row["checkout_id"], row["name"]) for row in of_checkouts)
     if moves != stored:
         yield f"moves without their event: {dict(moves - stored)}; events without their move: {dict(stored - moves)}"
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from psycopg import sql
 from psycopg.rows import dict_row
 
-TABLES = ("paycheckout_checkout", "paycheckout_event", "fulfilment", "shop_order")
+TABLES = ("paycheckout_checkout", "paycheckout_event", "paycheckout_payout", "fulfilment", "owed", "shop_order")
 
 Rows = dict[str, list[dict[str, Any]]]
 

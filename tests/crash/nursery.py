@@ -36,6 +36,7 @@ from tests.crash.world import World
 _CLAIM, _LEASE = 61, 61
 _LONGEST_LIFE = 60
 _MOST_COMPLAINTS = 10
+_MOST_ROUNDS = 20
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -49,6 +50,7 @@ class Order:
         "every instruction": each, every time.
     :ivar fate: "death"; "one error" of the database; "outage", which is every database call from the point on.
     :ivar client: instructions of the payments client count too.
+    :ivar within: only instructions of files whose names contain one of these; empty for all.
     :ivar part: which part of the points, of how many.
     """
 
@@ -58,6 +60,7 @@ class Order:
     points: str = "calls"
     fate: str = "death"
     client: bool = False
+    within: list[str] = field(default_factory=list)
     part: tuple[int, int] = (0, 1)
 
 
@@ -175,6 +178,8 @@ class Nursery:
         for at, (where, may_fail) in enumerate(passed):
             if self._order.fate != "death" and not may_fail:
                 continue
+            if self._order.within and not any(name in where.partition(":")[0] for name in self._order.within):
+                continue
             if self._order.points in ("new instructions", "first instructions"):
                 if where in self._reached:
                     continue
@@ -269,11 +274,26 @@ def _recover(world: World, act: Act, money: Callable[[], list[str]] = list) -> l
         world.webhook(checkout_id)
     for order_id in act.ends:
         world.looks_at_status(order_id)
+    _pays_out(world)
     world.clock.advance(seconds=_CLAIM)
     last = world.reconciles()
     if last.changed or last.delivered or last.failed:
         wrong.append(f"the last round had no peace: {last}")
     return wrong
+
+
+def _pays_out(world: World) -> None:
+    """Time goes on until nothing waits: the bank completes what it has, and a person looks after what is unknown."""
+    for _ in range(_MOST_ROUNDS):
+        waiting = world.waiting_payouts()
+        if not waiting:
+            return
+        world.service.books.finish()
+        for reference, payee in waiting.items():
+            if payee is not None:
+                world.resolves(reference, sent=payee in {one.to for one in world.record.paid})
+        world.sends()
+        world.clock.advance(minutes=6)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ from typing import Any
 
 import httpx
 
-from tests.scripted import Answer, number, refusal, success
+from tests.payouts.books import Books, Paid, given, paid
+from tests.scripted import Answer, Clock, number, refusal, success
 
 Line = dict[str, Any]
 
@@ -48,30 +49,40 @@ class Record:
         return {entry["id"]: entry for entry in self.lines("deposit")}
 
     @property
+    def paid(self) -> list[Paid]:
+        """The service's own books of payouts."""
+        return paid(self)
+
+    @property
     def given_out(self) -> list[str]:
         return [entry["url"] for entry in self.lines("location")]
 
 
 class Service:
-    """Answers creates and reads from the record.
+    """Answers creates and reads from the record, and pays out.
 
     :ivar passes: told of each call, before anything is done about it and before it is answered.
     :ivar lost_answers: how many of the next creates are done but never answered.
     """
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, clock: Clock) -> None:
         self._record = record
+        # It pays whatever it is asked to, however often; a look-up takes several pages.
+        self.books = Books(record, page_size=2, unique=False, clock=clock)
         self.passes: Callable[[str], None] = lambda where: None
         self.lost_answers = 0
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         call = f"{request.method} {request.url.path}"
         self.passes(f"before the service took {call}")
-        answer = self._create() if request.method == "POST" else self._read(request.url.path.rsplit("/", 1)[1])
+        answer = self._answer(request)
         self.passes(f"after the service did {call}")
-        if isinstance(answer, Exception):
-            raise answer
-        return httpx.Response(200, content=answer) if isinstance(answer, bytes) else answer
+        return given(answer)
+
+    def _answer(self, request: httpx.Request) -> Answer:
+        if "/disbursement/" in request.url.path:
+            return self.books.answers(request.method, str(request.url), request.content)
+        return self._create() if request.method == "POST" else self._read(request.url.path.rsplit("/", 1)[1])
 
     def _create(self) -> Answer:
         checkout_id = f"chk-{len(self._record.urls) + 1}"

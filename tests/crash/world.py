@@ -15,29 +15,50 @@ from flask_paycheckout import (
     Pay,
     PayCheckout,
     ReconcileReport,
+    ToBank,
+    ToRecipient,
+    ToWallet,
     checkout_created,
     order_abandoned,
     order_paid,
     order_pending,
     payment_held,
+    payout_completed,
+    payout_failed,
+    payout_sent,
+    payout_unknown,
 )
 from tests.crash.record import Record, Service
 from tests.scripted import SAME_SITE, Clock, make_app
 
-ORDERS = ("o-1", "o-2", "o-3", "o-4")
+SOLD_FOR_OTHERS = "m-1"
+ORDERS = ("o-1", "o-2", "o-3", "o-4", SOLD_FOR_OTHERS)
 RECEIVERS = ("stock", "books")
 """The receivers that write to the shop's database. A third one, between them, tells somebody outside.
 
-Of a payment, the stock is told in the transaction that records it.
+Of a payment, and of a completed payout, the stock is told in the transaction that records it.
 """
 
-_SIGNALS = (checkout_created, order_pending, order_paid, order_abandoned, payment_held)
+_SIGNALS = (
+    checkout_created,
+    order_pending,
+    order_paid,
+    order_abandoned,
+    payment_held,
+    payout_sent,
+    payout_completed,
+    payout_failed,
+    payout_unknown,
+)
+_ATOMIC = (order_paid, payout_completed)
+TOKEN = "usdc-polygon"
 
 
 class World:
     """A shop whose orders cost 12.50 USD each, priced from its own database.
 
-    Its table `fulfilment` has no unique column: what is done twice is there twice.
+    Its table `fulfilment` has no unique column: what is done twice is there twice. Its table `owed` has a row for each
+    payout that it wants, written in the same transaction; no two have the same payee.
 
     :param address: of the database, as a shop writes it.
     :param record: the file that outlives this process.
@@ -46,9 +67,11 @@ class World:
     def __init__(self, address: str, record: Path) -> None:
         self.record = Record(record)
         self.clock = Clock()
-        self.service = Service(self.record)
+        self.service = Service(self.record, self.clock)
         self.receivers_fail = False
-        self.app = make_app(SQLALCHEMY_DATABASE_URI=address, PAYCHECKOUT_RECONCILE_READERS=1)
+        self.app = make_app(
+            SQLALCHEMY_DATABASE_URI=address, PAYCHECKOUT_RECONCILE_READERS=1, PAYCHECKOUT_ACCESS_TOKEN="crash-token"
+        )
         self.db = SQLAlchemy(self.app)
         self._add_tables()
         self.paycheckout = PayCheckout()
@@ -112,7 +135,60 @@ class World:
         with self.app.app_context():
             return self.paycheckout.reconcile(limit)
 
+    def pays_out(self, *payees: str) -> None:
+        """The shop owes each of these 8.00, in the currency that such a payee takes, and commits that."""
+        with self.app.app_context():
+            for payee in payees:
+                self._owes(payee)
+            self.db.session.commit()
+
+    def refunds(self, checkout_id: str, payee: str) -> None:
+        with self.app.app_context():
+            self._notes_debt(payee, "USD")
+            to = ToRecipient(payee)
+            self.paycheckout.refund(checkout_id, "8.00", by="Ada", why="one jar broke", to=to)
+            self.db.session.commit()
+
+    def sends(self) -> object:
+        with self.app.app_context():
+            return self.paycheckout.send_payouts()
+
+    def retries(self, reference: str) -> object:
+        with self.app.app_context():
+            return self.paycheckout.retry_payout(reference, by="Ada", why="the account is open again")
+
+    def resolves(self, reference: str, sent: bool) -> object:
+        with self.app.app_context():
+            return self.paycheckout.resolve_payout(reference, sent, by="Ada", why="looked into the service's books")
+
+    def waiting_payouts(self) -> dict[str, str | None]:
+        """The references of payouts that are not at their end, with the payee of those that a person must look after.
+
+        A token's end is that it was sent.
+        """
+        asked = "SELECT reference, status, currency, destination FROM paycheckout_payout"
+        with self.app.app_context():
+            rows = self._execute(asked).all()
+            self.db.session.rollback()
+        return {
+            reference: destination.rpartition(" ")[2] if status == "unknown" else None
+            for reference, status, currency, destination in rows
+            if status not in ("completed", "failed") and (status, currency) != ("sent", TOKEN)
+        }
+
     # The shop's own code
+
+    def _owes(self, payee: str) -> None:
+        currency = TOKEN if payee.startswith("0x") else "USD"
+        self._notes_debt(payee, currency)
+        to: Any = ToWallet(payee) if currency == TOKEN else ToRecipient(payee)
+        if payee.isdigit():
+            to = ToBank("Bo", payee, "b1", "Bank")
+        self.paycheckout.pay_out(f"for-{payee}", "8.00", currency, to)
+
+    def _notes_debt(self, payee: str, currency: str) -> None:
+        owed = "INSERT INTO owed VALUES (:payee, '8.00', :currency)"
+        self._execute(owed, payee=payee, currency=currency)
 
     def _add_tables(self) -> None:
         db = self.db
@@ -126,6 +202,12 @@ class World:
             db.Column("order_id", db.String(20)),
             db.Column("event_id", db.String(40)),
         )
+        db.Table(
+            "owed",
+            db.Column("payee", db.String(60)),
+            db.Column("amount", db.String(20)),
+            db.Column("currency", db.String(20)),
+        )
 
     def _price(self, order_id: str) -> Pay | None:
         lock = " FOR UPDATE" if self.db.engine.dialect.name == "postgresql" else ""
@@ -135,48 +217,52 @@ class World:
 
     def _connect_receivers(self) -> None:
         for signal in _SIGNALS:
-            stock = self._closing() if signal is order_paid else self._stock(signal.name)
+            stock = self._closing(signal.name) if signal in _ATOMIC else self._stock(signal.name)
             for receive in (stock, self._outside(signal.name), self._books(signal.name)):
                 signal.connect(receive, sender=self.app, weak=False)
 
-    def _closing(self) -> Any:
+    def _closing(self, name: str) -> Any:
         @self.paycheckout.atomic
-        def stock(app: Flask, *, order_id: str, event_id: str, **facts: object) -> None:
-            self._insert("stock", "order_paid", order_id, event_id)
+        def stock(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
+            self._insert("stock", name, order_id, event_id)
+            if name == "order_paid" and order_id == SOLD_FOR_OTHERS:
+                self._owes("rec_maker")
 
         return stock
 
     def _stock(self, name: str) -> Any:
-        def stock(app: Flask, *, order_id: str, event_id: str, **facts: object) -> None:
+        def stock(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
             self._writes("stock", name, order_id, event_id)
 
         return stock
 
     def _outside(self, name: str) -> Any:
-        def outside(app: Flask, *, order_id: str, event_id: str, **facts: object) -> None:
+        def outside(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
             if self.receivers_fail:
                 raise RuntimeError("nobody answers")
-            self.record.add("told", name=name, order_id=order_id, event_id=event_id)
+            self.record.add("told", name=name, order_id=order_id or "", event_id=event_id)
 
         return outside
 
     def _books(self, name: str) -> Any:
-        def books(app: Flask, *, order_id: str, event_id: str, **facts: object) -> None:
+        def books(app: Flask, *, order_id: str | None, event_id: str, **facts: object) -> None:
             self._writes("books", name, order_id, event_id)
+            if name == "order_paid" and order_id == SOLD_FOR_OTHERS:
+                self._owes("0x" + "a" * 40)
 
         return books
 
-    def _writes(self, receiver: str, name: str, order_id: str, event_id: str) -> None:
+    def _writes(self, receiver: str, name: str, order_id: str | None, event_id: str) -> None:
         if self.receivers_fail:
             raise RuntimeError("the shop is broken")
         self._insert(receiver, name, order_id, event_id)
 
-    def _insert(self, receiver: str, name: str, order_id: str, event_id: str) -> None:
+    def _insert(self, receiver: str, name: str, order_id: str | None, event_id: str) -> None:
         self._execute(
             "INSERT INTO fulfilment VALUES (:receiver, :name, :order_id, :event_id)",
             receiver=receiver,
             name=name,
-            order_id=order_id,
+            order_id=order_id or "",
             event_id=event_id,
         )
 

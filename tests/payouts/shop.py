@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flask_paycheckout import ToRecipient
+from flask_paycheckout import ToRecipient, ToWallet, TransitionRefused
+from tests.payouts.books import Books
 from tests.scripted import Shop
 
 ADA: dict[str, Any] = {"by": "Ada", "why": "one jar broke"}
 MAKER = ToRecipient("rec_1")
+WALLET = ToWallet("0x" + "a" * 40)
+TOKEN = "usdc-polygon"
+#: States that a payout does not leave by itself.
+ENDS = ("completed", "failed", "cancelled", "claimable", "waiting")
+MOST_ROUNDS = 40
 
 
 @contextmanager
@@ -56,3 +62,36 @@ def stands(shop: Shop, reference: str, **columns: Any) -> None:
     table = shop.runtime.models.payouts
     with shop.app.app_context(), shop.db.engine.begin() as connection:
         connection.execute(table.update().where(table.c.reference == reference).values(columns))
+
+
+def sends(shop: Shop) -> Any:
+    """Runs a round of `send_payouts`, and gives its report."""
+    with shop.app.app_context():
+        return shop.paycheckout.send_payouts()
+
+
+def decides(shop: Shop, decision: str, reference: str, *arguments: Any, **keywords: Any) -> bool:
+    """A person's decision, such as "approve"; whether it was taken, and not refused."""
+    with shop.app.app_context():
+        try:
+            getattr(shop.paycheckout, f"{decision}_payout")(reference, *arguments, **ADA | keywords)
+        except TransitionRefused:
+            return False
+    return True
+
+
+def comes_to_rest(shop: Shop, books: Books) -> None:
+    """Time goes on until nothing waits: the bank completes what it has, and a person looks after what is unknown."""
+    for _ in range(MOST_ROUNDS):
+        waiting = [
+            one for one in payouts(shop) if one.status not in ENDS and not (one.is_token and one.status == "sent")
+        ]
+        if not waiting:
+            return
+        books.finish()
+        for one in waiting:
+            if one.status == "unknown":
+                decides(shop, "resolve", one.reference, books.has(one.service_reference))
+        sends(shop)
+        shop.clock.advance(minutes=6)
+    raise AssertionError(f"these still wait: {[(one.reference, one.status, one.problem) for one in waiting]}")

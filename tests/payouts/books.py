@@ -1,0 +1,238 @@
+"""A payments service's own books of payouts: what it was asked to pay, to whom, and how often.
+
+It answers from what is written in them, so that a service whose books are a file is the same one for a process that
+dies and for the one that comes after it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from json import loads
+from threading import Lock
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+
+from tests.scripted import Answer, Service, number, refusal, success
+
+Line = dict[str, Any]
+
+WALLET = "wallet"
+NO_ANSWER = httpx.ReadTimeout("no answer")
+
+
+class Paper(Protocol):
+    """Whatever keeps lines."""
+
+    def add(self, what: str, **facts: Any) -> None: ...
+
+    def lines(self, *what: str) -> list[Line]: ...
+
+
+class Pages:
+    """Lines in the memory of this process."""
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+
+    def add(self, what: str, **facts: Any) -> None:
+        self._lines.append({"what": what, **facts})
+
+    def lines(self, *what: str) -> list[Line]:
+        return [line for line in list(self._lines) if not what or line["what"] in what]
+
+
+@dataclass(frozen=True)
+class Paid:
+    """A payout as the service has it; `to` is a recipient's id, an account number or a wallet, as `kind` says."""
+
+    id: str
+    reference: str
+    to: str
+    amount: Decimal
+    currency: str
+    kind: str
+    at: str
+    status: str = "pending"
+
+
+def paid(paper: Paper) -> list[Paid]:
+    """All payouts that are written down, oldest first."""
+    ends = {line["id"]: line["status"] for line in paper.lines("finished")}
+    return [
+        Paid(**item | {"amount": Decimal(item["amount"]), "status": ends.get(item["id"], "pending")})
+        for line in paper.lines("asked to pay")
+        for item in line["items"]
+    ]
+
+
+class Books:
+    """Answers the calls about payouts.
+
+    :param paper: where it writes.
+    :param page_size: the most records of a page, whatever is asked for.
+    :param unique: whether it refuses a reference that it was given before, as the service does; without that each call
+        that is made twice pays twice.
+    :ivar lost: how many of the next creates are done but never answered.
+    :ivar instead: what the next creates come to, instead of being done.
+    :ivar refused: beginnings of references that it refuses, and with them their batch.
+    :ivar creating: called with the references of each create, before anything is done about it.
+    :ivar created: called after a create is done, and before it is answered.
+    """
+
+    def __init__(
+        self, paper: Paper, *, page_size: int = 100, unique: bool = True, clock: Callable[[], datetime] | None = None
+    ) -> None:
+        self.paper = paper
+        self.lost = 0
+        self.instead: list[Answer] = []
+        self.refused: set[str] = set()
+        self.creating: Callable[[Sequence[str]], None] = lambda references: None
+        self.created: Callable[[Sequence[str]], None] = lambda references: None
+        self._page_size = page_size
+        self._unique = unique
+        self._clock = clock or (lambda: datetime.now(UTC))
+        self._one_at_a_time = Lock()
+
+    @property
+    def paid(self) -> list[Paid]:
+        """All payouts, oldest first."""
+        return paid(self.paper)
+
+    @property
+    def payees(self) -> Counter[str]:
+        """How often each was paid, less what the bank gave back."""
+        return Counter(one.to for one in self.paid if one.status != "failed")
+
+    def has(self, reference: str) -> bool:
+        """Whether it was asked to pay this reference, as a person sees who looks."""
+        return any(one.reference == reference for one in self.paid)
+
+    def finish(self, status: str = "completed", payee: str | None = None) -> None:
+        """The bank completes or fails the bank transfers that are pending: those to one payee, or all."""
+        for one in self.paid:
+            if one.status == "pending" and one.kind != WALLET and payee in (None, one.to):
+                self.paper.add("finished", id=one.id, status=status)
+
+    # The calls
+
+    def answers(self, method: str, target: str, body: bytes) -> Answer:
+        """The answer to a call, or the error that the caller gets instead."""
+        path, query = urlsplit(target).path, parse_qs(urlsplit(target).query)
+        if path.endswith("/recipient"):
+            return success({"id": f"rec_{loads(body)['bank']['accountNumber']}"}, 201)
+        if method == "POST":
+            return self._create(path, loads(body, parse_float=Decimal))
+        if path.endswith("/disbursement/fiat"):
+            return self._page(int(query.get("page", ["1"])[0]), int(query.get("limit", ["10"])[0]))
+        found = [one for one in self.paid if one.id == path.rsplit("/", 1)[1] and one.kind != WALLET]
+        return success(_shown(found[0])) if found else refusal(404, "Disbursement not found")
+
+    def _create(self, path: str, sent: Line) -> Answer:
+        wanted = sent["receivers" if path.endswith("/crypto") else "disburseData"]
+        references = [item["reference"] for item in wanted]
+        self.creating(references)
+        with self._one_at_a_time:
+            answer = self._done(sent, wanted)
+        self.created(references)
+        return answer
+
+    def _done(self, sent: Line, wanted: list[Line]) -> Answer:
+        if self.instead:
+            return self.instead.pop(0)
+        known = self.paid
+        used = {one.reference for one in known} if self._unique else set()
+        for item in wanted:
+            if item["reference"] in used or any(item["reference"].startswith(each) for each in self.refused):
+                return refusal(400, f"{item['reference']} cannot be paid")
+        made = [
+            {
+                "id": f"pay-{len(known) + place}",
+                "reference": item["reference"],
+                **_payee(item),
+                "amount": f"{Decimal(item['amount']):f}",
+                "currency": sent.get("token") or sent["currency"],
+                "at": self._clock().isoformat(),
+            }
+            for place, item in enumerate(wanted, start=1)
+        ]
+        # One line for the whole batch: all of it is asked for, or nothing.
+        self.paper.add("asked to pay", items=made)
+        if self.lost:
+            self.lost -= 1
+            return NO_ANSWER
+        shown = [_shown(Paid(**item | {"amount": Decimal(item["amount"])})) for item in made]
+        return success({"disburseData": shown}, 201)
+
+    def _page(self, number_of_page: int, limit: int) -> Answer:
+        newest = [one for one in reversed(self.paid) if one.kind != WALLET]
+        size = min(limit, self._page_size)
+        pages = max(1, -(-len(newest) // size))
+        shown = newest[(number_of_page - 1) * size : number_of_page * size]
+        return success(
+            {
+                "docs": [_shown(one) for one in shown],
+                "totalDocs": len(newest),
+                "offset": (number_of_page - 1) * size,
+                "limit": size,
+                "totalPages": pages,
+                "page": number_of_page,
+                "pagingCounter": (number_of_page - 1) * size + 1,
+                "hasPrevPage": number_of_page > 1,
+                "hasNextPage": number_of_page < pages,
+                "prevPage": number_of_page - 1 if number_of_page > 1 else None,
+                "nextPage": number_of_page + 1 if number_of_page < pages else None,
+            }
+        )
+
+
+class PayingService(Service):
+    """The scripted service, which keeps books of payouts and makes recipients too.
+
+    A recipient's id is made of the account number.
+    """
+
+    def __init__(self, books: Books) -> None:
+        super().__init__()
+        self.books = books
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        if not request.url.path.endswith("/recipient") and "/disbursement/" not in request.url.path:
+            return super().__call__(request)
+        return given(self.books.answers(request.method, str(request.url), request.content))
+
+
+def given(answer: Answer) -> httpx.Response:
+    """The response that an answer is. :raises Exception: it is an error."""
+    if isinstance(answer, Exception):
+        raise answer
+    if isinstance(answer, bytes):
+        return httpx.Response(200, content=answer)
+    return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
+
+
+def _payee(item: Line) -> dict[str, str]:
+    if "receiverWalletAddress" in item:
+        return {"to": item["receiverWalletAddress"], "kind": WALLET}
+    if "recipientId" in item:
+        return {"to": item["recipientId"], "kind": "recipientId"}
+    return {"to": item["recipient"]["bank"]["accountNumber"], "kind": "accountNumber"}
+
+
+def _shown(one: Paid) -> Line:
+    shown = {
+        "disbursementId": one.id,
+        "status": one.status,
+        "amount": number(one.amount),
+        "reference": one.reference,
+        "createdAt": one.at,
+    }
+    if one.kind == WALLET:
+        return shown | {"token": one.currency, "receiverAddress": one.to}
+    payee = {one.kind: one.to}
+    return shown | {"currency": one.currency, "recipient": payee if one.kind == "recipientId" else {"bank": payee}}
