@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.conftest import NewDatabase, OpenShop
@@ -16,9 +18,18 @@ def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
 
     Its reconcile starts no threads: the crowd's own are those whose statements are put in order.
     """
-    return open_shop(
-        prepare=add_effects,
-        PAYCHECKOUT_RECONCILE_READERS=1,
-        SQLALCHEMY_DATABASE_URI=with_patience(new_database("crowded"), 60),
-        SQLALCHEMY_ENGINE_OPTIONS={"pool_size": 40},
-    )
+    return open_shop(prepare=add_effects, **for_a_crowd(new_database))
+
+
+@pytest.fixture
+def paying_shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
+    """The crowded shop with an access token, so that it sends payouts."""
+    return open_shop(prepare=add_effects, PAYCHECKOUT_ACCESS_TOKEN="races-token", **for_a_crowd(new_database))
+
+
+def for_a_crowd(new_database: NewDatabase) -> dict[str, Any]:
+    return {
+        "PAYCHECKOUT_RECONCILE_READERS": 1,
+        "SQLALCHEMY_DATABASE_URI": with_patience(new_database("crowded"), 60),
+        "SQLALCHEMY_ENGINE_OPTIONS": {"pool_size": 40},
+    }

@@ -1,0 +1,30 @@
+"""A process of `tests.shop_app` that decides what it is told to, and sends payouts: `python -m tests.races.payers`.
+
+It waits for a line on its standard input, so that several of them begin together.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+from flask_paycheckout import TransitionRefused
+from tests.shop_app import create_shop
+
+ROUNDS = 5
+
+
+def main(decisions: list[str]) -> None:
+    shop = create_shop(PAYCHECKOUT_ACCESS_TOKEN="races-token", PAYCHECKOUT_PAYOUT_BATCH=4)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    with shop.app.app_context():
+        for decision, reference in (told.split() for told in decisions):
+            with suppress(TransitionRefused):
+                getattr(shop.paycheckout, f"{decision}_payout")(reference, by="Ada", why="at once")
+        for _ in range(ROUNDS):
+            shop.paycheckout.send_payouts()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

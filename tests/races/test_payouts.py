@@ -1,0 +1,144 @@
+"""Threads and processes that send, approve, retry and cancel the same payouts: each is paid once, or not at all.
+
+The service pays whatever it is asked to: a call that is made twice pays twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from flask_paycheckout import ToRecipient, ToWallet
+from tests.conftest import NewDatabase
+from tests.locks import with_patience
+from tests.payouts.books import Books, Pages, PayingService
+from tests.payouts.shop import TOKEN, comes_to_rest, decides, payout, pays_out, sends
+from tests.races.crowds import PATIENCE, crowd
+from tests.races.test_processes import begin
+from tests.scripted import Shop
+from tests.socket_service import Call, SocketService
+
+pytestmark = pytest.mark.on_each_database
+
+THREADS, ROUNDS = 32, 4
+PROCESSES = 8
+
+
+@pytest.fixture
+def books() -> Books:
+    return Books(Pages(), unique=False)
+
+
+@pytest.fixture
+def service(books: Books) -> PayingService:
+    return PayingService(books)
+
+
+@pytest.fixture
+def shop(paying_shop: Shop) -> Shop:
+    return paying_shop
+
+
+def owes(shop: Shop, payee: str, *, waits: bool = False) -> str:
+    """Commits a payout to somebody who is paid nothing else; gives its reference."""
+    token = payee.startswith("token")
+    to = ToWallet(f"0x{payee.encode().hex():0>40}") if token else ToRecipient(payee)
+    pays_out(shop, f"for-{payee}", "8.00", to=to, currency=TOKEN if token else "USD", approve=waits)
+    return f"for-{payee}"
+
+
+def has_failed(shop: Shop, books: Books, payee: str) -> str:
+    """A payout that the bank gave back; gives its reference."""
+    reference = owes(shop, payee)
+    sends(shop)
+    books.finish("failed", payee)
+    shop.clock.advance(hours=1)
+    sends(shop)
+    assert payout(shop, reference).status == "failed"
+    return reference
+
+
+def debts(shop: Shop, books: Books, number: int) -> dict[str, list[str]]:
+    """Payouts in each state in which somebody can do something about them."""
+    failed = [has_failed(shop, books, f"failed-{number}")]
+    waiting = [owes(shop, f"{kind}-waiting-{number}", waits=True) for kind in ("bank", "token")]
+    for place in range(4):
+        owes(shop, f"bank-{number}-{place}")
+    owes(shop, f"token-{number}")
+    return {"approve": waiting, "retry": failed, "cancel": [owes(shop, f"cancelled-{number}")]}
+
+
+def deciding(shop: Shop, decision: str, references: list[str]) -> Callable[[], list[bool]]:
+    return lambda: [decides(shop, decision, reference) for reference in references]
+
+
+def test_threads_that_send_and_decide_the_same_pay_each_once(shop: Shop, books: Books) -> None:
+    with crowd(THREADS) as threads:
+        for number in range(ROUNDS):
+            decisions = debts(shop, books, number)
+            acts = [deciding(shop, *decision) for decision in decisions.items()]
+            said = threads.does([*acts * 5, *[lambda: [bool(sends(shop))]] * (THREADS - 15)])
+            taken = [sum(map(sum, said[kind:15:3])) for kind in range(3)]
+            assert taken[:2] == [2, 1], "of those who decide the same at once, one does"
+            assert taken[2] <= 1
+            assert payout(shop, decisions["cancel"][0]).status in ("cancelled", "sending", "sent")
+    comes_to_rest(shop, books)
+    assert set(books.payees.values()) == {1}
+    assert_paid_as_stored(shop, books)
+
+
+def assert_paid_as_stored(shop: Shop, books: Books) -> None:
+    """What is stored as paid is in the service's books, and nothing else is."""
+    counts = shop.runtime.payouts.counts()
+    assert set(counts) <= {"completed", "sent", "cancelled"}
+    assert books.payees.total() == counts["completed"] + counts["sent"]
+
+
+class SocketBooks(SocketService):
+    """Books on a socket; the answer to a create is lost now and then."""
+
+    def __init__(self, books: Books) -> None:
+        super().__init__()
+        self.books = books
+
+    def creates(self, call: Call) -> bytes:
+        return self._answer("POST", call.name, json.dumps(call.sent).encode())
+
+    def reads(self, call: Call) -> bytes:
+        return self._answer("GET", call.name if call.name.startswith("fiat") else f"fiat/{call.name}", b"")
+
+    def _answer(self, method: str, name: str, body: bytes) -> bytes:
+        answer = self.books.answers(method, f"/v1/disbursement/{name}", body)
+        return answer if isinstance(answer, bytes) else getattr(answer, "content", b"")
+
+
+def test_processes_that_send_and_decide_the_same_pay_each_once(
+    shop: Shop, books: Books, new_database: NewDatabase
+) -> None:
+    # The processes tell the time by themselves.
+    shop.clock.now = datetime.now(UTC)
+    decisions = debts(shop, books, 0)
+    for place in range(40):
+        owes(shop, f"bank-more-{place}")
+    asked = [f"{decision} {reference}" for decision, references in decisions.items() for reference in references]
+    service = SocketBooks(books)
+    command = ["-m", "tests.races.payers", *asked]
+    with service.running():
+        address = with_patience(new_database("crowded"), 60)
+        running = [begin(command, address, service.url, number) for number in range(PROCESSES)]
+        for process in running:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in running:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in running:
+            process.communicate(timeout=PATIENCE)
+    assert [process.returncode for process in running] == [0] * PROCESSES
+    comes_to_rest(shop, books)
+    assert set(books.payees.values()) == {1}
+    assert_paid_as_stored(shop, books)
