@@ -21,16 +21,14 @@ pytestmark = pytest.mark.each_database
 
 
 @pytest.mark.rule("A login answers a verification token, with its number under status.")
-def test_a_login_answers_status_in_place_of_status_code(visitor: Visitor) -> None:
-    answer = visitor.logs_in()
-    assert set(answer.body) == {"status", "message", "data"}
-    assert (answer.http_status, answer.body["status"]) == (200, 200)
-    assert set(answer.data) == {"verificationToken"}
-
-
+@pytest.mark.rule("A confirmed login answers access token and user, with its number under status.")
 @pytest.mark.rule("The one-time password goes to the user's e-mail address.")
-def test_the_one_time_password_is_mailed(visitor: Visitor) -> None:
-    visitor.logs_in()
+def test_both_steps_answer_status_in_place_of_status_code_and_mail_the_password(visitor: Visitor) -> None:
+    login = visitor.logs_in()
+    confirmed = visitor.confirms(login.data["verificationToken"], visitor.otp())
+    for answer, fields in ((login, {"verificationToken"}), (confirmed, {"accessToken", "user"})):
+        assert (answer.http_status, answer.body["status"]) == (200, 200)
+        assert set(answer.data) == fields
     (mail,) = visitor.mails()
     assert set(mail) == {"to", "subject", "text", "otp", "sentAt"}
     assert mail["to"] == EMAIL
@@ -80,15 +78,6 @@ USER_FIELDS = {
     *("invitation_date", "invitation_expiration_date", "createdAt", "updatedAt", "country", "countryCode"),
     *("kyc_url", "legalFullName", "partnerId", "otp_code", "credentials"),
 }
-
-
-@pytest.mark.rule("A confirmed login answers access token and user, with its number under status.")
-def test_it_answers_status_access_token_and_user(visitor: Visitor) -> None:
-    answer = visitor.confirms(visitor.begins(), visitor.otp())
-    assert set(answer.body) == {"status", "message", "data"}
-    assert (answer.http_status, answer.body["status"]) == (200, 200)
-    assert set(answer.data) == {"accessToken", "user"}
-    assert len(answer.data["accessToken"]) > 30
 
 
 @pytest.mark.rule("A user has these fields; nobody was invited here, and a used one-time password is not repeated.")

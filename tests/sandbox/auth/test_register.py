@@ -18,9 +18,7 @@ pytestmark = pytest.mark.each_database
 @pytest.mark.rule("A registration answers a verification token, in the envelope that says statusCode.")
 def test_a_registration_answers_status_code_message_and_verification_token(visitor: Visitor) -> None:
     answer = visitor.registers()
-    assert set(answer.body) == {"statusCode", "message", "data"}
-    assert (answer.http_status, answer.code) == (200, 200)
-    assert set(answer.data) == {"verificationToken"}
+    assert (answer.http_status, answer.code, set(answer.data)) == (200, 200, {"verificationToken"})
     assert len(answer.data["verificationToken"]) > 30
 
 

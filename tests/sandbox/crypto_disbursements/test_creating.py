@@ -22,19 +22,12 @@ SENT = {"receiverWalletAddress": WALLET, "amount": 5}
 @pytest.mark.rule("The fee is made of a flat part, a percentage and what the network takes.")
 def test_the_answer_holds_the_batch(payer: Payer) -> None:
     batch = payer.sends_tokens(SENT | {"reference": "r-1", "note": "May"}, SENT).data
-    assert set(batch) == {"totalReceiver", "disburseData", "sumFees", "sumAmount"}
     assert (batch["totalReceiver"], batch["sumAmount"], batch["sumFees"]) == (2, 10, Decimal("0.24"))
-    assert set(batch["disburseData"][0]) == {
-        *("disbursementId", "groupId", "tokenAddress", "receiverAddress", "senderAddress", "amount", "token"),
-        *("tokenDecimal", "network", "blockchainType", "feeAmount", "feePercentage", "feeConfig", "status"),
-        *("createdBy", "activityHistory", "reference"),
-    }
     item, other = batch["disburseData"]
     assert (item["status"], item["groupId"]) == ("pending", other["groupId"])
     (entry,) = item["activityHistory"]
     assert (entry["activity"], entry["status"]) == ("Sent to recipient wallet", "pending")
     config = item["feeConfig"]
-    assert set(config) == {"feeFlat", "feePercentage", "feeNetwork"}
     share = item["amount"] * config["feePercentage"] / 100
     assert item["feeAmount"] == config["feeFlat"] + config["feeNetwork"] + share
     assert item["feePercentage"] == config["feePercentage"]

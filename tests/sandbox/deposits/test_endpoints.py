@@ -134,8 +134,6 @@ COMMON = {
     *("depositId", "depositType", "userId", "inputCurrency", "outputCurrency", "inputAmount", "outputAmount", "fee"),
     *("status", "activityHistory", "exchangeInfo", "createdAt", "updatedAt", "expiredAt"),
 }
-BY_BANK = {"paymentFiat": {"bankCode", "bankName", "qrData"}}
-BY_CHAIN = {"paymentCrypto": {"token", "network", "address", "amount"}}
 
 
 @pytest.mark.rule(
@@ -146,22 +144,18 @@ BY_CHAIN = {"paymentCrypto": {"token", "network", "address", "amount"}}
 @pytest.mark.rule("The sandbox's update of a deposit sends the webhook too.")
 @pytest.mark.rule("A pending deposit takes the status sent.")
 @pytest.mark.parametrize(
-    ("method", "where"), [("us_bank_transfer", BY_BANK), ("us_qr", BY_BANK), ("us_usdc_polygon", BY_CHAIN)]
+    ("method", "where"),
+    [("us_bank_transfer", "paymentFiat"), ("us_qr", "paymentFiat"), ("us_usdc_polygon", "paymentCrypto")],
 )
 def test_a_deposit_is_read_and_updated_with_every_field(
-    merchant: Merchant, tester: Tester, receiver: Receiver, method: str, where: dict[str, set[str]]
+    merchant: Merchant, tester: Tester, receiver: Receiver, method: str, where: str
 ) -> None:
     checkout = merchant.makes_checkout(40)
     assert tester.picks(checkout, method) == merchant.reads_deposit(checkout).data
     deposit = merchant.reads_deposit(checkout).data
     assert (deposit["depositId"], deposit["status"]) == (checkout, "pending")
-    assert set(deposit) == COMMON | where.keys()
-    for name, fields in where.items():
-        assert set(deposit[name]) == fields
-    assert set(deposit["fee"]) == {"amount", "percentage", "currency"}
-    assert set(deposit["exchangeInfo"]) == {"exchangeRate", "outputCurrency", "outputAmount"}
+    assert set(deposit) == COMMON | {where}
     (entry,) = deposit["activityHistory"]
-    assert set(entry) == {"activity", "description", "status", "updatedAt"}
     assert (entry["activity"], entry["status"]) == ("Payment method picked", "pending")
     if method == "us_qr":
         assert checkout in deposit["paymentFiat"]["qrData"]
@@ -177,7 +171,7 @@ def test_a_deposit_is_read_and_updated_with_every_field(
 def test_unknown_absent_fields_null(make_sandbox: MakeSandbox) -> None:
     app = make_sandbox(absent_fields="null")
     deposit = Tester(app).picks(Merchant(app).makes_checkout(), "us_bank_transfer")
-    assert set(deposit) == COMMON | BY_BANK.keys() | BY_CHAIN.keys()
+    assert set(deposit) == COMMON | {"paymentFiat", "paymentCrypto"}
     assert deposit["paymentCrypto"] is None
 
 

@@ -25,14 +25,9 @@ BEGINNING = [("Disburse requested", "pending"), ("Recipient validated", "pending
 @pytest.mark.rule("The items of one request share a group id, and no other request has it.")
 def test_the_answer_holds_the_batch(payer: Payer) -> None:
     batch = payer.pays(ITEM | {"reference": "r-1", "note": "May"}, {"recipient": given(), "amount": 20}).data
-    assert set(batch) == {"totalRecipient", "disburseData", "sumFees", "sumAmount"}
     assert (batch["totalRecipient"], batch["sumAmount"]) == (2, Decimal("32.50"))
-    assert set(batch["disburseData"][0]) == {
-        *("disbursementId", "groupId", "recipient", "currency", "amount", "status", "feeAmount", "feePercentage"),
-        *("activityHistory", "reference"),
-    }
     first, second = batch["disburseData"]
-    assert first["status"] == "pending"
+    assert (first["status"], first["reference"]) == ("pending", "r-1")
     assert [(entry["activity"], entry["status"]) for entry in first["activityHistory"]] == BEGINNING
     assert first["groupId"] == second["groupId"] != payer.pays(ITEM).data["disburseData"][0]["groupId"]
 
@@ -58,15 +53,7 @@ def test_a_saved_recipient_is_shown_with_its_bank(payer: Payer) -> None:
 @pytest.mark.rule("A given recipient may leave out name and e-mail address, but not the bank.")
 def test_a_given_recipient_shows_what_it_was_given_with(payer: Payer) -> None:
     recipient = payer.pays({"recipient": given(name=None), "amount": 5}).data["disburseData"][0]["recipient"]
-    assert recipient == {
-        "bank": {
-            "bankName": "Some Bank",
-            "accountName": "Z. Quist",
-            "accountNumber": "00991",
-            "bankCode": "us_first_sandbox",
-            "currency": "USD",
-        }
-    }
+    assert recipient == {"bank": given()["bank"] | {"currency": "USD"}}
 
 
 def test_the_past_keeps_a_recipient_that_is_deleted(sandbox: Flask, payer: Payer) -> None:
@@ -107,13 +94,8 @@ def item(currency: str = "USD", amount: Any = 100, **more: Any) -> dict[str, Any
 @pytest.mark.rule("What the first version creates is pending, and so is its history.")
 def test_the_answer_sums_up_each_currency_and_shows_no_group(payer: Payer) -> None:
     batch = payer.pays_v1(item(reference="r-1", note="May"), item("JPY", 1000), item(amount=20.5)).data
-    assert set(batch) == {"totalRecipient", "disburseData", "sumFees", "sumAmount"}
     assert batch["totalRecipient"] == 3
     shown = batch["disburseData"][0]
-    assert set(shown) == {
-        *("disbursementId", "recipient", "currency", "amount", "status", "feeAmount", "feePercentage"),
-        *("reference", "note"),
-    }
     assert (shown["reference"], shown["note"], shown["status"]) == ("r-1", "May", "pending")
     record = payer.sees(shown["disbursementId"])
     assert "groupId" not in record
@@ -161,8 +143,7 @@ def test_a_listed_disbursement_is_the_one_that_is_read(payer: Payer) -> None:
 
 @pytest.mark.rule("createdBy is the user who created it.")
 def test_a_disbursement_names_the_user_who_created_it(sandbox: Flask, payer: Payer) -> None:
-    visitor = Visitor(sandbox)
-    user = visitor.confirms(visitor.begins(), visitor.otp()).data["user"]
+    user = Visitor(sandbox).logs_in_fully()["user"]
     assert [payer.sees(made)["createdBy"] for made in makes_three(payer)] == [user["id"]] * 3
 
 

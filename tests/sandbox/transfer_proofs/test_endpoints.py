@@ -176,14 +176,9 @@ def test_without_the_package_every_script_that_needs_it_is_named(payer: Payer) -
     assert "Zoë Ольга U+738B U+AE40 U+0645U+062DU+0645U+062F" in text
     assert "Arabic, Han, Hangul" in text
     assert "pip install 'flask-paycheckout[sandbox]'" in text
-
-
-@pytest.mark.usefixtures("no_package")
-def test_without_the_package_latin_greek_and_cyrillic_are_printed(payer: Payer) -> None:
     for name in NAMES["latin"], NAMES["greek-and-cyrillic"]:
         text = text_of(proof_of(payer, name))
-        assert name in text
-        assert "Not printed" not in text
+        assert (name in text, "Not printed" in text) == (True, False)
 
 
 @pytest.mark.usefixtures("no_package")

@@ -55,7 +55,7 @@ def test_two_sandboxes_know_nothing_of_each_other() -> None:
     Tester(one).advances(hours=1)
     assert Merchant(other).reads_deposit(checkout).code == 404
     assert Tester(other).webhooks() == []
-    assert Tester(other).does("GET", "clock")["offsetSeconds"] == 0
+    assert Tester(other).offset() == 0
 
 
 def test_one_seed_gives_the_same_ids_and_another_does_not() -> None:
@@ -96,7 +96,7 @@ def test_a_file_outlives_its_process(tmp_path: Path) -> None:
     assert (sandbox_clock(again)() - datetime.now(UTC)).total_seconds() > 7000
     assert Merchant(again).reads_deposit(paid).data["status"] == "completed"
     assert Merchant(again).reads_deposit(unpaid).code == 404
-    assert Tester(again).does("GET", "clock")["offsetSeconds"] == 7200
+    assert Tester(again).offset() == 7200
     assert Merchant(again).makes_checkout() not in {paid, unpaid}
 
 
