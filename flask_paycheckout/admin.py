@@ -1,4 +1,4 @@
-"""Read-only views of checkouts and events for Flask-Admin. Install `flask-paycheckout[admin]`.
+"""Read-only views of checkouts, events and payouts for Flask-Admin. Install `flask-paycheckout[admin]`.
 
     from flask import session
     from flask_admin import Admin
@@ -16,7 +16,8 @@ resolve`.
 
 If Flask-Babel is installed, Flask-Admin uses it, and needs `Babel(app)` before `Admin(app)`.
 
-To show columns of your own, subclass `CheckoutView` or `EventView`, and pass `permission` to the constructor.
+To show columns of your own, subclass `CheckoutView`, `EventView` or `PayoutView`, and pass `permission` to the
+constructor.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ except ImportError:
         "flask_paycheckout.admin needs Flask-Admin. Install it: pip install 'flask-paycheckout[admin]'"
     ) from None
 
-__all__ = ["CheckoutView", "EventView", "payment_views"]
+__all__ = ["CheckoutView", "EventView", "PayoutView", "payment_views"]
 
 
 class _ReadOnlyView(ModelView):  # type: ignore[misc]  # Flask-Admin has no types
@@ -73,20 +74,48 @@ class CheckoutView(_ReadOnlyView):
 class EventView(_ReadOnlyView):
     """View of all events with their delivery, newest first. Parameters as for `CheckoutView`."""
 
-    column_list = ("order_id", "name", "checkout_id", "occurred_at", "delivered_at", "attempts")
+    column_list = ("order_id", "name", "checkout_id", "payout_reference", "occurred_at", "delivered_at", "attempts")
     column_details_list = (*column_list, "event_id", "reason", "extra", "next_attempt_at")
 
 
-def payment_views(db: SQLAlchemy, permission: Permission, category: str = "Payments") -> tuple[CheckoutView, EventView]:
-    """Make the views of checkouts and events, for `Admin.add_views`.
+class PayoutView(_ReadOnlyView):
+    """View of all payouts and refunds, newest first, without account numbers. Parameters as for `CheckoutView`."""
+
+    column_list = (
+        "reference",
+        "kind",
+        "status",
+        "amount",
+        "currency",
+        "destination",
+        "order_id",
+        "created_at",
+        "moved_at",
+    )
+    column_details_list = (
+        *column_list,
+        *("refund_of", "account", "note", "revision", "service_reference", "disbursement_id"),
+        *("problem", "problem_since", "next_attempt_at"),
+    )
+
+
+def payment_views(
+    db: SQLAlchemy, permission: Permission, category: str = "Payments"
+) -> tuple[CheckoutView, EventView, PayoutView]:
+    """Make the views of checkouts, events and payouts, for `Admin.add_views`.
 
     :param db: the SQLAlchemy object that `PayCheckout.init_app` got.
     :param permission: returns the name of the person who makes the request, or None to refuse; as for
         `PayCheckout.owner_view`.
-    :param category: the menu that contains both.
+    :param category: the menu that contains them.
     :raises ConfigurationError: `permission` is not a function.
     """
     models = make_models(db)
     checkouts: Any = {"name": "Checkouts", "category": category, "endpoint": "paycheckout_checkouts"}
     events: Any = {"name": "Events", "category": category, "endpoint": "paycheckout_events"}
-    return CheckoutView(models.Checkout, db, permission, **checkouts), EventView(models.Event, db, permission, **events)
+    payouts: Any = {"name": "Payouts", "category": category, "endpoint": "paycheckout_payouts"}
+    return (
+        CheckoutView(models.Checkout, db, permission, **checkouts),
+        EventView(models.Event, db, permission, **events),
+        PayoutView(models.Payout, db, permission, **payouts),
+    )

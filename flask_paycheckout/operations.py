@@ -16,20 +16,23 @@ from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport
 from flask_paycheckout.client.hidden import concealed
-from flask_paycheckout.errors import UnknownPayout
+from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payouts.refund_progress import OrderRefunds, read_refunds
+from flask_paycheckout.payouts.refunds import RefundablePayment
 from flask_paycheckout.reports.explain import Explanation, explain
 from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.destinations import Destination
-from flask_paycheckout.rules.order_ids import require_order_id
+from flask_paycheckout.rules.order_ids import is_order_id, require_order_id
 from flask_paycheckout.rules.payout_report import PayoutReport
-from flask_paycheckout.rules.payout_states import PayoutKind
+from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.rules.refund_forms import RefundForm
 from flask_paycheckout.rules.states import FoundBy, Status
 from flask_paycheckout.runtime import Runtime, runtime
+from flask_paycheckout.service.calls import PROOF
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
 from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payout_overview import PayoutOverview, PayoutPage
 from flask_paycheckout.store.shop_session import allow_reading, open_connection, refuse_uncommitted
 
 if TYPE_CHECKING:
@@ -372,14 +375,62 @@ class AppOperations(Operations):
                 connection, self._runtime.models, limit
             )
 
+    def list_payouts(
+        self, status: PayoutStatus | None, kind: PayoutKind | None, place: str | None, limit: int = 25
+    ) -> PayoutPage:
+        """A page of payouts and refunds, newest first.
+
+        :param place: `next_place` of the page before; None for the first page.
+        """
+        shop = self._for_reading("the list of payouts")
+        with shop.engine().connect() as connection:
+            return PayoutOverview(connection, shop.models, shop.clock()).page(status, kind, place, limit)
+
+    def find_payout(self, reference: str) -> PayoutMixin | None:
+        """The payout or refund with this reference; None when there is none."""
+        return self._runtime.payouts.find(reference) if is_order_id(reference) else None
+
+    def find_refundable(self, checkout_id: str) -> RefundablePayment | None:
+        """The payment of a checkout with its refunds; None when it is unknown, or has no money to refund."""
+        return self._runtime.refunds.of(checkout_id) if is_order_id(checkout_id) else None
+
+    def make_refund(
+        self, checkout_id: str, amount: str | None, *, by: str, why: str, seen: str | None = None
+    ) -> PayoutMixin | None:
+        """Make a refund and commit it; parameters and errors as for `refund`.
+
+        :param seen: the payment's `seen`, as the person saw it.
+        :returns: None when there were other refunds since then; nothing is stored.
+        """
+        return self._beside_session(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, by, why, seen)
+
+    def read_transfer_proof(self, reference: str) -> bytes:
+        """The transfer proof of a completed bank transfer, as a PDF.
+
+        :raises UnknownPayout: no such payout is stored.
+        :raises TransitionRefused: it is not completed, or was paid in a token.
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer.
+        """
+        payout = self.find_payout(reference)
+        if payout is None:
+            raise UnknownPayout(reference)
+        if payout.is_token or payout.status != PayoutStatus.COMPLETED or not payout.disbursement_id:
+            remedy = "Only a completed bank transfer has one."
+            raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
+        with self._for_reading("the transfer proof").service.turn(PROOF) as turn:
+            return turn.read_proof(payout.disbursement_id)
+
     def report(self, webhook_url: str) -> Report:
         """Report on all payments of the shop: counts, and everything that needs a person."""
         shop = self._for_reading("the report")
-        return report(shop.engine(), shop.models, shop.clock(), webhook_url)
+        missing = shop.settings.access_token is None
+        return report(shop.engine(), shop.models, shop.clock(), webhook_url, token_missing=missing)
 
     def alarms(self) -> Alarms:
         """Problems that a person has to look at, as the owner's pages and `doctor` show them."""
-        return read_alarms(self._runtime.engine(), self._runtime.models, self._runtime.clock())
+        shop = self._runtime
+        missing = shop.settings.access_token is None
+        return read_alarms(shop.engine(), shop.models, shop.clock(), token_missing=missing)
 
     def reconcile_with_progress(self, limit: int | None, progress: Progress) -> ReconcileReport:
         """Run one round of `reconcile`, reporting progress.

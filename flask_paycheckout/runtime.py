@@ -30,6 +30,7 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
+from flask_paycheckout.payouts.refunds import Refunds
 from flask_paycheckout.payouts.requests import PayoutRequests
 from flask_paycheckout.payouts.rounds import PayoutSender
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
@@ -140,6 +141,7 @@ class Runtime:
     payout_queue: PayoutQueue
     payout_sender: PayoutSender
     refund_claims: RefundClaims
+    refunds: Refunds
 
 
 def runtime() -> Runtime:
@@ -271,6 +273,9 @@ def build_runtime(
         with scope():
             return settings.access_token() if callable(settings.access_token) else str(settings.access_token)
 
+    payout_requests = PayoutRequests(
+        db, models, limits, moves, shop, sealing, clock, settings.approve_over, several_accounts
+    )
     settlement = Settlement(
         checkouts,
         due_reads,
@@ -324,9 +329,7 @@ def build_runtime(
         outbox=outbox,
         payouts=payouts,
         payout_moves=payout_moves,
-        payout_requests=PayoutRequests(
-            db, models, limits, moves, shop, sealing, clock, settings.approve_over, several_accounts
-        ),
+        payout_requests=payout_requests,
         payout_decisions=PayoutDecisions(payouts, payout_moves, outbox, clock),
         payout_queue=payout_queue,
         payout_sender=PayoutSender(
@@ -340,6 +343,7 @@ def build_runtime(
             None if settings.access_token is None else ask_access_token,
         ),
         refund_claims=RefundClaims(payouts, ClaimCounts(engine, models), payout_moves, outbox, service, sealing, clock),
+        refunds=Refunds(scope, models, checkouts, payouts, payout_requests),
     )
 
 

@@ -17,9 +17,7 @@ from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.client.hidden import Hidden
-from flask_paycheckout.client.signing import header_value
+from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.operations import operations
@@ -239,15 +237,7 @@ def login(email: str, never_expires: bool) -> None:
 
     The password and the one-time password are always prompted for, so that no shell history contains them.
     """
-    auth = runtime().client.auth
-    try:
-        verification = auth.login(email, click.prompt("Password", hide_input=True, err=True))
-        otp = Hidden(click.prompt(f"One-time password sent to {email}", hide_input=True, err=True).strip())
-        token = auth.verify_login(verification, otp, disable_expire=never_expires).access_token
-        header_value("the service's access token", token)
-    except (PaymentsError, ValueError) as error:
-        raise click.ClickException(str(error)) from None
-    click.echo(token)
+    click.echo(log_in(email, never_expires=never_expires))
 
 
 @paycheckout.command(

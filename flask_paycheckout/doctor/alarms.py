@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from flask_paycheckout.doctor.checks import Check, failure, ok
+from flask_paycheckout.reports.payout_alarms import PayoutAlarms, late_remedy, payout_text
 from flask_paycheckout.reports.report import Alarms, operation_text
 from flask_paycheckout.rules.text import moment_text
 
@@ -15,6 +16,7 @@ def check_alarms(alarms: Alarms) -> Iterator[Check]:
     """Give a failure for each alarm that needs a person, as `flask paycheckout report` exits with 1 for each."""
     yield from _reads(alarms)
     yield from _money(alarms)
+    yield from _payouts(alarms.payouts)
     yield from _shop(alarms)
 
 
@@ -62,13 +64,43 @@ def _money(alarms: Alarms) -> Iterator[Check]:
         )
 
 
+def _payouts(alarms: PayoutAlarms) -> Iterator[Check]:
+    troubles = (
+        (
+            alarms.waiting,
+            "wait for a person's approval",
+            "Approve or cancel: flask paycheckout payouts --status waiting",
+        ),
+        (
+            alarms.unclaimed,
+            "wait for the customer for more than a week",
+            "Send the customer the link again, or cancel: flask paycheckout payouts --status claimable",
+        ),
+        (alarms.unsent, "are ready and not sent", late_remedy(alarms)),
+        (
+            alarms.under_way,
+            "are without news",
+            "Run flask paycheckout reconcile --watch; if it runs, look for the reference in the service's dashboard.",
+        ),
+        (
+            alarms.unknown,
+            "are unknown: nobody here can know whether they were sent",
+            "Look in the service's dashboard or on the chain; then: flask paycheckout payouts resolve REFERENCE",
+        ),
+        (alarms.failed, "failed", "Try again: flask paycheckout payouts retry REFERENCE"),
+    )
+    for listed, trouble, remedy in troubles:
+        if listed:
+            yield failure("payouts", f"{len(listed)} {trouble}, the first {payout_text(listed[0])}", remedy)
+
+
 def _shop(alarms: Alarms) -> Iterator[Check]:
     if alarms.stuck:
         first = alarms.stuck[0]
         error = f": {first.last_error}" if first.last_error else ""
         yield failure(
             "events",
-            f"{len(alarms.stuck)} not delivered to every receiver, the first {first.name} of order {first.order_id},"
+            f"{len(alarms.stuck)} not delivered to every receiver, the first {first.name} of {first.subject},"
             f" tried {first.attempts} times{error}",
             "Connect or repair the receiver; then: flask paycheckout deliver --now",
         )

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Column, Connection, DateTime, Engine, Inspector, Integer, String, Table, inspect, text
+from sqlalchemy import Boolean, Column, Connection, DateTime, Engine, Inspector, Integer, String, Table, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.event_model import EventMixin
 from flask_paycheckout.store.models import Models
+from flask_paycheckout.store.payout_model import PayoutMixin
 
 __all__ = ["check_database"]
 
@@ -46,7 +47,7 @@ def database_text(error: SQLAlchemyError) -> str:
 
 
 def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
-    for table in (models.checkouts, models.events, models.services):
+    for table in (models.checkouts, models.events, models.payouts, models.services):
         if not inspector.has_table(table.name, schema=table.schema):
             yield failure("tables", f"{table.name} does not exist", _MIGRATE)
             continue
@@ -90,7 +91,7 @@ def _faults(column: Column[Any], found: Any, dialect: str) -> Iterator[str]:
 
 def _type_family(type_: Any) -> str | None:
     """The family of a column type; None for a type that only the shop's own columns use."""
-    families = {"number": Integer, "text": String, "moment": DateTime}
+    families = {"number": Integer, "text": String, "moment": DateTime, "flag": Boolean}
     return next((name for name, family in families.items() if isinstance(type_, family)), None)
 
 
@@ -179,7 +180,11 @@ def _value(connection: Connection, statement: str) -> Any:
 def _trial(connection: Connection, models: Models) -> Check:
     """Insert a row into each table and roll back, to see that writes are allowed and that a rollback takes effect."""
     mark = f"doctor-{uuid.uuid4().hex}"[:36]
-    tables = ((models.checkouts, CheckoutMixin, "checkout_id"), (models.events, EventMixin, "event_id"))
+    tables = (
+        (models.checkouts, CheckoutMixin, "checkout_id"),
+        (models.events, EventMixin, "event_id"),
+        (models.payouts, PayoutMixin, "reference"),
+    )
     connection.rollback()
     try:
         for table, mixin, key in tables:
@@ -200,6 +205,6 @@ def _trial(connection: Connection, models: Models) -> Check:
 
 def _row(table: Table, mixin: type) -> dict[str, Any]:
     """A filler for each column of ours that takes no NULL; the shop's own columns must have defaults."""
-    fillers = {"number": 0, "text": "doctor", "moment": datetime(2000, 1, 1, tzinfo=UTC)}
+    fillers = {"number": 0, "text": "doctor", "moment": datetime(2000, 1, 1, tzinfo=UTC), "flag": False}
     ours = [column for column in table.columns if hasattr(mixin, column.key) and not column.primary_key]
     return {column.name: fillers[str(_type_family(column.type))] for column in ours if not column.nullable}

@@ -21,7 +21,8 @@ from flask_paycheckout.operations import AppOperations
 from flask_paycheckout.rules.receivers import receivers_of, unheard_signals
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
-from flask_paycheckout.signals import NEEDS_RECEIVER
+from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
+from flask_paycheckout.store.payout_overview import PayoutOverview
 from flask_paycheckout.store.shop_session import refuse_uncommitted
 from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
 
@@ -172,7 +173,9 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
 
 def _receivers(shop: Runtime) -> Iterator[Check]:
     unheard = unheard_signals(shop.app, shop.settings.unheard)
-    for name in sorted(NEEDS_RECEIVER):
+    # A shop that pays nobody out never sends the signals of payouts.
+    needed = NEEDS_RECEIVER if _pays_out(shop) else NEEDS_RECEIVER - OF_PAYOUTS
+    for name in sorted(needed):
         count = len(receivers_of(name, shop.app))
         if name == "order_paid" and name in unheard:
             yield failure(name, "no receiver: the shop learns of no payment, and the events wait", _remedy(name))
@@ -187,6 +190,40 @@ def _remedy(signal_name: str) -> str:
         f"Connect one in a module that every process of the shop imports: @{signal_name}.connect. If the shop needs"
         f" none, set PAYCHECKOUT_UNHEARD = ['{signal_name}']."
     )
+
+
+def _payouts(shop: Runtime) -> Iterator[Check]:
+    """Say what sends the payouts of a shop that has any, and how their account numbers are stored."""
+    if not _pays_out(shop):
+        return
+    with shop.engine().connect() as connection:
+        overview = PayoutOverview(connection, shop.models, shop.clock())
+        ready, numbers_wait = overview.has_ready(), overview.has_account_numbers()
+    if shop.settings.access_token is not None:
+        yield ok("payouts", "an access token is configured; reconcile sends what is ready")
+    elif ready:
+        found = "some are ready, and PAYCHECKOUT_ACCESS_TOKEN is not set, so nothing sends them"
+        yield failure("payouts", found, "Set it, or send them now: flask paycheckout payouts send --login")
+    else:
+        yield ok("payouts", "PAYCHECKOUT_ACCESS_TOKEN is not set; flask paycheckout payouts send --login sends them")
+    if numbers_wait:
+        sealed = bool(shop.settings.seal_key)
+        yield ok(
+            "seal key",
+            "account numbers that wait in the database are sealed with PAYCHECKOUT_SEAL_KEY"
+            if sealed
+            else "PAYCHECKOUT_SEAL_KEY is not set: account numbers stand unsealed in the database until their payouts"
+            " are completed or cancelled",
+        )
+
+
+def _pays_out(shop: Runtime) -> bool:
+    try:
+        with shop.engine().connect() as connection:
+            return PayoutOverview(connection, shop.models, shop.clock()).has_any()
+    except SQLAlchemyError:
+        # Told by the check of the database.
+        return False
 
 
 def _webhook(shop: Runtime) -> Iterator[Check]:
@@ -277,6 +314,7 @@ _CHECKS: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
     _receivers,
     _webhook,
     _deferred,
+    _payouts,
     _alarms,
 )
 

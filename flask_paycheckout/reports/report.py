@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Engine
 
+from flask_paycheckout.reports.payout_alarms import PayoutAlarms, payout_lines, read_payout_alarms
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.rules.text import moment_text, plain, visible
 from flask_paycheckout.service.record import START, FailingCalls, failing_calls
@@ -26,6 +27,7 @@ from flask_paycheckout.store.overview import (
 )
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back, sums_of
 from flask_paycheckout.store.payments import Amount
+from flask_paycheckout.store.payout_overview import ListedPayout, PayoutOverview
 
 __all__ = ["Alarms", "Report", "operation_text", "read_alarms", "report"]
 
@@ -59,6 +61,9 @@ class Alarms:
 
     failing: tuple[FailingCalls, ...] = ()
     """Calls that the service has failed to answer, or has refused, for more than five minutes."""
+
+    payouts: PayoutAlarms = field(default_factory=PayoutAlarms)
+    """Payouts and refunds that need a person."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,15 @@ class Report:
     webhook_url: str
     """The address to register in the service's dashboard."""
 
+    payouts: dict[str, int]
+    """The number of payouts and refunds in each state, zeros included."""
+
+    claimable: tuple[ListedPayout, ...]
+    """Refunds of which the customer has not said where they go, oldest first; 100 at most."""
+
+    payout_alarms: PayoutAlarms
+    """Payouts and refunds that need a person."""
+
     @property
     def stuck(self) -> tuple[UndeliveredEvent, ...]:
         """The listed events with a failed receiver, or undelivered for more than five minutes."""
@@ -111,7 +125,7 @@ class Report:
     def needs_a_person(self) -> bool:
         """Whether anything in this report does not resolve itself."""
         troubles = (self.held, self.to_pay_back, self.stuck, self.webhooks_silent, self.backlog.overdue)
-        return any(troubles) or bool(self.unsettled or self.unreadable or self.failing)
+        return any(troubles) or bool(self.unsettled or self.unreadable or self.failing or self.payout_alarms.any)
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
@@ -120,15 +134,18 @@ class Report:
 
     def __str__(self) -> str:
         troubles = (_held_lines, _payback_lines, _unsettled_lines, _undelivered_lines, _webhook_lines)
-        sections = (_count_lines, *troubles, _failing_lines, _unreadable_lines, _backlog_lines)
+        sections = (_count_lines, *troubles, _failing_lines, _unreadable_lines, _backlog_lines, _payout_lines)
         return "\n".join(visible(line) for section in sections for line in section(self))
 
 
-def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> Report:
-    """Report on all payments, from the stored rows alone; the service is not called."""
+def report(engine: Engine, models: Models, now: datetime, webhook_url: str, *, token_missing: bool = False) -> Report:
+    """Report on all payments and payouts, from the stored rows alone; the service is not called.
+
+    :param token_missing: whether no access token is configured.
+    """
     calls = failing_calls(engine, models.services)
     with engine.connect() as connection:
-        overview = Overview(connection, models, now)
+        overview, payouts = Overview(connection, models, now), PayoutOverview(connection, models, now)
         paid = overview.recently_paid()
         unheard = [payment for payment, webhooks in paid if not webhooks]
         return Report(
@@ -148,11 +165,17 @@ def report(engine: Engine, models: Models, now: datetime, webhook_url: str) -> R
             unreadable=overview.unreadable(),
             failing=_failing(calls, overview, now),
             webhook_url=webhook_url,
+            payouts=payouts.count_by_status(),
+            claimable=payouts.claimable(),
+            payout_alarms=read_payout_alarms(payouts, token_missing=token_missing),
         )
 
 
-def read_alarms(engine: Engine, models: Models, now: datetime) -> Alarms:
-    """Collect everything that needs a person now, from the stored rows alone."""
+def read_alarms(engine: Engine, models: Models, now: datetime, *, token_missing: bool = False) -> Alarms:
+    """Collect everything that needs a person now, from the stored rows alone.
+
+    :param token_missing: whether no access token is configured.
+    """
     calls = failing_calls(engine, models.services)
     with engine.connect() as connection:
         overview = Overview(connection, models, now)
@@ -165,6 +188,7 @@ def read_alarms(engine: Engine, models: Models, now: datetime) -> Alarms:
             unsettled=overview.unsettled(),
             unreadable=overview.unreadable(),
             failing=_failing(calls, overview, now),
+            payouts=read_payout_alarms(PayoutOverview(connection, models, now), token_missing=token_missing),
         )
 
 
@@ -226,14 +250,19 @@ def _payback_lines(report: Report) -> Iterator[str]:
         decided = "accepted as a second payment" if money.accepted else "rejected"
         yield (
             f"  {money.checkout_id} of order {money.order_id}: {_arrived(money.paid)} of {money.asked},"
-            f" {money.reason}, {decided} {moment_text(money.since)}"
+            f" {money.reason}, {decided} {moment_text(money.since)}{_left_text(money)}"
         )
     yield from _more(report.to_pay_back_count, len(report.to_pay_back))
     sums = sums_of(report.to_pay_back)
     if sums:
         together = "Together, of those listed" if report.to_pay_back_count > len(report.to_pay_back) else "Together"
         yield f"  {together}: {', '.join(map(str, sums))}"
+    yield "  Pay one back:           flask paycheckout refund CHECKOUT_ID --by YOU --why REASON"
     yield "  Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept) --by YOU --why REASON"
+
+
+def _left_text(money: MoneyToPayBack) -> str:
+    return f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
 
 
 def _arrived(paid: Amount | None) -> str:
@@ -297,7 +326,7 @@ def _undelivered_lines(report: Report) -> Iterator[str]:
     for event in report.undelivered:
         error = f": {' '.join(event.last_error.split())}" if event.last_error else ""
         yield (
-            f"  {event.name} of order {event.order_id}, {moment_text(event.occurred_at)},"
+            f"  {event.name} of {event.subject}, {moment_text(event.occurred_at)},"
             f" tried {_number(event.attempts, 'time', 'times')}{error}"
         )
     yield from _more(report.undelivered_count, len(report.undelivered))
@@ -330,6 +359,10 @@ def _backlog_lines(report: Report) -> Iterator[str]:
         since = moment_text(report.backlog.since)
         yield from ("", f"RECONCILE IS BEHIND: {overdue} overdue, the longest since {since}.")
         yield "  Keep this running beside the shop: flask paycheckout reconcile --watch"
+
+
+def _payout_lines(report: Report) -> Iterator[str]:
+    yield from payout_lines(report.payouts, report.claimable, report.payout_alarms)
 
 
 def _more(count: int, listed: int) -> Iterator[str]:

@@ -22,12 +22,13 @@ from flask_paycheckout.errors import ConfigurationError
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
-__all__ = ["PAY", "REFUND", "RESOLVE", "STATUS", "Opened", "SignedLinks"]
+__all__ = ["PAY", "PAYOUT", "REFUND", "RESOLVE", "STATUS", "Opened", "SignedLinks"]
 
 PAY = "paycheckout.pay"
 STATUS = "paycheckout.status"
 RESOLVE = "paycheckout.resolve"
 REFUND = "paycheckout.refund"
+PAYOUT = "paycheckout.payout"
 
 # The clocks of two web servers differ a little; a token from this far in the future is accepted.
 _CLOCK_SKEW = timedelta(seconds=30)

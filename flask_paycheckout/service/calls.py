@@ -31,11 +31,12 @@ from flask_paycheckout.totals import Total
 if TYPE_CHECKING:
     from flask_paycheckout.client import BankDetails, Recipient
 
-__all__ = ["CREATE", "READ", "RECIPIENT", "AccountUnavailable", "NotAsked", "Service", "Turn", "is_answer"]
+__all__ = ["CREATE", "PROOF", "READ", "RECIPIENT", "AccountUnavailable", "NotAsked", "Service", "Turn", "is_answer"]
 
 T = TypeVar("T")
 
 CREATE, READ, RECIPIENT = "POST /v1/checkout", "GET /v1/deposit/{id}", "POST /v1/recipient"
+PROOF = "GET /v1/disbursement/fiat/{id}/report"
 
 # Seconds that a start waits for its turn while the service is quick; too short to slow down the shop's other pages.
 _MOMENT = 0.15
@@ -118,7 +119,8 @@ class Service:
     def turn(self, operation: str, account: str = "") -> Iterator[Turn]:
         """Take permission for one call, before anything is written to the database for it.
 
-        :param operation: `CREATE` or `RECIPIENT`, which wait a moment for their turn, or `READ`, which does not.
+        :param operation: `CREATE`, `RECIPIENT` or `PROOF`, which wait a moment for their turn, or `READ`, which does
+            not.
         :param account: the name of the merchant account whose keys sign the call.
         :raises NotAsked: the service may not be called now.
         :raises AccountUnavailable: the shop gives no keys for the account.
@@ -268,6 +270,10 @@ class Turn:
     def read(self, checkout_id: str) -> Deposit:
         """Read a deposit. See `PaymentsClient.deposits`."""
         return self._ask(lambda client: client.deposits.get(checkout_id))
+
+    def read_proof(self, disbursement_id: str) -> bytes:
+        """Read a transfer proof. See `PaymentsClient.fiat_disbursements`."""
+        return self._ask(lambda: self._client.fiat_disbursements.report(disbursement_id))
 
     def end(self) -> None:
         """Return the permission as soon as the call is over, before its answer is processed."""

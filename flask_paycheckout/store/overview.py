@@ -59,9 +59,19 @@ class UndeliveredEvent:
     name: str
     checkout_id: str
     order_id: str
+    """The order that it is about; empty for a payout that belongs to no order."""
+
+    payout_reference: str | None
+    """The payout that it is about; None for an event of a checkout."""
+
     occurred_at: datetime
     attempts: int
     last_error: str | None
+
+    @property
+    def subject(self) -> str:
+        """The order or payout that it is about, for people."""
+        return f"order {self.order_id}" if self.payout_reference is None else f"payout {self.payout_reference}"
 
 
 @dataclass(frozen=True)
@@ -203,10 +213,13 @@ class Overview:
     def undelivered(self) -> tuple[UndeliveredEvent, ...]:
         """Events that wait for delivery, those that failed first."""
         c = self._events.c
-        columns = select(c.event_id, c.name, c.checkout_id, c.order_id, c.occurred_at, c.attempts, c.last_error)
+        columns = select(
+            *(c.event_id, c.name, c.checkout_id, c.order_id, c.payout_reference),
+            *(c.occurred_at, c.attempts, c.last_error),
+        )
         waiting = columns.where(c.next_attempt_at.is_not(None)).order_by(c.last_error.is_(None), c.id).limit(LISTED)
         return tuple(
-            UndeliveredEvent(*row[:4], as_utc(row.occurred_at), row.attempts, row.last_error)
+            UndeliveredEvent(*row[:5], as_utc(row.occurred_at), row.attempts, row.last_error)
             for row in self._connection.execute(waiting)
         )
 

@@ -1,7 +1,7 @@
 """Money that paid no order: rejected payments, and accepted second payments of an order.
 
-The service has no call to pay a deposit back, so a person does that, or decides to keep the money. The payment stays
-listed until one of them is recorded.
+A person refunds it, pays it back by hand, or decides to keep it. The payment stays listed until refunds cover all that
+arrived, or one of the others is recorded.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from flask_paycheckout.store.checkout_model import MONEY_TO_PAY_BACK, CheckoutMi
 from flask_paycheckout.store.history import Entry, appended, line
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
+from flask_paycheckout.store.refund_limits import rest_of
 
 __all__ = [
     "KEPT",
@@ -59,6 +60,9 @@ class MoneyToPayBack:
 
     since: datetime
     """The time of the decision."""
+
+    left: Amount | None
+    """The part of `paid` that refunds have not taken; None when `paid` is."""
 
 
 class Paybacks:
@@ -115,7 +119,7 @@ def list_to_pay_back(connection: Connection, models: Models, limit: int) -> tupl
     """List up to `limit` payments that wait to be recorded as paid back or kept, the longest waiting first."""
     c = models.checkouts.c
     columns = [c.checkout_id, c.order_id, c.reason, c.status, c.moved_at, c.total_amount, c.total_currency]
-    waiting = select(*columns, *(c[name] for name in PAYMENT_COLUMNS)).where(text(MONEY_TO_PAY_BACK))
+    waiting = select(*columns, c.refunded_amount, *(c[name] for name in PAYMENT_COLUMNS)).where(text(MONEY_TO_PAY_BACK))
     return tuple(
         MoneyToPayBack(
             row["checkout_id"],
@@ -123,18 +127,19 @@ def list_to_pay_back(connection: Connection, models: Models, limit: int) -> tupl
             row["reason"],
             row["status"] == "paid",
             f"{row['total_amount']} {row['total_currency']}",
-            payment.paid if (payment := payment_of(row)) else None,
+            paid := payment.paid if (payment := payment_of(row)) else None,
             as_utc(row["moved_at"]),
+            paid and Amount(rest_of(paid.amount, row["refunded_amount"]), paid.currency),
         )
         for row in connection.execute(waiting.order_by(c.moved_at).limit(limit)).mappings()
     )
 
 
 def sums_of(listed: tuple[MoneyToPayBack, ...]) -> tuple[Amount, ...]:
-    """The sums of these payments in each currency, without unknown amounts."""
+    """The sums of what is left of these payments in each currency, without unknown amounts."""
     sums: dict[str, Decimal] = {}
     for money in listed:
-        if money.paid is not None:
-            before = sums.get(money.paid.currency, Decimal(0))
-            sums[money.paid.currency] = _EXACT.add(before, money.paid.amount)
+        if money.left is not None:
+            before = sums.get(money.left.currency, Decimal(0))
+            sums[money.left.currency] = _EXACT.add(before, money.left.amount)
     return tuple(Amount(amount, currency) for currency, amount in sorted(sums.items()))

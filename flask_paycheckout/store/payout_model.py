@@ -28,7 +28,12 @@ class PayoutMixin:
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
         # What is due in a state, the longest waiting first; it serves counts by state too.
-        return (Index("ix_paycheckout_payout_due", "status", "next_attempt_at", "id"),)
+        # The others serve the owner's lists, newest first, and what needs a person.
+        return (
+            Index("ix_paycheckout_payout_due", "status", "next_attempt_at", "id"),
+            Index("ix_paycheckout_payout_state", "status", "id"),
+            Index("ix_paycheckout_payout_kind", "kind", "id"),
+        )
 
     if TYPE_CHECKING:
         __table__: ClassVar[FromClause]

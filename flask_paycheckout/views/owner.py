@@ -1,4 +1,4 @@
-"""The owner's pages: the list of orders, the explanation of one, and decisions on held payments.
+"""The owner's pages about orders: their list, the explanation of one, and decisions on held payments.
 
 Every request first asks the shop's permission function for the person's name.
 """
@@ -7,22 +7,23 @@ from __future__ import annotations
 
 from typing import cast
 
-from flask import Blueprint, Flask, abort, g, redirect, render_template, request, url_for
+from flask import Blueprint, Flask, abort, g, redirect, request, url_for
 from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
 from flask_paycheckout.operations import operations
-from flask_paycheckout.rules.decisions import MAX_BY, MAX_WHY, accepting, rejecting
+from flask_paycheckout.rules.decisions import accepting, rejecting
 from flask_paycheckout.rules.order_ids import is_order_id
 from flask_paycheckout.rules.states import Status
-from flask_paycheckout.rules.text import moment_text, visible
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.rules.text import visible
 from flask_paycheckout.security.permission import Permission, name_of, require_callable
 from flask_paycheckout.security.signed_links import RESOLVE
 from flask_paycheckout.store.paybacks import sums_of
+from flask_paycheckout.views import owner_payouts
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.headers import harden, require_same_site
+from flask_paycheckout.views.owner_forms import form_url, owner, owner_page, subject_of_form, why_given
 
 __all__ = ["make_owner_view"]
 
@@ -39,6 +40,12 @@ def make_owner_view(permission: Permission) -> Blueprint:
         ("/paybacks", list_paybacks, "GET"),
         ("/held/<token>", resolve, "POST"),
         ("/paybacks/<token>", mark_paid_back, "POST"),
+        ("/payouts", owner_payouts.list_payouts, "GET"),
+        ("/payout", owner_payouts.show_payout, "GET"),
+        ("/payout/proof", owner_payouts.give_proof, "GET"),
+        ("/payouts/<token>", owner_payouts.decide_payout, "POST"),
+        ("/refund", owner_payouts.ask_for_refund, "GET"),
+        ("/refunds/<token>", owner_payouts.refund, "POST"),
     ):
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
     blueprint.before_request(lambda: _require_permission(permission))
@@ -48,7 +55,9 @@ def make_owner_view(permission: Permission) -> Blueprint:
 
 
 def _exempt_from_csrf(state: BlueprintSetupState) -> None:
-    exempt_from_csrf(cast(Flask, state.app), [resolve, mark_paid_back])
+    exempt_from_csrf(
+        cast(Flask, state.app), [resolve, mark_paid_back, owner_payouts.decide_payout, owner_payouts.refund]
+    )
 
 
 def list_orders() -> str | tuple[str, int] | Response:
@@ -61,7 +70,7 @@ def list_orders() -> str | tuple[str, int] | Response:
             return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
     status = _status_asked_for()
     page = shop.list_orders(status, request.args.get("after"))
-    shown = _page(
+    shown = owner_page(
         "orders",
         page=page,
         alarms=shop.alarms(),
@@ -81,21 +90,21 @@ def show_order() -> str | tuple[str, int]:
 def list_paybacks() -> str:
     """List the money that paid no order, until a person records that it was paid back or is kept."""
     count, listed = operations().list_money_to_pay_back(_LISTED)
-    return _page("paybacks", count=count, listed=listed, sums=sums_of(listed))
+    return owner_page("paybacks", count=count, listed=listed, sums=sums_of(listed))
 
 
 def resolve(token: str) -> str | tuple[str, int] | Response:
     """Record a decision on a held payment, with name and reason."""
     require_same_site("Please decide on the owner's own page.")
-    checkout_id = _checkout_of(token)
+    checkout_id = subject_of_form(RESOLVE, token)
     attempt = operations().find_checkout(checkout_id)
     if attempt is None:
         abort(404)
-    decision, why = request.form.get("decision"), _why()
+    decision, why = request.form.get("decision"), why_given()
     if decision not in ("accept", "reject") or not why:
         return _story(attempt.order_id, "Say whether you accept or reject the payment, and why.", 400)
     try:
-        operations().resolve(checkout_id, decision == "accept", g.paycheckout_owner[:MAX_BY], why)
+        operations().resolve(checkout_id, decision == "accept", owner(), why)
     except UnknownCheckout:
         abort(404)
     except TransitionRefused:
@@ -108,24 +117,20 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
 def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
     """Record that money was paid back, or is kept, with name and reason."""
     require_same_site("Please say so on the owner's own page.")
-    checkout_id = _checkout_of(token)
+    checkout_id = subject_of_form(RESOLVE, token)
     attempt = operations().find_checkout(checkout_id)
     if attempt is None:
         abort(404)
-    became, why = request.form.get("became"), _why()
+    became, why = request.form.get("became"), why_given()
     if became not in ("done", "kept") or not why:
         return _story(attempt.order_id, "Say whether the money was paid back or is kept, and how or why.", 400)
     try:
-        operations().mark_paid_back(checkout_id, by=g.paycheckout_owner[:MAX_BY], why=why, kept=became == "kept")
+        operations().mark_paid_back(checkout_id, by=owner(), why=why, kept=became == "kept")
     except UnknownCheckout:
         abort(404)
     except PaybackRefused:
         return _story(attempt.order_id, "This money was already recorded as paid back or kept; see below.", 409)
     return redirect(url_for("paycheckout_owner.show_order", id=attempt.order_id), 303)
-
-
-def _why() -> str:
-    return request.form.get("why", "").strip()[:MAX_WHY]
 
 
 def _require_permission(permission: Permission) -> None:
@@ -149,25 +154,9 @@ def _story(order_id: str, fault: str | None = None, code: int = 200) -> tuple[st
     story = operations().explain(order_id) if is_order_id(order_id) else None
     if story is None or not story.attempts:
         abort(404, "No payment of such an order was ever started.")
-    facts = {"story": story, "fault": fault, "action": _action, "accepting": accepting, "rejecting": rejecting}
-    return _page("order", **facts), code
-
-
-def _page(name: str, **facts: object) -> str:
-    return render_template(
-        f"paycheckout/owner/{name}.html", moment=moment_text, visible=visible, who=g.paycheckout_owner, **facts
-    )
+    facts = {"story": story, "fault": fault, "accepting": accepting, "rejecting": rejecting}
+    return owner_page("order", action=_action, **facts), code
 
 
 def _action(endpoint: str, checkout_id: str) -> str:
-    """The URL of a decision's form. Its token contains checkout and person, so nobody can decide in another's name."""
-    token = runtime().signed_links.sign(RESOLVE, f"{checkout_id}\n{g.paycheckout_owner}")
-    return url_for(f"paycheckout_owner.{endpoint}", token=token)
-
-
-def _checkout_of(token: str) -> str:
-    signed = runtime().signed_links.read(RESOLVE, token) or ""
-    checkout_id, _, who = signed.partition("\n")
-    if not checkout_id or who != g.paycheckout_owner:
-        abort(403, "This form is not yours, or too old. Open the order's page again.")
-    return checkout_id
+    return form_url(endpoint, RESOLVE, checkout_id)

@@ -534,7 +534,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "an access token is printed as it comes",
             "security/test_terminals.py::test_an_access_token_that_no_header_takes_is_not_printed",
-            Drop("cli.commands:login", "header_value"),
+            Drop("cli.logging_in:log_in", "header_value"),
         ),
         fault(
             "a total that is none hides its order",

@@ -1,0 +1,242 @@
+"""The commands about money that goes out: refunds and payouts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import click
+from flask.cli import with_appcontext
+
+from flask_paycheckout.cli.group import paycheckout
+from flask_paycheckout.cli.logging_in import log_in
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.operations import operations
+from flask_paycheckout.reports.payout_alarms import payout_text
+from flask_paycheckout.rules.payout_report import PayoutReport
+from flask_paycheckout.rules.payout_states import PayoutStatus
+from flask_paycheckout.rules.text import plain, visible
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payout_overview import ListedPayout
+from flask_paycheckout.views.order_urls import refund_url
+
+_LISTED = 100
+
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+_by = click.option("--by", required=True, metavar="NAME", help="The person who decides.")
+_why = click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
+
+
+@paycheckout.command(short_help="Pay a customer's money back.")
+@click.argument("checkout_id")
+@click.option(
+    "--amount", metavar="AMOUNT", help="The amount, in the currency that was paid; all that is left by default."
+)
+@_by
+@_why
+@_as_json
+@with_appcontext
+def refund(checkout_id: str, amount: str | None, by: str, why: str, as_json: bool) -> None:
+    """Pay the money of a checkout back, all of it or a part; print the refund's reference and its link.
+
+    Send the link to the customer, who says on its page where the money goes. Then a person approves it. A held payment
+    is rejected by a refund.
+
+    Exit code 0: stored. 1: there is no such money, or less of it is left. 2: an argument cannot be used.
+    """
+    with _usable({"amount": "--amount", "checkout_id": "CHECKOUT_ID", "by": "--by", "why": "--why"}):
+        made = operations().make_refund(checkout_id, amount, by=by, why=why)
+    if made is None:
+        raise click.ClickException("Nothing was stored. Try again.")
+    url = refund_url(made.reference)
+    if as_json:
+        click.echo(json.dumps(_facts(made) | {"refund_url": url}))
+        return
+    click.echo(visible(f"refund {made.reference} of {made.exact_amount} {made.currency} is {made.status}"))
+    click.echo(f"Send the customer this link, to say where the money goes: {url}")
+
+
+@paycheckout.group(invoke_without_command=True, short_help="List payouts and refunds, send them, decide on them.")
+@click.option("--status", type=click.Choice([each.value for each in PayoutStatus]), help="Only payouts in this state.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=_LISTED, show_default=True, help="The most to list.")
+@_as_json
+@click.pass_context
+@with_appcontext
+def payouts(context: click.Context, status: str | None, limit: int, as_json: bool) -> None:
+    """List payouts and refunds, newest first; the commands below send them and record decisions.
+
+    Exit code 0: listed.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    page = operations().list_payouts(PayoutStatus(status) if status else None, None, None, limit)
+    if as_json:
+        click.echo(json.dumps([plain(asdict(one)) for one in page.payouts], indent=2))
+    else:
+        for one in page.payouts:
+            seen = f" (--seen {one.revision})" if one.status == PayoutStatus.WAITING else ""
+            click.echo(visible(payout_text(one) + seen))
+        if not page.payouts:
+            click.echo(f"No payout is {status}." if status else "There are no payouts.")
+    if page.next_place is not None:
+        click.echo(f"There are more than {limit}; --limit lists more of them.", err=True)
+
+
+@payouts.command(short_help="Send payouts that are ready; follow those under way.")
+@click.option("--login", is_flag=True, help="Ask for e-mail, password and one-time password; nothing is stored.")
+@_as_json
+@with_appcontext
+def send(login: bool, as_json: bool) -> None:
+    """Send what is ready and follow what is under way, as reconcile does when an access token is configured.
+
+    Exit code 0: nothing failed. 1: a payout failed or is unknown, or no access token is configured and payouts wait.
+    """
+    token = log_in(click.prompt("E-mail", err=True)) if login else None
+    report = _send(token)
+    facts = asdict(report)
+    if as_json:
+        click.echo(json.dumps(facts))
+    else:
+        click.echo(", ".join(f"{name} {count}" for name, count in facts.items()))
+    if not report.clean:
+        click.echo("What to do about it: flask paycheckout report", err=True)
+        raise SystemExit(1)
+    if report.left and token is None and runtime().settings.access_token is None:
+        click.echo(
+            "No access token is configured, so nothing is sent. Set PAYCHECKOUT_ACCESS_TOKEN, or log in:"
+            " flask paycheckout payouts send --login",
+            err=True,
+        )
+        raise SystemExit(1)
+
+
+@payouts.command(short_help="Release a payout that waits for a person.")
+@click.argument("reference")
+@click.option(
+    "--seen", type=click.IntRange(0), required=True, help="The revision that you saw; the list of payouts names it."
+)
+@_by
+@click.option("--why", metavar="TEXT", help="A remark, for the record.")
+@_as_json
+@with_appcontext
+def approve(reference: str, seen: int, by: str, why: str | None, as_json: bool) -> None:
+    """Release a payout or refund to the destination that you saw.
+
+    A destination that has changed since is refused: look at it again, and approve what you see then.
+
+    Exit code 0: approved. 1: not stored, does not wait, or has changed. 2: an argument cannot be used.
+    """
+    _decide(as_json, lambda: operations().approve_payout(reference, by=by, why=why, seen=seen))
+
+
+@payouts.command(short_help="Cancel a payout of which nothing was sent.")
+@click.argument("reference")
+@_by
+@_why
+@_as_json
+@with_appcontext
+def cancel(reference: str, by: str, why: str, as_json: bool) -> None:
+    """Cancel a payout or refund of which nothing was sent.
+
+    Exit code 0: cancelled. 1: not stored, or sent already. 2: an argument cannot be used.
+    """
+    _decide(as_json, lambda: operations().cancel_payout(reference, by=by, why=why))
+
+
+@payouts.command(short_help="Have a payout that failed sent again.")
+@click.argument("reference")
+@_by
+@_why
+@_as_json
+@with_appcontext
+def retry(reference: str, by: str, why: str, as_json: bool) -> None:
+    """Have a payout or refund that failed sent again, to the same destination.
+
+    Exit code 0: it is ready. 1: not stored, has not failed, or its money is refunded otherwise. 2: an argument cannot
+    be used.
+    """
+    _decide(as_json, lambda: operations().retry_payout(reference, by=by, why=why))
+
+
+@payouts.command(short_help="Record whether an unknown payout was sent.")
+@click.argument("reference")
+@click.option("--sent", "outcome", flag_value="sent", help="It was sent.")
+@click.option("--not-sent", "outcome", flag_value="not sent", help="It was not sent; it is sent (again).")
+@_by
+@_why
+@_as_json
+@with_appcontext
+def resolve(reference: str, outcome: str | None, by: str, why: str, as_json: bool) -> None:
+    """Record whether an unknown payout was sent, as you found out in the service's dashboard or on the chain.
+
+    --not-sent sends it, so look first: what was sent before would be paid twice.
+
+    Exit code 0: recorded. 1: not stored, or not unknown. 2: the command is incomplete.
+    """
+    if outcome is None:
+        # Two options instead of an on-off switch, which would have a default when it is left out.
+        raise click.UsageError("Give --sent or --not-sent.")
+    _decide(as_json, lambda: operations().resolve_payout(reference, outcome == "sent", by=by, why=why))
+
+
+@payouts.command(short_help="Save the transfer proof of a completed bank transfer.")
+@click.argument("reference")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@_as_json
+@with_appcontext
+def proof(reference: str, file: Path, as_json: bool) -> None:
+    """Save the transfer proof of a completed bank transfer, a PDF of the service, in FILE.
+
+    Exit code 0: saved. 1: there is none, the service did not answer, or FILE cannot be written.
+    """
+    try:
+        document = operations().read_transfer_proof(reference)
+        file.write_bytes(document)
+    except (PaymentsError, OSError) as error:
+        raise click.ClickException(visible(str(error))) from None
+    if as_json:
+        click.echo(json.dumps({"reference": reference, "file": str(file), "bytes": len(document)}))
+    else:
+        click.echo(visible(f"the transfer proof of {reference} is in {file}"))
+
+
+def _send(token: str | None) -> PayoutReport:
+    if sys.stderr.isatty():
+        click.echo("Sending payouts, and reading those under way ...", err=True)
+    return operations().send_payouts(token)
+
+
+def _decide(as_json: bool, decision: Callable[[], PayoutMixin]) -> None:
+    with _usable({"by": "--by", "why": "--why"}):
+        payout = decision()
+    if as_json:
+        click.echo(json.dumps(_facts(payout)))
+    else:
+        click.echo(visible(f"{payout.kind} {payout.reference} is {payout.status}"))
+
+
+@contextmanager
+def _usable(options: dict[str, str]) -> Iterator[None]:
+    """Tell a value that cannot be used as click does, with exit code 2.
+
+    :param options: the option of each argument; a message begins with the argument's name.
+    """
+    try:
+        yield
+    except ValueError as error:
+        message = visible(str(error))
+        option = options.get(message.partition(" ")[0])
+        raise click.BadParameter(message, param_hint=option) if option else click.UsageError(message) from None
+
+
+def _facts(payout: PayoutMixin) -> dict[str, Any]:
+    """A payout as the list shows it, without its account number."""
+    values = {part.name: getattr(payout, part.name) for part in fields(ListedPayout) if part.name != "amount"}
+    facts: dict[str, Any] = plain(values | {"amount": payout.exact_amount})
+    return facts

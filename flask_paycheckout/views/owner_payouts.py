@@ -1,0 +1,252 @@
+"""The owner's pages about money that goes out: payouts and refunds, decisions on them, and new refunds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
+
+from flask import abort, make_response, redirect, request, url_for
+from werkzeug.wrappers import Response
+
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.errors import (
+    NothingToRefund,
+    PaybackRefused,
+    PayoutRefused,
+    ReceiverFailed,
+    RefundTooLarge,
+    UnknownCheckout,
+    UnknownPayout,
+)
+from flask_paycheckout.operations import operations
+from flask_paycheckout.payouts.refunds import RefundablePayment
+from flask_paycheckout.reports.payout_story import payout_steps
+from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.rules.text import visible
+from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.views.headers import require_same_site
+from flask_paycheckout.views.order_urls import refund_url
+from flask_paycheckout.views.owner_forms import form_url, owner, owner_page, subject_of_form, why_given
+
+__all__ = ["ask_for_refund", "decide_payout", "give_proof", "list_payouts", "refund", "show_payout"]
+
+_Page = str | tuple[str, int] | Response
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+_ASIDE = "Please decide on the owner's own page."
+_FILE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
+# Longer than any amount; a longer text is no number.
+_MAX_AMOUNT = 100
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """A decision that a state allows, as a choice of the form."""
+
+    text: str
+    run: Callable[[str, str, int | None], PayoutMixin]
+    """Takes reference, reason and the revision that the person saw."""
+
+    why_required: bool = True
+
+
+def _approve(reference: str, why: str, seen: int | None) -> PayoutMixin:
+    # A form without a revision shows nothing, so it approves nothing.
+    return operations().approve_payout(reference, by=owner(), why=why or None, seen=-1 if seen is None else seen)
+
+
+def _cancel(reference: str, why: str, seen: int | None) -> PayoutMixin:
+    return operations().cancel_payout(reference, by=owner(), why=why)
+
+
+def _retry(reference: str, why: str, seen: int | None) -> PayoutMixin:
+    return operations().retry_payout(reference, by=owner(), why=why)
+
+
+def _resolve_sent(reference: str, why: str, seen: int | None) -> PayoutMixin:
+    return operations().resolve_payout(reference, True, by=owner(), why=why)
+
+
+def _resolve_unsent(reference: str, why: str, seen: int | None) -> PayoutMixin:
+    return operations().resolve_payout(reference, False, by=owner(), why=why)
+
+
+_DECISIONS = {
+    "approve": _Decision("Approve it: the money goes to the destination above", _approve, why_required=False),
+    "cancel": _Decision("Cancel it: nothing is sent, now or later", _cancel),
+    "retry": _Decision("Try again: it is sent to the same destination", _retry),
+    "sent": _Decision("It was sent, as the service's dashboard or the chain shows", _resolve_sent),
+    "not_sent": _Decision("It was not sent: it is sent (again), so be sure", _resolve_unsent),
+}
+_ALLOWED = {
+    PayoutStatus.CLAIMABLE: ("cancel",),
+    PayoutStatus.WAITING: ("approve", "cancel"),
+    PayoutStatus.READY: ("cancel",),
+    PayoutStatus.FAILED: ("retry",),
+    PayoutStatus.UNKNOWN: ("sent", "not_sent"),
+}
+
+
+def list_payouts() -> str:
+    """List payouts and refunds, newest first."""
+    status, kind = _chosen(PayoutStatus, "status"), _chosen(PayoutKind, "kind")
+    return owner_page(
+        "payouts",
+        page=operations().list_payouts(status, kind, request.args.get("after")),
+        status=status,
+        kind=kind,
+        statuses=list(PayoutStatus),
+        kinds=list(PayoutKind),
+        first="after" not in request.args,
+    )
+
+
+def show_payout() -> _Page:
+    """Show one payout with its history, and a form for the decisions that its state allows."""
+    return _shown(_require_payout(request.args.get("reference", "")))
+
+
+def decide_payout(token: str) -> _Page:
+    """Record a person's decision on a payout: approve, cancel, try again, sent or not sent."""
+    require_same_site(_ASIDE)
+    payout = _require_payout(subject_of_form(PAYOUT, token))
+    decision, why = request.form.get("decision", ""), why_given()
+    chosen = _DECISIONS.get(decision)
+    if chosen is None or (chosen.why_required and not why):
+        return _shown(payout, "Choose one, and say why.", 400)
+    seen = request.form.get("seen", "")
+    try:
+        chosen.run(payout.reference, why, int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else None)
+    except UnknownPayout:
+        abort(404)
+    except PayoutRefused as refused:
+        again = _require_payout(payout.reference)
+        changed = chosen is _DECISIONS["approve"] and again.status == PayoutStatus.WAITING
+        fault = (
+            "Nothing was approved: the destination changed since you saw it. Look at it again, and approve what you"
+            " see now."
+            if changed
+            else f"Nothing was recorded: it is {refused.status} by now. See below by whom."
+        )
+        # The choice is taken back: what it was made for is no longer shown.
+        return _shown(again, fault, 409, keep_choice=not changed)
+    except RefundTooLarge as refused_refund:
+        left = f"{refused_refund.rest} {refused_refund.currency}"
+        return _shown(payout, f"Nothing was recorded: only {left} of the payment are left for refunds.", 409)
+    except ReceiverFailed as failed:
+        return _shown(payout, f"Nothing was recorded, because {visible(failed.problem)}.", 503)
+    return redirect(_url_of(payout.reference), 303)
+
+
+def give_proof() -> _Page:
+    """Give the service's transfer proof of a completed bank transfer, as a PDF to save."""
+    payout = _require_payout(request.args.get("reference", ""))
+    try:
+        document = operations().read_transfer_proof(payout.reference)
+    except PayoutRefused:
+        return _shown(payout, "There is no transfer proof: only a completed bank transfer has one.", 409)
+    except PaymentsError as error:
+        return _shown(payout, f"The service gave no transfer proof: {visible(str(error))}. Try again later.", 502)
+    response = make_response(document)
+    response.mimetype = "application/pdf"
+    name = _FILE_NAME.sub("-", payout.reference).strip("-.")[:80] or "payout"
+    response.headers["Content-Disposition"] = f'attachment; filename="transfer-proof-{name}.pdf"'
+    return response
+
+
+def ask_for_refund() -> _Page:
+    """Show how much of a payment can be refunded, with a form to do it."""
+    return _refund_form(_require_refundable(request.args.get("checkout", "")))
+
+
+def refund(token: str) -> _Page:
+    """Refund a payment, or a part of it, once for each form that was shown."""
+    require_same_site(_ASIDE)
+    checkout_id = subject_of_form(RESOLVE, token)
+    payment = _require_refundable(checkout_id)
+    amount, why = request.form.get("amount", "").strip()[:_MAX_AMOUNT], why_given()
+    if not amount:
+        return _refund_form(payment, "Say how much.", 400, wrong="amount")
+    if not why:
+        return _refund_form(payment, "Say why, for the record.", 400, wrong="why")
+    try:
+        seen = request.form.get("seen", "")
+        made = operations().make_refund(checkout_id, amount, by=owner(), why=why, seen=seen)
+    except ValueError as error:
+        fault = visible(str(error))
+        return _refund_form(payment, f"{fault[:1].upper()}{fault[1:]}.", 400, wrong="amount")
+    except RefundTooLarge as refused:
+        left = f"Only {refused.rest} {refused.currency} of it are left."
+        return _refund_form(_require_refundable(checkout_id), left, 409, wrong="amount")
+    except UnknownCheckout:
+        abort(404)
+    except (NothingToRefund, PaybackRefused) as refused_all:
+        abort(409, visible(str(refused_all)))
+    except ReceiverFailed as failed:
+        return _refund_form(payment, f"Nothing was refunded, because {visible(failed.problem)}.", 503)
+    if made is None:
+        changed = (
+            "Nothing was refunded now: there is a refund that you had not seen, perhaps of this same form."
+            " Look at the refunds below; send the form again if you want another one."
+        )
+        return _refund_form(_require_refundable(checkout_id), changed, 409)
+    return redirect(_url_of(made.reference), 303)
+
+
+def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, keep_choice: bool = True) -> _Page:
+    status = payout.status
+    shown = owner_page(
+        "payout",
+        payout=payout,
+        steps=payout_steps(payout),
+        fault=fault,
+        choices={name: _DECISIONS[name].text for name in _ALLOWED.get(status, ())},  # type: ignore[call-overload]
+        chosen=request.form.get("decision") if keep_choice else None,
+        why=request.form.get("why", ""),
+        action=form_url("decide_payout", PAYOUT, payout.reference),
+        refund_url=refund_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
+        has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
+    )
+    return shown, code
+
+
+def _refund_form(payment: RefundablePayment, fault: str | None = None, code: int = 200, wrong: str = "") -> _Page:
+    shown = owner_page(
+        "refund",
+        payment=payment,
+        fault=fault,
+        wrong=wrong,
+        amount=request.form.get("amount", f"{payment.left.amount:f}"),
+        why=request.form.get("why", ""),
+        action=form_url("refund", RESOLVE, payment.checkout.checkout_id),
+    )
+    return shown, code
+
+
+def _require_payout(reference: str) -> PayoutMixin:
+    payout = operations().find_payout(reference)
+    if payout is None:
+        abort(404, "There is no such payout.")
+    return payout
+
+
+def _require_refundable(checkout_id: str) -> RefundablePayment:
+    payment = operations().find_refundable(checkout_id)
+    if payment is None:
+        abort(404, "No money of such a payment can be refunded.")
+    return payment
+
+
+def _url_of(reference: str) -> str:
+    return url_for("paycheckout_owner.show_payout", reference=reference)
+
+
+def _chosen(choice: type[_Choice], name: str) -> _Choice | None:
+    try:
+        return choice(request.args.get(name, ""))
+    except ValueError:
+        return None

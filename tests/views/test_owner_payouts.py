@@ -1,0 +1,479 @@
+"""The owner's pages about payouts and refunds: what they show, decisions, refunds and the transfer proof."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from flask_wtf.csrf import CSRFProtect  # type: ignore[import-untyped]
+from werkzeug.test import TestResponse
+
+from flask_paycheckout import ToBank
+from flask_paycheckout.client import FiatItem, NewRecipient, PayoutBank
+from flask_paycheckout.rules.payout_states import PayoutEvidence
+from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
+from flask_paycheckout.store.history import lines
+from flask_paycheckout.store.payout_moves import PayoutMove
+from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
+from tests.payouts.shop import ADA, committing, payout, payouts, pays_out, refunds, stands
+from tests.races.crowds import crowd
+from tests.scripted import SAME_SITE, Shop, refusal
+from tests.views.test_owner import CROSS_SITE, ROOT, opens_view
+
+ACCOUNT = "GB29NWBK60161331926819"
+
+
+@pytest.fixture
+def desk(shop: Shop) -> Shop:
+    """A shop whose owner, Ada, looks at the payouts."""
+    return opens_view(shop)
+
+
+def opens(shop: Shop, path: str, **query: str) -> TestResponse:
+    return shop.browser.get(ROOT + path, query_string=query)
+
+
+def text_of(answer: TestResponse) -> str:
+    return " ".join(html.unescape(answer.text).split())
+
+
+def listed(answer: TestResponse) -> list[str]:
+    found = re.findall(r'<h2><a href="[^"]*/payout\?reference=[^"]*">([^<]*)</a>', answer.text)
+    return [html.unescape(reference) for reference in found]
+
+
+def form_of(answer: TestResponse) -> tuple[str, dict[str, str]]:
+    """The address of a page's form, and the values that it carries."""
+    found = re.search(r'<form class="decide" method="post" action="([^"]+)"', answer.text)
+    assert found is not None
+    fields = re.findall(r'<input [^>]*name="(seen|amount|why)"[^>]*value="([^"]*)"', answer.text)
+    return html.unescape(found[1]), {name: html.unescape(value) for name, value in fields}
+
+
+def sends(shop: Shop, page: TestResponse, headers: Mapping[str, str] = SAME_SITE, **given: str) -> TestResponse:
+    """The answer to the form of a page, filled in."""
+    address, carried = form_of(page)
+    return shop.browser.post(address, data=carried | given, headers=headers)
+
+
+def decides(shop: Shop, reference: str, decision: str, why: str = "checked", **given: Any) -> TestResponse:
+    page = opens(shop, "/payout", reference=reference)
+    return sends(shop, page, decision=decision, why=why, **given)
+
+
+# The list
+
+
+def test_payouts_and_refunds_are_listed_newest_first_and_chosen_by_state_and_kind(desk: Shop) -> None:
+    pays_out(desk, "maker-1")
+    pays_out(desk, "maker-2", approve=True)
+    refund = refunds(desk, desk.has_paid(), "1.50").reference
+    assert listed(opens(desk, "/payouts")) == [refund, "maker-2", "maker-1"]
+    assert listed(opens(desk, "/payouts", status="waiting")) == ["maker-2"]
+    assert listed(opens(desk, "/payouts", kind="refund")) == [refund]
+    assert listed(opens(desk, "/payouts", kind="payout", status="ready")) == ["maker-1"]
+    assert "There are none of these." in opens(desk, "/payouts", status="unknown").text
+    assert "1.50 USD refund of order o-1" in text_of(opens(desk, "/payouts"))
+    assert listed(opens(desk, "/payouts", status="gone", kind="x", after="9" * 30)) == [refund, "maker-2", "maker-1"]
+
+
+def test_the_list_goes_on_page_after_page(desk: Shop) -> None:
+    references = [f"maker-{number:02}" for number in range(30)]
+    with committing(desk) as paycheckout:
+        for reference in references:
+            paycheckout.pay_out(reference, 1, "USD", ToBank("Bo", ACCOUNT, "nwb", "NatWest"))
+    for chosen in ({}, {"status": "ready"}, {"kind": "payout"}):
+        first = opens(desk, "/payouts", **chosen)
+        older = re.search(r'href="([^"]+)" rel="next"', first.text)
+        assert older is not None
+        second = desk.browser.get(html.unescape(older[1]))
+        assert listed(first) + listed(second) == references[::-1]
+        assert 'rel="next"' not in second.text
+
+
+def test_a_reference_of_any_letters_has_its_page(desk: Shop) -> None:
+    reference = "ä/../ö?&<b>#1"
+    pays_out(desk, reference)
+    link = re.search(r'<h2><a href="([^"]+)"', opens(desk, "/payouts").text)
+    assert link is not None
+    assert html.escape(reference, quote=False) in desk.browser.get(html.unescape(link[1])).text
+
+
+@pytest.mark.parametrize("reference", ["", "maker-404", "a\nb", "x" * 300])
+def test_a_payout_that_is_not_stored_is_not_found(desk: Shop, reference: str) -> None:
+    for path in ("/payout", "/payout/proof"):
+        assert desk.browser.get(ROOT + path, query_string={"reference": reference}).status_code == 404
+
+
+# One payout
+
+
+def test_a_payout_shows_what_a_person_needs_and_no_account_number(desk: Shop) -> None:
+    pays_out(desk, to=ToBank("Bo <b>", ACCOUNT, "nwb", "NatWest"), note="jars", order_id="o-1", approve=True)
+    stands(desk, "maker-1", problem="the bank <i>slept", problem_since=desk.clock())
+    page = opens(desk, "/payout", reference="maker-1")
+    shown = text_of(page)
+    for told in ("80.00 USD", "Bo <b>, NatWest, •••• 6819", "jars", "the bank <i>slept", "Made for 80.00 USD"):
+        assert told in shown
+    assert payout(desk, "maker-1").service_reference in shown
+    for page_of in (page, opens(desk, "/payouts")):
+        assert ACCOUNT not in page_of.text
+        assert "<b>" not in page_of.text
+        assert "<i>" not in page_of.text
+
+
+def test_a_refund_that_the_customer_has_not_claimed_shows_the_link_to_copy(desk: Shop) -> None:
+    made = refunds(desk, desk.has_paid())
+    link = re.search(r'id="refund-url" readonly value="([^"]+)"', opens(desk, "/payout", reference=made.reference).text)
+    assert link is not None
+    assert desk.browser.get(link[1]).status_code == 200
+    stands(desk, made.reference, status="ready")
+    assert "refund-url" not in opens(desk, "/payout", reference=made.reference).text
+
+
+# Decisions
+
+
+@pytest.mark.parametrize(
+    ("status", "decision", "becomes"),
+    [
+        ("waiting", "approve", "ready"),
+        ("claimable", "cancel", "cancelled"),
+        ("waiting", "cancel", "cancelled"),
+        ("ready", "cancel", "cancelled"),
+        ("failed", "retry", "ready"),
+        ("unknown", "sent", "sent"),
+        ("unknown", "not_sent", "ready"),
+    ],
+)
+def test_a_decision_is_recorded_with_who_and_why(desk: Shop, status: str, decision: str, becomes: str) -> None:
+    pays_out(desk)
+    stands(desk, "maker-1", status=status)
+    answer = decides(desk, "maker-1", decision, by="Mallory")
+    assert (answer.status_code, answer.location) == (303, f"{ROOT}/payout?reference=maker-1")
+    now = payout(desk, "maker-1")
+    assert now.status == becomes
+    last = lines(now.history)[-1]
+    assert (last["by"], last["why"]) == ("Ada", "checked")
+    assert ". Ada: checked" in text_of(desk.browser.get(answer.location))
+
+
+@pytest.mark.parametrize("status", ["sending", "sent", "completed", "cancelled"])
+def test_a_state_that_allows_no_decision_has_no_form(desk: Shop, status: str) -> None:
+    pays_out(desk)
+    page = opens(desk, "/payout", reference="maker-1")
+    stands(desk, "maker-1", status=status)
+    assert 'class="decide"' not in opens(desk, "/payout", reference="maker-1").text
+    answer = sends(desk, page, decision="cancel", why="changed my mind")
+    assert (answer.status_code, payout(desk, "maker-1").status) == (409, status)
+    assert f"it is {status} by now" in answer.text
+
+
+def test_approving_needs_no_reason_and_the_others_do(desk: Shop) -> None:
+    pays_out(desk, approve=True)
+    for decision in ("cancel", "", "pay"):
+        answer = decides(desk, "maker-1", decision, why=" ")
+        assert (answer.status_code, payout(desk, "maker-1").status) == (400, "waiting")
+    assert decides(desk, "maker-1", "approve", why="").status_code == 303
+    assert payout(desk, "maker-1").status == "ready"
+
+
+def test_an_approval_is_of_what_the_person_saw(desk: Shop) -> None:
+    pays_out(desk, approve=True)
+    page = opens(desk, "/payout", reference="maker-1")
+    stands(desk, "maker-1", revision=1, destination="recipient rec_2")
+    answer = sends(desk, page, decision="approve", why="as agreed")
+    assert (answer.status_code, payout(desk, "maker-1").status) == (409, "waiting")
+    shown = text_of(answer)
+    assert "the destination changed since you saw it" in shown
+    assert "recipient rec_2" in shown
+    assert 'value="as agreed"' in answer.text, "nothing typed is lost"
+    assert "checked>" not in answer.text, "but the choice was made for something else"
+    assert sends(desk, answer, decision="approve").status_code == 303
+    assert payout(desk, "maker-1").status == "ready"
+
+
+@pytest.mark.parametrize("seen", ["", "x", "-1", "1", "٣", "9" * 40])
+def test_an_approval_without_the_revision_approves_nothing(desk: Shop, seen: str) -> None:
+    pays_out(desk, approve=True)
+    assert decides(desk, "maker-1", "approve", seen=seen).status_code == 409
+    assert payout(desk, "maker-1").status == "waiting"
+
+
+def test_an_error_loses_nothing_that_was_typed(desk: Shop) -> None:
+    pays_out(desk)
+    stands(desk, "maker-1", status="unknown")
+    answer = decides(desk, "maker-1", "maybe", why='she said "no"')
+    assert answer.status_code == 400
+    assert form_of(answer)[1]["why"] == 'she said "no"'
+    answer = decides(desk, "maker-1", "sent", why="  ")
+    assert re.search(r'value="sent" required checked', answer.text)
+
+
+def test_a_retry_whose_money_was_refunded_meanwhile_is_told(desk: Shop) -> None:
+    checkout_id = desk.has_paid()
+    first = refunds(desk, checkout_id).reference
+    # As the sender does: a failed refund gives its money back.
+    stands(desk, first, status="sent")
+    desk.runtime.payout_moves.move(payout(desk, first), PayoutMove(PayoutEvidence.FAILED), desk.clock())
+    refunds(desk, checkout_id, "10")
+    answer = decides(desk, first, "retry")
+    assert (answer.status_code, payout(desk, first).status) == (409, "failed")
+    assert "only 2.50 USD of the payment are left" in answer.text
+
+
+# Who may decide
+
+
+def forged(shop: Shop) -> list[str]:
+    token = form_of(opens(shop, "/payout", reference="maker-1"))[0].rsplit("/", 1)[1]
+    sign = shop.runtime.signed_links.sign
+    return ["x", token[:-2], sign(PAYOUT, "maker-1"), sign(PAYOUT, "maker-1\nBob"), sign(RESOLVE, "maker-1\nAda")]
+
+
+def test_a_form_is_good_for_its_person_and_payout_only(desk: Shop) -> None:
+    pays_out(desk, approve=True)
+    given = {"decision": "approve", "seen": "0"}
+    for token in forged(desk):
+        answer = desk.browser.post(f"{ROOT}/payouts/{token}", data=given, headers=SAME_SITE)
+        assert answer.status_code == 403
+    page = opens(desk, "/payout", reference="maker-1")
+    assert sends(desk, page, CROSS_SITE, decision="approve").status_code == 403
+    assert payout(desk, "maker-1").status == "waiting"
+
+
+@pytest.mark.parametrize(
+    "path", ["/payouts", "/payout?reference=maker-1", "/payout/proof?reference=maker-1", "/refund?checkout=chk-1"]
+)
+def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, path: str) -> None:
+    shop.has_paid()
+    pays_out(shop)
+    opens_view(shop, lambda: None)
+    answer = shop.browser.get(ROOT + path)
+    assert (answer.status_code, "80.00" in answer.text) == (403, False)
+
+
+def test_whom_the_shop_does_not_name_decides_nothing(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    pays_out(shop, approve=True)
+    opens_view(shop, lambda: None)
+    sign = shop.runtime.signed_links.sign
+    given = {"decision": "approve", "seen": "0", "amount": "1", "why": "mine"}
+    for path in (
+        f"/payouts/{sign(PAYOUT, 'maker-1' + chr(10) + 'Ada')}",
+        f"/refunds/{sign(RESOLVE, checkout_id + chr(10) + 'Ada')}",
+    ):
+        assert shop.browser.post(ROOT + path, data=given, headers=SAME_SITE).status_code == 403
+    assert [one.status for one in payouts(shop)] == ["waiting"]
+
+
+def test_beside_flask_wtf_no_other_token_is_needed(desk: Shop) -> None:
+    CSRFProtect(desk.app)
+    pays_out(desk, approve=True)
+    assert decides(desk, "maker-1", "approve").status_code == 303
+    assert sends(desk, opens(desk, "/refund", checkout=desk.has_paid()), amount="1", why="x").status_code == 303
+
+
+# Refunds
+
+
+def test_a_payment_is_refunded_in_part_and_whole(desk: Shop) -> None:
+    checkout_id = desk.has_paid()
+    assert f"refund?checkout={checkout_id}" in opens(desk, "/order", id="o-1").text
+    page = opens(desk, "/refund", checkout=checkout_id)
+    assert form_of(page)[1]["amount"] == "12.50", "all that is left, by default"
+    answer = sends(desk, page, amount="2.50", why="one jar broke")
+    [made] = payouts(desk)
+    assert (answer.status_code, answer.location) == (303, f"{ROOT}/payout?reference={made.reference}")
+    assert (made.amount, made.refund_of, made.status) == (Decimal("2.50"), checkout_id, "claimable")
+    assert lines(made.history)[0]["by"] == "Ada"
+    page = opens(desk, "/refund", checkout=checkout_id)
+    assert "Left for refunds 10.00 USD" in re.sub(r"<[^>]+>", "", text_of(page))
+    assert made.reference in page.text
+    assert sends(desk, page, why="all broke").status_code == 303
+    assert [str(one.amount) for one in payouts(desk)] == ["2.50", "10.00"]
+    page = opens(desk, "/refund", checkout=checkout_id)
+    assert "All of it is refunded" in page.text
+    assert 'class="decide"' not in page.text
+
+
+def test_a_form_that_is_sent_twice_makes_one_refund(desk: Shop) -> None:
+    page = opens(desk, "/refund", checkout=desk.has_paid())
+    assert sends(desk, page, amount="2", why="one jar broke").status_code == 303
+    answer = sends(desk, page, amount="2", why="one jar broke")
+    assert (answer.status_code, len(payouts(desk))) == (409, 1)
+    assert "there is a refund that you had not seen" in answer.text
+    assert form_of(answer)[1] | {"seen": ""} == {"seen": "", "amount": "2", "why": "one jar broke"}
+    assert sends(desk, answer).status_code == 303, "who wants another one sends it again"
+    assert len(payouts(desk)) == 2
+
+
+def test_a_form_that_is_sent_again_after_its_refund_was_cancelled_makes_none(desk: Shop) -> None:
+    page = opens(desk, "/refund", checkout=desk.has_paid())
+    sends(desk, page, amount="2", why="one jar broke")
+    decides(desk, payouts(desk)[0].reference, "cancel")
+    assert sends(desk, page, amount="2", why="one jar broke").status_code == 409
+    assert len(payouts(desk)) == 1
+
+
+@pytest.mark.on_each_database
+def test_a_form_that_is_sent_by_many_at_once_makes_one_refund(desk: Shop) -> None:
+    page = opens(desk, "/refund", checkout=desk.has_paid())
+    with crowd(8) as people:
+        codes = people.does([lambda: sends(desk, page, amount="1", why="one jar broke").status_code] * 8)
+    assert sorted(codes) == [303] + [409] * 7
+    assert len(payouts(desk)) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "fault"),
+    [
+        ({"amount": ""}, 400, "Say how much."),
+        ({"amount": "two"}, 400, "is not a decimal number"),
+        ({"amount": "0"}, 400, "is not positive"),
+        ({"amount": "-1"}, 400, "is not positive"),
+        ({"amount": "1.234"}, 400, "more decimals than USD has"),
+        ({"amount": "NaN"}, 400, "is not a finite number"),
+        ({"amount": "<b>1"}, 400, "is not a decimal number"),
+        ({"amount": "9" * 90}, 400, "more than 40 digits"),
+        ({"amount": "12.51"}, 409, "Only 12.50 USD of it are left."),
+        ({"why": "  "}, 400, "Say why"),
+    ],
+)
+def test_a_refund_that_cannot_be_made_is_told_beside_what_was_typed(
+    desk: Shop, given: dict[str, str], code: int, fault: str
+) -> None:
+    page = opens(desk, "/refund", checkout=desk.has_paid())
+    typed = {"amount": "2.00", "why": 'the "blue" jar'} | given
+    answer = sends(desk, page, **typed)
+    assert (answer.status_code, payouts(desk)) == (code, [])
+    assert fault in text_of(answer)
+    kept = form_of(answer)[1]
+    assert (kept["amount"], kept["why"]) == (typed["amount"], typed["why"])
+    assert "<b>" not in answer.text
+    wrong = re.search(r'id="(\w+)"[^>]*aria-invalid="true"', answer.text)
+    assert wrong is not None
+    assert wrong[1] == next(iter(given))
+
+
+def test_a_held_payment_that_is_refunded_is_rejected(desk: Shop) -> None:
+    checkout_id = desk.has_held()
+    page = opens(desk, "/refund", checkout=checkout_id)
+    assert "A refund rejects it" in page.text
+    assert sends(desk, page, why="sent back").status_code == 303
+    assert desk.attempt(checkout_id).status == "rejected"
+
+
+def test_what_cannot_be_refunded_has_no_form(desk: Shop) -> None:
+    waiting, paid_back = desk.starts("o-1"), desk.has_held("o-2")
+    desk.resolves(paid_back, accept=False)
+    page = opens(desk, "/refund", checkout=paid_back)
+    with desk.app.app_context():
+        desk.paycheckout.mark_paid_back(paid_back, **ADA)
+    for checkout_id in (waiting, paid_back, "chk-404", "", "a\nb"):
+        assert opens(desk, "/refund", checkout=checkout_id).status_code == 404
+    assert sends(desk, page, why="again").status_code == 404
+    assert payouts(desk) == []
+
+
+# The transfer proof
+
+
+def has_completed(shop: Shop, sandbox: Sandbox) -> str:
+    """A payout that was completed at the service."""
+    pays_out(shop)
+    with shop.app.app_context():
+        code = shop.paycheckout.client.fiat_disbursements.payment_methods("USD")[0].bank_code
+        bank = PayoutBank(bank_name="Bank", bank_code=code, account_name="Bo", account_number="4000123412")
+        item = FiatItem(amount="80.00", recipient=NewRecipient(bank=bank, name="Bo"), reference="r-1")
+        made = shop.paycheckout.client.fiat_disbursements.create("USD", [item]).disburse_data[0]
+    sandbox.finish("r-1", "completed")
+    stands(shop, "maker-1", status="completed", disbursement_id=made.disbursement_id)
+    return made.disbursement_id
+
+
+def test_a_completed_transfer_has_its_proof_to_save(open_shop: OpenShop) -> None:
+    sandbox = Sandbox()
+    desk = opens_view(open_shop(sandbox=sandbox))
+    has_completed(desk, sandbox)
+    assert "payout/proof?reference=maker-1" in opens(desk, "/payout", reference="maker-1").text
+    answer = opens(desk, "/payout/proof", reference="maker-1")
+    assert (answer.status_code, answer.mimetype, answer.data[:4]) == (200, "application/pdf", b"%PDF")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="transfer-proof-maker-1.pdf"'
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+def test_a_reference_of_any_letters_makes_a_plain_file_name(open_shop: OpenShop) -> None:
+    sandbox = Sandbox()
+    desk = opens_view(open_shop(sandbox=sandbox))
+    has_completed(desk, sandbox)
+    stands(desk, "maker-1", reference='a";/../é\u202e.exe')
+    answer = opens(desk, "/payout/proof", reference='a";/../é\u202e.exe')
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="transfer-proof-a-..-.exe.pdf"'
+
+
+@pytest.mark.parametrize(("status", "code"), [("sent", 409), ("failed", 409), ("ready", 409)])
+def test_a_transfer_that_is_not_completed_has_no_proof(desk: Shop, status: str, code: int) -> None:
+    pays_out(desk)
+    stands(desk, "maker-1", status=status, disbursement_id="d-1")
+    answer = opens(desk, "/payout/proof", reference="maker-1")
+    assert (answer.status_code, desk.service.reads) == (code, [])
+    assert "only a completed bank transfer has one" in answer.text
+    assert "payout/proof" not in opens(desk, "/payout", reference="maker-1").text
+
+
+def test_a_service_that_fails_is_told_and_no_transaction_is_open_meanwhile(desk: Shop) -> None:
+    pays_out(desk)
+    stands(desk, "maker-1", status="completed", disbursement_id="d-1")
+    desk.service.deposits["report"] = refusal(503, "closed <b>for lunch")
+    pool = desk.runtime.engine().pool
+    used: list[int] = []
+    desk.service.meanwhile = lambda: used.append(pool.checkedout())  # type: ignore[attr-defined]
+    answer = opens(desk, "/payout/proof", reference="maker-1")
+    assert (answer.status_code, used) == (502, [0])
+    assert "The service gave no transfer proof:" in answer.text
+    assert "closed <b>for lunch" in text_of(answer)
+    assert "<b>" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/payouts", "/payout?reference=maker-1", "/refund?checkout=chk-1", "/refund?checkout=x"]
+)
+def test_every_page_is_hardened_and_runs_no_script(desk: Shop, path: str) -> None:
+    desk.has_paid()
+    pays_out(desk, approve=True)
+    answer = desk.browser.get(ROOT + path)
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert "<script" not in answer.text
+
+
+# The start page
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ("waiting", "1 payout waits for your approval"),
+        ("unknown", "1 payout is unknown"),
+        ("failed", "1 payout failed"),
+        ("ready", "1 payout is ready and not sent"),
+        ("sending", "1 payout is without news"),
+        ("claimable", "1 refund waits for the customer for more than a week"),
+    ],
+)
+def test_payouts_that_need_a_person_stand_above_the_orders(desk: Shop, status: str, told: str) -> None:
+    pays_out(desk)
+    desk.clock.advance(days=8 if status == "claimable" else 1)
+    stands(desk, "maker-1", status=status)
+    page = opens(desk, "")
+    assert told in text_of(page)
+    assert "/payout?reference=maker-1" in page.text
+    stands(desk, "maker-1", status="completed")
+    assert "maker-1" not in opens(desk, "").text
