@@ -404,6 +404,23 @@ class AppOperations(Operations):
         """
         return self._beside_session(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, by, why, seen)
 
+    def count_ready_payouts(self) -> int:
+        """How many payouts are ready to be sent."""
+        return self._runtime.payout_queue.backlog(self._runtime.clock()).ready
+
+    def send_with_progress(self, access_token: str | None, progress: Callable[[int], object]) -> PayoutReport:
+        """Run `send_payouts`, reporting progress.
+
+        :param progress: called before each call of the service with the number of payouts that are still ready.
+        """
+
+        def note() -> bool:
+            progress(self.count_ready_payouts())
+            return False
+
+        shop = self._beside_session("send_payouts()")
+        return shop.payout_sender.run_round(concealed(access_token), note).report
+
     def read_transfer_proof(self, reference: str) -> bytes:
         """The transfer proof of a completed bank transfer, as a PDF.
 

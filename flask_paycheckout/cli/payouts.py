@@ -207,9 +207,13 @@ def proof(reference: str, file: Path, as_json: bool) -> None:
 
 
 def _send(token: str | None) -> PayoutReport:
-    if sys.stderr.isatty():
-        click.echo("Sending payouts, and reading those under way ...", err=True)
-    return operations().send_payouts(token)
+    """Send with a progress bar on a terminal."""
+    shop, stream = operations(), sys.stderr
+    ready = shop.count_ready_payouts() if stream.isatty() else 0
+    if not ready:
+        return shop.send_payouts(token)
+    with click.progressbar(length=ready, label="Sending payouts", file=stream) as bar:
+        return shop.send_with_progress(token, lambda left: bar.update(ready - left - bar.pos))
 
 
 def _decide(as_json: bool, decision: Callable[[], PayoutMixin]) -> None:

@@ -1,0 +1,272 @@
+"""The commands about money that goes out: lists, refunds, decisions, sending and proofs."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+
+from flask_paycheckout import ToBank, ToRecipient
+from flask_paycheckout.cli import payouts as payout_commands
+from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
+from tests.journeys.test_login import EMAIL, PASSWORD, Keyboard
+from tests.payouts.paying import Payer
+from tests.payouts.shop import payout, payouts, pays_out, stands
+from tests.scripted import Shop
+from tests.test_cli import runs
+
+SAID = ["--by", "Ada", "--why", "one jar broke"]
+ACCOUNT = "GB29NWBK60161331926819"
+
+
+def told(shop: Shop, *arguments: str) -> Any:
+    """What a command prints for programs."""
+    return json.loads(runs(shop, *arguments, "--json").stdout)
+
+
+# Refunds
+
+
+def test_refund_commits_a_refund_and_prints_its_reference_and_link(shop: Shop) -> None:
+    checkout_id = shop.has_paid()
+    ran = runs(shop, "refund", checkout_id, "--amount", "2.50", *SAID)
+    [made] = payouts(shop)
+    assert ran.exit_code == 0
+    assert ran.output.startswith(f"refund {made.reference} of 2.50 USD is claimable\n")
+    link = re.search(r"http\S+", ran.output)
+    assert link is not None
+    assert shop.browser.get(link[0]).status_code == 200
+    facts = told(shop, "refund", checkout_id, *SAID)
+    assert (facts["amount"], facts["currency"], facts["refund_of"]) == ("10.00", "USD", checkout_id)
+    assert (facts["kind"], facts["status"], facts["destination"]) == ("refund", "claimable", None)
+    assert facts["refund_url"].startswith("http")
+    assert facts["reference"] == payouts(shop)[1].reference
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "said"),
+    [
+        (["chk-1", "--why", "x"], 2, "--by"),
+        (["chk-1", "--by", "Ada"], 2, "--why"),
+        (["chk-1", "--by", " ", "--why", "x"], 2, "'--by': by must not be empty"),
+        (["chk-1", "--by", "Ada", "--why", ""], 2, "'--why': why must not be empty"),
+        (["chk-1", "--amount", "two", *SAID], 2, "'--amount': amount 'two' in USD is not a decimal number"),
+        (["chk-1", "--amount", "0", *SAID], 2, "is not positive"),
+        (["chk-1", "--amount", "1.234", *SAID], 2, "more decimals than USD has (2); round it"),
+        (["chk-1", "--amount", "99" * 30, *SAID], 2, "more than 40 digits"),
+        (["chk\n1", *SAID], 2, "CHECKOUT_ID: checkout_id must have"),
+        (["chk-1", "--amount", "12.51", *SAID], 1, "12.50 USD are left"),
+        (["chk-404", *SAID], 1, "no checkout 'chk-404'"),
+        (["chk-2", *SAID], 1, "nothing can be refunded"),
+    ],
+)
+def test_a_refund_that_cannot_be_made_is_told(shop: Shop, arguments: list[str], exit_code: int, said: str) -> None:
+    shop.has_paid("o-1")
+    shop.starts("o-2")
+    ran = runs(shop, "refund", *arguments)
+    assert (ran.exit_code, payouts(shop)) == (exit_code, [])
+    assert said in " ".join(ran.output.split())
+
+
+# The list
+
+
+def test_payouts_are_listed_for_people_and_programs(shop: Shop) -> None:
+    assert runs(shop, "payouts").output == "There are no payouts.\n"
+    assert told(shop, "payouts") == []
+    pays_out(shop, "maker-1", to=ToBank("Bo", ACCOUNT, "nwb", "NatWest"), approve=True, order_id="o-1")
+    pays_out(shop, "maker-2")
+    ran = runs(shop, "payouts")
+    assert ran.exit_code == 0
+    first, second = ran.output.splitlines()
+    assert first == "maker-2: payout, 80.00 USD to recipient rec_1, ready since 2026-01-01 12:00:00Z"
+    assert second.startswith("maker-1: payout of order o-1, 80.00 USD to Bo, NatWest, •••• 6819, waiting since")
+    assert second.endswith("(--seen 0)")
+    [facts] = told(shop, "payouts", "--status", "waiting")
+    stored = payout(shop, "maker-1")
+    assert facts == {
+        "reference": "maker-1",
+        "service_reference": stored.service_reference,
+        "kind": "payout",
+        "status": "waiting",
+        "amount": "80.00",
+        "currency": "USD",
+        "order_id": "o-1",
+        "refund_of": None,
+        "account": "",
+        "destination": "Bo, NatWest, •••• 6819",
+        "revision": 0,
+        "disbursement_id": None,
+        "problem": None,
+        "created_at": "2026-01-01T12:00:00+00:00",
+        "moved_at": "2026-01-01T12:00:00+00:00",
+    }
+    assert runs(shop, "payouts", "--status", "sent").output == "No payout is sent.\n"
+    assert runs(shop, "payouts", "--status", "gone").exit_code == 2
+    ran = runs(shop, "payouts", "--limit", "1")
+    assert "maker-1" not in ran.output
+    assert "There are more than 1" in ran.stderr
+    assert ACCOUNT not in runs(shop, "payouts").output + runs(shop, "payouts", "--json").output
+
+
+# Decisions
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "becomes"),
+    [
+        (["approve", "--seen", "0", "--by", "Ada"], "waiting", "ready"),
+        (["approve", "--seen", "0", *SAID], "waiting", "ready"),
+        (["cancel", *SAID], "ready", "cancelled"),
+        (["retry", *SAID], "failed", "ready"),
+        (["resolve", "--sent", *SAID], "unknown", "sent"),
+        (["resolve", "--not-sent", *SAID], "unknown", "ready"),
+    ],
+    ids=" ".join,
+)
+def test_a_decision_is_recorded(shop: Shop, command: list[str], status: str, becomes: str) -> None:
+    for reference in ("maker-1", "maker-2"):
+        pays_out(shop, reference)
+        stands(shop, reference, status=status)
+    name, *options = command
+    ran = runs(shop, "payouts", name, "maker-1", *options)
+    assert (ran.exit_code, ran.output) == (0, f"payout maker-1 is {becomes}\n")
+    assert '"by":"Ada"' in payout(shop, "maker-1").history
+    facts = told(shop, "payouts", name, "maker-2", *options)
+    assert (facts["reference"], facts["status"], facts["amount"]) == ("maker-2", becomes, "80.00")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "said"),
+    [
+        (["approve", "maker-1", "--by", "Ada"], 2, "--seen"),
+        (["approve", "maker-1", "--seen", "x", "--by", "Ada"], 2, "--seen"),
+        (["approve", "maker-1", "--seen", "0"], 2, "--by"),
+        (["approve", "maker-1", "--seen", "1", "--by", "Ada"], 1, "changed since you saw it; look at it again"),
+        (["approve", "maker-1", "--seen", "0", "--by", " "], 2, "'--by': by must not be empty"),
+        (["approve", "maker-404", "--seen", "0", "--by", "Ada"], 1, "no payout 'maker-404' is stored"),
+        (["cancel", "maker-1", "--by", "Ada"], 2, "--why"),
+        (["cancel", "maker-1", "--by", "Ada", "--why", " "], 2, "'--why': why must not be empty"),
+        (["retry", "maker-1", *SAID], 1, "is waiting"),
+        (["resolve", "maker-1", *SAID], 2, "Give --sent or --not-sent."),
+        (["resolve", "maker-1", "--sent", *SAID], 1, "Only an unknown payout"),
+        (["proof", "maker-1", "x.pdf"], 1, "Only a completed bank transfer has one"),
+        (["proof", "maker-404", "x.pdf"], 1, "no payout 'maker-404' is stored"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_is_refused_is_told_in_a_sentence(shop: Shop, arguments: list[str], exit_code: int, said: str) -> None:
+    pays_out(shop, approve=True)
+    ran = runs(shop, "payouts", *arguments)
+    assert (ran.exit_code, payout(shop, "maker-1").status) == (exit_code, "waiting")
+    assert said in " ".join(ran.output.split())
+    assert "Traceback" not in ran.output
+
+
+# Sending, and the proof
+
+
+@pytest.fixture
+def payer(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> Payer:
+    """A shop without an access token."""
+    return Payer(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_ACCESS_TOKEN=None), paycheckout_sandbox)
+
+
+def logs_in(payer: Payer, *options: str, password: str = PASSWORD) -> Result:
+    """Runs `payouts send --login` as a person who reads the one-time password in a mail."""
+
+    def typed() -> Iterator[str]:
+        yield EMAIL
+        yield password
+        yield str(payer.sandbox.control("GET", f"mails?to={EMAIL}")[0]["otp"])
+
+    keyboard = io.BufferedReader(Keyboard(typed()))
+    runner = payer.shop.app.test_cli_runner()
+    return runner.invoke(args=["paycheckout", "payouts", "send", "--login", *options], input=keyboard)
+
+
+def test_without_an_access_token_nothing_is_sent_and_the_remedy_is_told(payer: Payer) -> None:
+    ran = runs(payer.shop, "payouts", "send")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    payer.owes()
+    ran = runs(payer.shop, "payouts", "send", "--json")
+    assert (ran.exit_code, json.loads(ran.stdout)["left"], payer.at_service) == (1, 1, [])
+    assert "No access token is configured" in ran.stderr
+    assert "flask paycheckout payouts send --login" in ran.stderr
+
+
+def test_a_person_who_logs_in_sends_and_the_token_is_not_stored(payer: Payer) -> None:
+    payer.owes()
+    ran = logs_in(payer)
+    assert (ran.exit_code, ran.stdout) == (0, "sent 1, completed 0, failed 0, unknown 0, left 0, failed_calls 0\n")
+    assert (payer.status(), len(payer.at_service)) == ("sent", 1)
+    assert PASSWORD not in ran.output
+    payer.owes("p-2")
+    assert runs(payer.shop, "payouts", "send").exit_code == 1, "the next one needs a login of its own"
+    facts = json.loads(logs_in(payer, "--json").stdout)
+    assert facts == {"sent": 1, "completed": 0, "failed": 0, "unknown": 0, "left": 0, "failed_calls": 0}
+
+
+def test_a_wrong_password_sends_nothing(payer: Payer) -> None:
+    payer.owes()
+    ran = logs_in(payer, password="wrong")
+    assert (ran.exit_code, payer.status(), payer.at_service) == (1, "ready", [])
+    assert "/v1/auth/login" in ran.stderr
+
+
+def test_what_fails_is_told_by_the_exit_code(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
+    payer = Payer(open_shop(sandbox=paycheckout_sandbox), paycheckout_sandbox)
+    payer.owes(to=ToRecipient("rec-404"))
+    ran = runs(payer.shop, "payouts", "send")
+    assert (ran.exit_code, payer.status()) == (1, "failed")
+    assert "failed 1" in ran.stdout
+    assert "flask paycheckout report" in ran.stderr
+
+
+def test_a_terminal_gets_a_progress_bar(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    payer = Payer(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_PAYOUT_BATCH=1), paycheckout_sandbox)
+    for number in range(3):
+        payer.owes(f"p-{number}")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with payer.shop.app.app_context():
+        assert payout_commands._send(None).sent == 3
+    assert "Sending payouts" in terminal.getvalue()
+
+
+def test_the_proof_of_a_completed_transfer_is_saved(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    payer = Payer(open_shop(sandbox=paycheckout_sandbox), paycheckout_sandbox)
+    payer.owes()
+    payer.sends()
+    file = tmp_path / "proof.pdf"
+    assert runs(payer.shop, "payouts", "proof", "p-1", str(file)).exit_code == 1, "not completed yet"
+    assert not file.exists()
+    payer.sandbox.finish(payer.payout(), "completed")
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    ran = runs(payer.shop, "payouts", "proof", "p-1", str(file))
+    assert (ran.exit_code, file.read_bytes()[:4]) == (0, b"%PDF")
+    assert ran.output == f"the transfer proof of p-1 is in {file}\n"
+    facts = told(payer.shop, "payouts", "proof", "p-1", str(file))
+    assert facts == {"reference": "p-1", "file": str(file), "bytes": file.stat().st_size}
+    ran = runs(payer.shop, "payouts", "proof", "p-1", str(tmp_path / "missing" / "proof.pdf"))
+    assert (ran.exit_code, "No such file or directory" in ran.stderr) == (1, True)
+    payer.sandbox.fault("GET /v1/disbursement/fiat/{id}/report", "error", times=9, statusCode=503, message="closed")
+    ran = runs(payer.shop, "payouts", "proof", "p-1", str(tmp_path / "other.pdf"))
+    assert (ran.exit_code, "closed" in ran.stderr, (tmp_path / "other.pdf").exists()) == (1, True, False)
