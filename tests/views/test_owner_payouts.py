@@ -25,7 +25,6 @@ from tests.races.crowds import crowd
 from tests.scripted import SAME_SITE, Shop, refusal
 from tests.views.test_owner import CROSS_SITE, ROOT, opens_view
 
-NEXT = "\n"
 ACCOUNT = "GB29NWBK60161331926819"
 
 
@@ -265,10 +264,8 @@ def test_whom_the_shop_does_not_name_decides_nothing(shop: Shop) -> None:
     opens_view(shop, lambda: None)
     sign = shop.runtime.signed_links.sign
     given = {"decision": "approve", "seen": "0", "amount": "1", "why": "mine"}
-    for path in (
-        f"/payouts/{sign(PAYOUT, f'maker-1{NEXT}Ada')}",
-        f"/refunds/{sign(RESOLVE, f'{checkout_id}{NEXT}Ada')}",
-    ):
+    forms = {"payouts": sign(PAYOUT, "maker-1\nAda"), "refunds": sign(RESOLVE, f"{checkout_id}\nAda")}
+    for path in (f"/{form}/{token}" for form, token in forms.items()):
         assert shop.browser.post(ROOT + path, data=given, headers=SAME_SITE).status_code == 403
     assert [one.status for one in payouts(shop)] == ["waiting"]
 
