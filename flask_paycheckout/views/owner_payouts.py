@@ -199,6 +199,7 @@ def refund(token: str) -> _Page:
 
 def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, keep_choice: bool = True) -> _Page:
     status = payout.status
+    is_claimable = payout.kind == PayoutKind.REFUND and status == PayoutStatus.CLAIMABLE
     shown = owner_page(
         "payout",
         payout=payout,
@@ -208,7 +209,7 @@ def _shown(payout: PayoutMixin, fault: str | None = None, code: int = 200, *, ke
         chosen=request.form.get("decision") if keep_choice else None,
         why=request.form.get("why", ""),
         action=form_url("decide_payout", PAYOUT, payout.reference),
-        refund_url=refund_url(payout.reference) if status == PayoutStatus.CLAIMABLE else None,
+        refund_url=refund_url(payout.reference) if is_claimable else None,
         has_proof=status == PayoutStatus.COMPLETED and not payout.is_token and payout.disbursement_id,
     )
     return shown, code

@@ -55,7 +55,7 @@ def form_of(answer: TestResponse) -> tuple[str, dict[str, str]]:
     return html.unescape(found[1]), {name: html.unescape(value) for name, value in fields}
 
 
-def sends(shop: Shop, page: TestResponse, headers: Mapping[str, str] = SAME_SITE, **given: str) -> TestResponse:
+def sends(shop: Shop, page: TestResponse, headers: Mapping[str, str] = SAME_SITE, /, **given: str) -> TestResponse:
     """The answer to the form of a page, filled in."""
     address, carried = form_of(page)
     return shop.browser.post(address, data=carried | given, headers=headers)
