@@ -434,7 +434,7 @@ class AppOperations(Operations):
         if payout.is_token or payout.status != PayoutStatus.COMPLETED or not payout.disbursement_id:
             remedy = "Only a completed bank transfer has one."
             raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
-        with self._for_reading("the transfer proof").service.turn(PROOF) as turn:
+        with self._for_reading("the transfer proof").service.turn(PROOF, payout.account) as turn:
             return turn.read_proof(payout.disbursement_id)
 
     def report(self, webhook_url: str) -> Report:

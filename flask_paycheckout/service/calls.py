@@ -273,7 +273,7 @@ class Turn:
 
     def read_proof(self, disbursement_id: str) -> bytes:
         """Read a transfer proof. See `PaymentsClient.fiat_disbursements`."""
-        return self._ask(lambda: self._client.fiat_disbursements.report(disbursement_id))
+        return self._ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 
     def end(self) -> None:
         """Return the permission as soon as the call is over, before its answer is processed."""
