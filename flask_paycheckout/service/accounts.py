@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -171,13 +173,16 @@ class Accounts:
             raise AccountUnavailable(operation, name, str(error)) from error
 
     def _asked(self, name: str, operation: str) -> Account:
+        account, raised = None, ""
         try:
             account = self._ask(name)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            # Only the type: the message could quote the keys.
-            raise AccountUnavailable(operation, name, f"the shop's function raised {type(error).__name__}") from error
+            raised = f"the shop's function raised {type(error).__name__}{_place_of(error)}"
+        if raised:
+            # Outside of the handler and without its message, which could quote the keys.
+            raise AccountUnavailable(operation, name, raised)
         if account is None:
             raise AccountUnavailable(operation, name, "the shop knows no such account")
         if not isinstance(account, Account):
@@ -215,6 +220,12 @@ def require_account_name(name: object) -> str:
     if name and not is_order_id(name):
         raise ValueError(f"account must have {MAX_ID} characters at most, none of them a control character")
     return name
+
+
+def _place_of(error: BaseException) -> str:
+    """The line at which an error was raised, for the shop to look at."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
 
 
 def _close(clients: Iterable[PaymentsClient]) -> None:

@@ -1,0 +1,133 @@
+"""The keys of merchant accounts: asked of the shop, kept for a while, asked again at once when they are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import Account, ConfigurationError
+from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.service.accounts import Accounts, AccountUnavailable, require_account_name
+
+SECRET = "canary-account-secret-55"
+
+
+class Shop:
+    """A shop with some sellers' keys, which counts how often it is asked."""
+
+    def __init__(self, *names: str) -> None:
+        self.keys: dict[str, Any] = {name: Account(f"id-{name}", f"{SECRET}-{name}") for name in names}
+        self.asked: list[str] = []
+        self.closed: list[str] = []
+
+    def __call__(self, name: str) -> Any:
+        self.asked.append(name)
+        found = self.keys.get(name)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def make(self, account: Account) -> PaymentsClient:
+        client = PaymentsClient("http://127.0.0.1:1", client_id=account.client_id, client_secret=account.client_secret)
+        closing = client.close
+
+        def close() -> None:
+            self.closed.append(account.client_secret)
+            closing()
+
+        client.close = close  # type: ignore[method-assign]
+        return client
+
+
+def accounts_of(shop: Shop, now: Callable[[], float] = lambda: 0.0, most: int = 100) -> Accounts:
+    default = PaymentsClient("http://127.0.0.1:1", client_id="d", client_secret="default-secret")
+    return Accounts(default, shop.make, shop, 60.0, 30.0, most=most, now=now)
+
+
+def test_the_shop_is_asked_once_for_a_while_and_its_client_is_kept() -> None:
+    shop, time = Shop("ada"), [0.0]
+    accounts = accounts_of(shop, lambda: time[0])
+    first = accounts.client_of("ada")
+    time[0] = 59.0
+    assert accounts.client_of("ada") is first
+    time[0] = 60.0
+    assert accounts.client_of("ada") is first, "the keys are the same"
+    assert shop.asked == ["ada", "ada"]
+    assert accounts.client_of("") is not first
+
+
+def test_new_keys_get_a_new_client_and_the_old_one_is_closed_when_no_call_can_use_it() -> None:
+    shop, time = Shop("ada"), [0.0]
+    accounts = accounts_of(shop, lambda: time[0])
+    first = accounts.client_of("ada")
+    shop.keys["ada"] = Account("id-ada", "rotated")
+    assert accounts.client_of("ada") is first
+    accounts.refused("ada", first)
+    second = accounts.client_of("ada")
+    assert second is not first
+    accounts.refused("ada", first)
+    assert accounts.client_of("ada") is second
+    assert len(shop.asked) == 2, "a late refusal of the old keys says nothing about the new ones"
+    assert shop.closed == []
+    time[0] = 61.0
+    accounts.client_of("ada")
+    assert shop.closed == [f"{SECRET}-ada"]
+    accounts.close()
+
+
+def test_the_least_used_clients_go() -> None:
+    shop, time = Shop("a", "b", "c"), [0.0]
+    accounts = accounts_of(shop, lambda: time[0], most=2)
+    for name in ("a", "b", "a", "c"):
+        accounts.client_of(name)
+    time[0] = 31.0
+    accounts.client_of("b")
+    assert shop.asked == ["a", "b", "c", "b"]
+    assert shop.closed == [f"{SECRET}-b"]
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (None, "knows no such account"),
+        ("a string", "gave a str and no Account"),
+        (RuntimeError(f"keys are {SECRET}"), "raised RuntimeError"),
+    ],
+)
+def test_an_account_that_is_gone_is_told_without_secrets(given: Any, why: str) -> None:
+    shop = Shop()
+    shop.keys["ada"] = given
+    with pytest.raises(AccountUnavailable, match=why) as failed:
+        accounts_of(shop).client_of("ada")
+    assert SECRET not in str(failed.value)
+    assert (failed.value.carried_out, failed.value.retryable) == ("no", True)
+
+
+def test_no_secret_shows_itself() -> None:
+    account = Account("id", SECRET, access_token="canary-token-55", base_url="https://pay.example/")
+    assert SECRET not in repr(account)
+    assert "canary-token-55" not in repr(account)
+    assert account.base_url == "https://pay.example"
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"client_id": "a\nb"}, r"Account\(client_id=\.\.\.\) has spaces"),
+        ({"client_secret": 7}, "client_secret.* must be a string"),
+        ({"base_url": "ftp://x"}, "base_url"),
+        ({"checkout_origins": ["https://x/path"]}, "checkout_origins.* contains a path"),
+        ({"signer": object()}, "signer.* has no method sign"),
+    ],
+)
+def test_keys_that_cannot_be_used_are_refused_by_name(given: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ConfigurationError, match=fault):
+        Account(**{"client_id": "id", "client_secret": SECRET} | given)
+
+
+@pytest.mark.parametrize(("name", "error"), [(7, TypeError), ("a\nb", ValueError), ("x" * 256, ValueError)])
+def test_a_name_is_a_short_text(name: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="account must"):
+        require_account_name(name)
