@@ -1,0 +1,159 @@
+"""Orders of several merchant accounts: each call is signed by the order's own, and one that fails stops no other."""
+
+from __future__ import annotations
+
+from threading import Event
+
+import pytest
+
+from flask_paycheckout.client import PaymentsError
+from tests.accounts.conftest import Sellers, SigningService
+from tests.payouts.shop import refunds
+from tests.scripted import SAME_SITE
+
+
+def test_every_call_for_an_order_is_signed_by_its_own_account(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    shop.totals["o-3"] = shop.totals["o-1"]
+    made = {order_id: shop.has_deposit("completed", order_id) for order_id in ("o-1", "o-2", "o-3")}
+    # The order may move to another seller meanwhile: its money is where it was sent.
+    market.of |= {"o-1": "bo", "o-2": "ada"}
+    shop.reconciles()
+    owners = {"o-1": "id-ada", "o-2": "id-bo", "o-3": "shop-1"}
+    assert {shop.attempt(checkout_id).status for checkout_id in made.values()} == {"paid"}
+    assert {order_id: shop.attempt(made[order_id]).account for order_id in made} == {
+        "o-1": "ada",
+        "o-2": "bo",
+        "o-3": "",
+    }
+    reads = [(client_id, path) for client_id, path in service.signed if path != "checkout"]
+    assert sorted(reads) == sorted((owners[order_id], made[order_id]) for order_id in made)
+
+
+def test_an_order_that_moves_to_another_seller_gets_another_page(market: Sellers) -> None:
+    first = market.shop.starts()
+    assert market.shop.starts() == first
+    market.of["o-1"] = "bo"
+    second = market.shop.starts()
+    assert market.shop.attempt(second).account == "bo"
+
+
+@pytest.mark.parametrize("by", ["start", "settle", "webhook", "status page"])
+def test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for(
+    market: Sellers, service: SigningService, by: str
+) -> None:
+    shop = market.shop
+    checkout_id = shop.has_deposit("completed")
+    service.refused, market.client_ids["ada"] = {"id-ada"}, "rotated-ada"
+    if by == "start":
+        market.add("ada", "o-4")
+        market.client_ids["ada"] = "rotated-ada"
+        assert shop.starts("o-4")
+        return
+    if by == "settle":
+        shop.settles(checkout_id)
+    elif by == "webhook":
+        assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
+    else:
+        with shop.app.test_request_context():
+            path = shop.paycheckout.status_url("o-1")
+        assert shop.browser.get(path).status_code == 200
+    assert shop.attempt(checkout_id).status == "paid"
+
+
+def test_reconcile_uses_rotated_keys_at_the_next_read(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    checkout_id = shop.has_deposit("completed")
+    service.refused, market.client_ids["ada"] = {"id-ada"}, "rotated-ada"
+    shop.reconciles()
+    shop.clock.advance(minutes=2)
+    shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"
+
+
+def test_an_account_that_is_gone_stops_no_other(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    gone, other = shop.has_deposit("completed", "o-1"), shop.has_deposit("completed", "o-2")
+    del market.client_ids["ada"]
+    shop.clock.advance(seconds=61)
+    service.signed.clear()
+    report = shop.reconciles()
+    assert (shop.attempt(other).status, shop.attempt(gone).status, report.failed) == ("paid", "created", 1)
+    assert "account 'ada': the shop knows no such account" in shop.attempt(gone).problem
+    market.of["o-3"] = "ada"
+    shop.totals["o-3"] = shop.totals["o-1"]
+    with pytest.raises(PaymentsError, match="account 'ada'"):
+        shop.starts("o-3")
+    assert {client_id for client_id, _ in service.signed} == {"id-bo"}, "no fallback to other keys"
+
+
+def test_a_customer_of_an_account_that_is_gone_is_told_to_try_again(market: Sellers) -> None:
+    del market.client_ids["ada"]
+    with market.shop.app.test_request_context():
+        path = market.shop.paycheckout.pay_url("o-1")
+    answer = market.shop.browser.post(path, headers=SAME_SITE)
+    assert answer.status_code == 503
+    assert "ada" not in answer.text
+
+
+def test_a_webhook_of_one_account_that_names_anothers_checkout_is_read_with_that_ones_keys(
+    market: Sellers, service: SigningService
+) -> None:
+    checkout_id = market.shop.has_deposit("completed", "o-2")
+    service.signed.clear()
+    market.shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
+    assert service.signed == [("id-bo", checkout_id)]
+
+
+def test_a_service_that_fails_for_one_account_is_still_asked_for_the_others(
+    market: Sellers, service: SigningService
+) -> None:
+    """The circuit breaker of the web requests is the account's own."""
+    service.refused = {"id-ada"}
+    for number in range(4):
+        order_id = f"a-{number}"
+        market.add("ada", order_id)
+        with market.shop.app.test_request_context():
+            path = market.shop.paycheckout.pay_url(order_id)
+        assert market.shop.browser.post(path, headers=SAME_SITE).status_code == 503
+    asked = len(service.signed)
+    with market.shop.app.test_request_context():
+        path = market.shop.paycheckout.pay_url("o-2")
+    assert market.shop.browser.post(path, headers=SAME_SITE).status_code == 303
+    assert len(service.signed) == asked + 1
+
+
+def test_a_refund_belongs_to_the_account_that_was_paid(market: Sellers) -> None:
+    assert refunds(market.shop, market.shop.has_paid("o-2")).account == "bo"
+
+
+def test_reads_that_hang_for_one_account_do_not_hold_up_the_others(market: Sellers, service: SigningService) -> None:
+    """Nineteen of twenty accounts are read while the first read of the twentieth waits for its answer."""
+    shop, waiting = market.shop, Event()
+    names = [f"seller-{number}" for number in range(20)]
+    made = []
+    for name in names:
+        for number in range(3):
+            market.add(name, f"{name}-{number}")
+            made.append(shop.has_deposit("completed", f"{name}-{number}"))
+
+    def hang(client_id: str) -> None:
+        if client_id == "id-seller-7":
+            assert waiting.wait(60)
+
+    def others_are_paid() -> bool:
+        return sum(shop.attempt(checkout_id).status == "paid" for checkout_id in made) == 57
+
+    service.before = hang
+    paid_meanwhile = []
+
+    def look(report: object) -> None:
+        if not waiting.is_set() and others_are_paid():
+            paid_meanwhile.append(True)
+            waiting.set()
+
+    with shop.app.app_context():
+        shop.runtime.reconciler.run(None, look)
+    assert paid_meanwhile == [True]
+    shop.reconciles()
+    assert {shop.attempt(checkout_id).status for checkout_id in made} == {"paid"}
