@@ -35,6 +35,7 @@ _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
 _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
+_CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
 
 #: By promise, or by threat with the defence against it.
 FAULTS: dict[str, tuple[Fault, ...]] = {
@@ -692,6 +693,91 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             "a lost answer passes for a call that was not carried out",
             "client/test_errors.py::test_a_create_says_whether_it_may_have_been_carried_out[fiat-hung-up]",
             Swap("client.errors:OutcomeUnknown.__init__", '"unknown"', '"no"'),
+        ),
+    ),
+    "A refund goes only where the customer said and the approver saw, and the customer's link gives nothing else.": (
+        fault(
+            "a claim is counted after the call",
+            f"{_CLAIMS}::test_a_claim_is_counted_and_committed_before_the_call[sqlite]",
+            Swap(
+                "payouts.claims:RefundClaims._make_recipient",
+                "self._count(reference)",
+                "self._require_claimable(reference)",
+            ),
+        ),
+        fault(
+            "a link makes any number of recipients",
+            f"{_CLAIMS}::test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once[sqlite]",
+            Swap("store.claim_counts:ClaimCounts._take", "c.claims < MAX_CLAIMS", "c.claims < 30"),
+        ),
+        fault(
+            "a call that the service was not reached with is counted",
+            f"{_CLAIMS}::test_a_call_counts_unless_the_service_certainly_was_not_reached",
+            Never("payouts.claims:RefundClaims._make_recipient", "carried_out"),
+        ),
+        fault(
+            "a claim does not count as a change of the destination",
+            f"{_CLAIMS}::test_the_customer_may_correct_it_until_a_person_approves_what_they_saw",
+            Swap("payouts.claims:RefundClaims._store", "payout.revision + 1", "payout.revision"),
+        ),
+        fault(
+            "a claim goes on after a decision",
+            f"{_CLAIMS}::test_a_claim_that_a_decision_overtakes_changes_nothing_and_says_so",
+            Never("payouts.claims:RefundClaims._require_claimable", "can_be_claimed"),
+        ),
+        fault(
+            "the account number is stored for people",
+            f"{_CLAIMS}::test_a_bank_account_becomes_a_recipient_of_the_service_and_no_number_is_stored",
+            Swap("rules.destinations:masked_account", "mask(account_number)", "account_number"),
+        ),
+        fault(
+            "the account number is in a log line",
+            f"{_CLAIMS}::test_no_account_number_is_logged_shown_or_written",
+            First("views.refund:_claim", "_log.debug('claimed: %s', dict(request.form))"),
+        ),
+        fault(
+            "the account number is in a variable of a traceback",
+            f"{_CLAIMS}::test_an_error_that_nobody_expects_shows_no_account_number",
+            Swap("rules.refund_forms:read_form", "AccountNumber(typed.get(name, '').strip())", "typed[name].strip()"),
+        ),
+        fault(
+            "the account number is shown again",
+            f"{_REFUND}::test_a_fault_is_told_at_its_field_and_nothing_else_is_lost",
+            Swap("views.refund:_fields", "form is None or name == ACCOUNT_NUMBER", "form is None"),
+        ),
+        fault(
+            "a fault loses what was typed into other fields",
+            f"{_REFUND}::test_a_fault_is_told_at_its_field_and_nothing_else_is_lost",
+            Swap("views.refund:_fields", "form is None or name == ACCOUNT_NUMBER", "True"),
+        ),
+        fault(
+            "the shop's own destination is shown to whoever has the link",
+            f"{_REFUND}::test_only_what_the_customer_said_is_shown_of_the_destination",
+            Never("views.refund:_shown_destination", "revision"),
+        ),
+        fault(
+            "a link to an order opens a refund",
+            f"{_REFUND}::test_a_link_to_a_refund_opens_nothing_else",
+            Value("security.signed_links:REFUND", "'paycheckout.status'"),
+        ),
+        fault(
+            "a payout that is no refund has a page",
+            f"{_REFUND}::test_every_bad_link_gets_the_answer_of_the_other_pages_and_changes_nothing",
+            Swap("payouts.claims:RefundClaims.find", "found.kind == PayoutKind.REFUND", "True"),
+        ),
+        fault(
+            "another site's form says where a refund goes",
+            f"{_REFUND}::test_a_form_of_another_site_is_refused",
+            Drop("views.refund:refund", "require_same_site"),
+        ),
+        fault(
+            "money that refunds cover is marked as paid back by hand",
+            "store/test_paybacks.py::test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise",
+            Swap(
+                "store.paybacks:Paybacks.mark",
+                "table.c.payback.is_(None) | (table.c.payback == KEPT)",
+                "table.c.payback.is_distinct_from(PAID_BACK)",
+            ),
         ),
     ),
 }

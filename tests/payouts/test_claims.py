@@ -27,6 +27,9 @@ from tests.payouts.claiming import (
 from tests.payouts.shop import stands
 from tests.races.crowds import crowd
 from tests.scripted import Answer, Shop, garbage, refusal, success
+from tests.security.test_canaries import Everything, frames_of, logged, told_by
+
+__all__ = ["logged"]
 
 
 def destination(refund: Any) -> Any:
@@ -220,3 +223,54 @@ def test_each_field_of_the_form_is_asked_for(shop: Shop) -> None:
         assert f'name="{name}"' in customer.opens().text
         assert customer.sends(**{name: None}).status_code == 422
     assert (customer.refund.claims, recipients(shop)) == (0, [])
+
+
+def quietly_refunded(shop: Shop) -> Customer:
+    """A customer of a shop whose payment pages have addresses that a log of statements may show."""
+    shop.service.page = "https://pay.example/{id}"
+    return refunded(shop)
+
+
+class Crashed(Exception):
+    """No error that anybody expects."""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        success({"id": "rec_1"}),
+        refusal(400, f"accountNumber {NUMBER} is unknown"),
+        refusal(503, f"cannot store {NUMBER}"),
+        garbage(f"<html>{NUMBER}</html>".encode()),
+        httpx.ReadError(f"lost while {NUMBER} was sent"),
+        httpx.ConnectError("no route"),
+    ],
+    ids=["taken", "refused", "failed", "garbage", "lost", "not reached"],
+)
+def test_no_account_number_is_logged_shown_or_written(shop: Shop, logged: Everything, answer: Answer) -> None:
+    """SQLAlchemy logs each statement with its parameters here, so nothing was sent to the database either."""
+    customer = quietly_refunded(shop)
+    shop.service.instead_of_created = [answer]
+    pages = [customer.sends(), customer.sends(email="zoe"), customer.sends(account_number=f"{NUMBER}!")]
+    pages.append(customer.opens())
+    with shop.app.app_context():
+        told = str(shop.paycheckout.explain("o-1"))
+    assert "paycheckout_payout" in logged.text, "statements are logged"
+    shown = "\n".join(
+        [logged.text, told, everything_stored(shop), repr(customer.refund), *(page.text for page in pages)]
+    )
+    assert [word for word in ("canary-12", "canary12", "12 3456") if word in shown] == []
+
+
+def test_an_error_that_nobody_expects_shows_no_account_number(shop: Shop, logged: Everything) -> None:
+    customer = quietly_refunded(shop)
+
+    def crash() -> None:
+        raise Crashed
+
+    shop.service.meanwhile = crash
+    with pytest.raises(Crashed) as crashed:
+        customer.sends()
+    assert any("_make_recipient" in line for line in frames_of(crashed.value, set())), "our frames are looked at"
+    assert "canary-12" not in told_by(crashed.value) + logged.text
+    assert customer.refund.claims == 1

@@ -15,7 +15,7 @@ from itsdangerous import BadData, TimestampSigner, URLSafeTimedSerializer
 from itsdangerous.encoding import base64_decode
 
 from flask_paycheckout import ConfigurationError, PayCheckout
-from flask_paycheckout.security.signed_links import PAY, RESOLVE, STATUS, SignedLinks
+from flask_paycheckout.security.signed_links import PAY, REFUND, RESOLVE, STATUS, SignedLinks
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Clock, Shop, make_app
@@ -129,7 +129,7 @@ def test_spoiled_tokens_get_one_answer_at_every_route(shop: Shop, route: str, py
     assert uses(shop, route, good[0]).status < 400, "the tokens that were spoiled are good ones"
 
 
-@pytest.mark.parametrize(("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, *FOREIGN_SALTS], 2)])
+@pytest.mark.parametrize(("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, REFUND, *FOREIGN_SALTS], 2)])
 def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_as: str) -> None:
     tokens = SignedLinks(lambda: [b"key"], clock, DAY)
     for make in (sealed, signed):

@@ -1,0 +1,123 @@
+"""The refund page in a real browser: by keyboard, without JavaScript, on the narrowest phone, in every language."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from flask_paycheckout.translations.catalogues import LANGUAGES
+from tests.browser.looking import faults, overhang
+from tests.conftest import OpenShop
+from tests.payouts.claiming import FORM, Customer, refunded, refunded_in_tokens
+from tests.payouts.shop import stands
+from tests.serving import served
+
+NewPage = Callable[..., Page]
+
+
+@dataclass
+class Site:
+    """A shop on a socket, and a customer with the link to a refund."""
+
+    customer: Customer
+    address: str
+
+    @property
+    def url(self) -> str:
+        return self.address + self.customer.path
+
+
+@pytest.fixture
+def open_site(open_shop: OpenShop) -> Iterator[Callable[..., Site]]:
+    shop = open_shop(PAYCHECKOUT_BASE_URL="http://127.0.0.1:1")
+    shop.paycheckout.order_url(lambda order_id: "/")
+    with served(shop.app) as address:
+        yield lambda make=refunded: Site(make(shop), address)
+
+
+@pytest.fixture
+def site(open_site: Callable[..., Site]) -> Site:
+    return open_site()
+
+
+def heading(page: Page, words: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_have_text(words)
+
+
+def sends_whatever_is_typed(page: Page) -> None:
+    """Send the form without the browser's own checks."""
+    page.locator("form").evaluate("form => { form.noValidate = true }")
+    page.get_by_role("button").click()
+    expect(page.get_by_role("alert")).to_be_visible()
+
+
+def test_the_form_is_filled_in_and_sent_by_keyboard_alone_without_javascript(site: Site, new_page: NewPage) -> None:
+    page = new_page(java_script_enabled=False)
+    page.goto(site.url)
+    heading(page, "Where should your refund go?")
+    order = ("account_name", "account_number", "bank_name", "country", "email", "address", "city", "post_code")
+    for name in order:
+        page.keyboard.press("Tab")
+        expect(page.locator(f"#{name}")).to_be_focused()
+        page.keyboard.type(FORM[name])
+    page.keyboard.press("Enter")
+    heading(page, "The shop is checking your refund")
+    expect(page.get_by_text("It goes to: Zoë Quist, First Bank, •••• 3456")).to_be_visible()
+    # What was said can be corrected, by keyboard too.
+    expect(page.locator("#city")).to_be_hidden()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.locator("#city")).to_be_visible()
+
+
+def test_a_fault_is_where_the_keyboard_is_and_nothing_else_is_lost(site: Site, page: Page) -> None:
+    page.goto(site.url)
+    for name, value in (FORM | {"email": "zoe at example"}).items():
+        page.locator(f"#{name}").fill(value)
+    sends_whatever_is_typed(page)
+    email = page.get_by_label("E-mail address")
+    expect(email).to_be_focused()
+    expect(email).to_have_value("zoe at example")
+    expect(email).to_have_accessible_description("This is not an e-mail address; it looks like name@example.com.")
+    expect(page.get_by_label("Account number or IBAN")).to_have_value("")
+    expect(page.get_by_label("Name of the bank")).to_have_value("First Bank")
+    assert faults(page) == []
+
+
+@pytest.mark.parametrize("make", [refunded, refunded_in_tokens], ids=["bank", "wallet"])
+def test_every_part_of_the_page_is_without_fault(open_site: Callable[..., Site], page: Page, make: object) -> None:
+    site = open_site(make)
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(site.url)
+    assert faults(page) == []
+    sends_whatever_is_typed(page)
+    assert faults(page) == []
+    site.customer.names_wallet() if make is refunded_in_tokens else site.customer.sends()
+    page.goto(site.url)
+    assert faults(page) == []
+    page.locator("summary").press("Enter")
+    assert faults(page) == []
+    for status in ("ready", "sent", "completed", "unknown", "cancelled"):
+        stands(site.customer.shop, site.customer.reference, status=status)
+        page.goto(site.url)
+        assert faults(page) == [], status
+
+
+def test_every_language_fits_on_the_narrowest_phone(site: Site, new_page: NewPage) -> None:
+    page = new_page(viewport={"width": 320, "height": 640}, java_script_enabled=False)
+    site.customer.sends(account_name="Z" * 120, bank_name="B" * 120)
+    for language in LANGUAGES:
+        page.set_extra_http_headers({"Accept-Language": language})
+        page.goto(site.url)
+        page.locator("summary").click()
+        assert page.locator("html").get_attribute("lang") == language
+        assert overhang(page) == 0, language
+        page.locator("#account_name").fill("x" * 200)
+        page.locator("#email").fill("x")
+        # The browser itself refuses it, in its own language, before anything is sent.
+        page.get_by_role("button").click()
+        assert page.locator("#email:invalid").count() == 1
+    assert site.customer.refund.revision == 1
