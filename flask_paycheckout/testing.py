@@ -30,10 +30,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
+from urllib.parse import quote
 
 import pytest
 
@@ -46,7 +47,15 @@ if TYPE_CHECKING:
     from flask_paycheckout import CheckoutMixin, PayCheckout, PayoutMixin
     from flask_paycheckout.checkouts.reconcile import ReconcileReport
 
-__all__ = ["RequestedPayout", "Sandbox", "Signalled", "Signals", "paycheckout_sandbox", "paycheckout_signals"]
+__all__ = [
+    "RequestedPayout",
+    "Sandbox",
+    "SandboxAccount",
+    "Signalled",
+    "Signals",
+    "paycheckout_sandbox",
+    "paycheckout_signals",
+]
 
 _TOKEN = "in-process-control"  # noqa: S105 - guards a sandbox that no socket reaches
 _WEBHOOK_URL = "http://localhost/webhook"
@@ -73,6 +82,7 @@ class SentWebhook(TypedDict):
     """A webhook with its delivery attempts, oldest first."""
 
     id: str
+    account: str
     orderId: str
     state: str
     createdAt: str
@@ -98,6 +108,32 @@ class RequestedPayout:
     """`pending`, `completed` or `failed`."""
 
     disbursement_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SandboxAccount:
+    """A merchant account of the sandbox, which sees nothing of the others."""
+
+    name: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    access_token: str = field(repr=False)
+    _sandbox: Sandbox = field(repr=False, compare=False)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings with which a shop's app uses this account."""
+        return {
+            "PAYCHECKOUT_BASE_URL": self._sandbox.base_url,
+            "PAYCHECKOUT_CLIENT_ID": self.client_id,
+            "PAYCHECKOUT_CLIENT_SECRET": self.client_secret,
+            "PAYCHECKOUT_ACCESS_TOKEN": self.access_token,
+        }
+
+    @property
+    def payouts(self) -> list[RequestedPayout]:
+        """All that this account asked the service to pay out, oldest first."""
+        return self._sandbox._payouts(f"disbursements?account={self.name}")
 
 
 class _OfShop(Protocol):
@@ -148,6 +184,28 @@ class Sandbox:
             "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
             "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",
         }
+
+    def account(self, name: str) -> SandboxAccount:
+        """A merchant account by its name, which is made when it is first asked for.
+
+        It has credentials, recipients and payment methods of its own. Its webhooks reach the shop of `deliver_to`.
+
+        :param name: 1 to 40 letters, digits, dots, hyphens and underscores of ASCII; `default` is the account of
+            `config`.
+        :raises AssertionError: it cannot be made; the text says why.
+        """
+        answer = self._ask("GET", f"accounts/{quote(name, safe='')}", {})
+        if answer.status_code == 200:
+            shown = answer.get_json()
+        else:
+            shown = self.control("POST", "accounts", name=name, webhook_url=_WEBHOOK_URL)
+        return SandboxAccount(
+            name=shown["name"],
+            client_id=shown["clientId"],
+            client_secret=shown["clientSecret"],
+            access_token=shown["accessToken"],
+            _sandbox=self,
+        )
 
     def pick(self, checkout_id: str, payment_method: str | None = None) -> PaymentStep:
         """Pick a payment method as the customer, by default the first enabled one.
@@ -238,7 +296,8 @@ class Sandbox:
         :param kind: for operations `error`, `delay`, `drop`, `lose_response` or `garbage`; for webhooks `drop`,
             `duplicate`, `delay`, `reorder` or `before_response`.
         :param times: the number of calls that fail.
-        :param details: the kind's own fields, such as `statusCode` of an error or `seconds` of a delay.
+        :param details: the kind's own fields, such as `statusCode` of an error or `seconds` of a delay; and `account`,
+            the name of the only account whose calls or webhooks fail.
         :raises AssertionError: the operation or kind does not exist; the text lists those that do.
         """
         self.control("POST", "faults", operation=operation, kind=kind, times=times, **details)
@@ -258,9 +317,12 @@ class Sandbox:
 
     @property
     def payouts(self) -> list[RequestedPayout]:
-        """All that the service was asked to pay out, oldest first."""
+        """All that the service was asked to pay out, by any account, oldest first."""
+        return self._payouts("disbursements")
+
+    def _payouts(self, path: str) -> list[RequestedPayout]:
         # Not `control`, whose floats would round amounts.
-        listed = json.loads(self._taken("GET", "disbursements", {}).text, parse_float=Decimal)
+        listed = json.loads(self._taken("GET", path, {}).text, parse_float=Decimal)
         return [
             RequestedPayout(
                 reference=one["reference"],

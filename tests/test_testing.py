@@ -25,7 +25,7 @@ from flask_paycheckout.client import (
     PayoutBank,
 )
 from flask_paycheckout.signals import BY_NAME
-from flask_paycheckout.testing import Sandbox, Signals
+from flask_paycheckout.testing import Sandbox, SandboxAccount, Signals
 from tests.conftest import OpenShop
 
 WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
@@ -45,12 +45,13 @@ def paycheckout(app: Flask) -> PayCheckout:
     return found
 
 
-def client(sandbox: Sandbox) -> PaymentsClient:
+def client(sandbox: Sandbox, account: SandboxAccount | None = None) -> PaymentsClient:
+    config = (account or sandbox).config
     return PaymentsClient(
-        sandbox.base_url,
-        client_id=sandbox.config["PAYCHECKOUT_CLIENT_ID"],
-        client_secret=sandbox.config["PAYCHECKOUT_CLIENT_SECRET"],
-        access_token=sandbox.config["PAYCHECKOUT_ACCESS_TOKEN"],
+        config["PAYCHECKOUT_BASE_URL"],
+        client_id=config["PAYCHECKOUT_CLIENT_ID"],
+        client_secret=config["PAYCHECKOUT_CLIENT_SECRET"],
+        access_token=config["PAYCHECKOUT_ACCESS_TOKEN"],
         retries=0,
         transport=sandbox.transport,
     )
@@ -289,6 +290,38 @@ def test_a_payout_that_cannot_be_finished_is_told(paycheckout_sandbox: Sandbox) 
         paycheckout_sandbox.finish("a", "failed")
     with pytest.raises(AssertionError, match=r"400 .*completed or failed"):
         paycheckout_sandbox.finish("a", "paid")  # type: ignore[arg-type]  # the fault
+
+
+def test_an_account_is_made_once_and_has_settings_and_payouts_of_its_own(paycheckout_sandbox: Sandbox) -> None:
+    anna = paycheckout_sandbox.account("anna")
+    assert anna == paycheckout_sandbox.account("anna")
+    assert anna.client_secret not in repr(anna)
+    assert anna.access_token not in repr(anna)
+    default = paycheckout_sandbox.account("default")
+    assert default.config == paycheckout_sandbox.config
+    for account in (anna, default):
+        recipient = next(client(paycheckout_sandbox, account).recipients.iterate(currency="USD"))
+        item = FiatItem(amount="80.10", recipient_id=recipient.id, reference="r-1")
+        client(paycheckout_sandbox, account).fiat_disbursements.create("USD", [item])
+        assert [(one.amount, one.to) for one in account.payouts] == [(Decimal("80.10"), recipient.id)]
+    assert len(paycheckout_sandbox.payouts) == 2
+    signed = [entry["account"] for entry in paycheckout_sandbox.control("GET", "requests")]
+    assert signed == ["default", "default", "anna", "anna"]
+    paycheckout_sandbox.control("POST", "reset")
+    assert paycheckout_sandbox.account("anna").payouts == []
+    with pytest.raises(AssertionError, match=r"400 .*cannot be the name of an account"):
+        paycheckout_sandbox.account("../clock")
+
+
+def test_a_shop_of_another_account_gets_its_webhooks(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox, paycheckout_signals: Signals
+) -> None:
+    shop = open_shop(sandbox=paycheckout_sandbox, **paycheckout_sandbox.account("anna").config)
+    paycheckout_sandbox.deliver_to(shop.app.test_client())
+    with shop.app.app_context():
+        paycheckout_sandbox.pay(shop.paycheckout.start("o-1").checkout_id)
+    assert paycheckout_signals.names == ["checkout_created", "order_paid"]
+    assert {webhook["account"] for webhook in paycheckout_sandbox.webhooks} == {"anna"}
 
 
 STOPPED = datetime(2024, 2, 29, 12, tzinfo=UTC)

@@ -17,6 +17,7 @@ from flask_paycheckout.sandbox.disbursements.endpoints import disbursements
 from flask_paycheckout.sandbox.fiat_disbursements.endpoints import fiat_disbursements
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
+from flask_paycheckout.sandbox.levers.accounts import NewAccount, check_further_name
 from flask_paycheckout.sandbox.levers.control import control, refuse
 from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
 from flask_paycheckout.sandbox.levers.start_state import StartOptions, prepare_world
@@ -51,13 +52,14 @@ def create_sandbox(
     allow_remote_control: bool = False,
     allow_remote_webhooks: bool = False,
     smtp: str | None = None,
+    accounts: Mapping[str, str | None] | None = None,
 ) -> Flask:
     """The payments service in its start state, as a WSGI application of its own.
 
     :param database: a SQLAlchemy URL: SQLite in memory, a SQLite file, or PostgreSQL. If the
         database already holds a sandbox, it continues, with its clock and its seed. Several processes on one database
         are one sandbox, provided that `control_token` and `unknowns` are the same for all of them.
-    :param webhook_url: where webhooks go; None for nowhere until the control interface says so.
+    :param webhook_url: where webhooks of the first account go; None for nowhere until the control interface says so.
     :param control_token: the secret of the control interface; generated when None (`world(app).control_token`).
     :param seed: identifiers follow from the seed, so that they repeat; with None they are random.
     :param unknowns: values of the switches in `world/assumptions.py`, by name.
@@ -69,13 +71,18 @@ def create_sandbox(
     :param allow_remote_control: let other machines use the control interface and the inspector, with the token.
     :param allow_remote_webhooks: let webhooks leave this machine.
     :param smtp: `HOST:PORT` of the server that mails are delivered to, besides being listed; None for nowhere.
+    :param accounts: names of further accounts, each with the URL that its webhooks go to, or None for nowhere. A reset
+        makes them again with the same credentials.
+    :raises AccountNameError: a further account cannot be made.
     :raises AssumptionError: a switch or value that does not exist.
-    :raises EndpointError: `webhook_url` cannot be used.
+    :raises EndpointError: `webhook_url`, or the URL of a further account, cannot be used.
     :raises SmtpAddressError: `smtp` is no HOST:PORT.
     """
     loopback_only = send_webhook is None and not allow_remote_webhooks
-    if webhook_url is not None:
-        check_endpoint(webhook_url, loopback_only=loopback_only)
+    further = [NewAccount(check_further_name(name), webhook_url=url) for name, url in (accounts or {}).items()]
+    for url in (webhook_url, *(account.webhook_url for account in further)):
+        if url is not None:
+            check_endpoint(url, loopback_only=loopback_only)
     world = World(
         clock=Clock(),
         unknowns=choose(unknowns),
@@ -90,7 +97,8 @@ def create_sandbox(
         loopback_webhooks_only=loopback_only,
         send_mail=None if smtp is None else make_mail_sender(smtp),
     )
-    return _assemble(world, database, StartOptions(None if seed is None else str(seed), webhook_url))
+    beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further))
+    return _assemble(world, database, beginning)
 
 
 def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:

@@ -9,18 +9,22 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from threading import Event, Thread
+from typing import Any
 
 from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from flask_paycheckout.sandbox.app import create_sandbox
-from flask_paycheckout.sandbox.auth.start_state import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, EMAIL, PASSWORD
+from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.levers.accounts import AccountNameError, list_accounts
 from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
 
 TICK = 1.0
@@ -51,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         return _serve(options)
-    except (AssumptionError, EndpointError, SmtpAddressError, DatabaseUnusable, OSError) as wrong:
+    except (AccountNameError, AssumptionError, EndpointError, SmtpAddressError, DatabaseUnusable, OSError) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
 
@@ -62,6 +66,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8790, help="port to listen on; 0 takes a free one (%(default)s)")
     parser.add_argument("--database", default="sqlite://", metavar="URL", help="SQLite in memory unless given")
     parser.add_argument("--webhook-url", metavar="URL", help="where webhooks are sent")
+    parser.add_argument(
+        "--account",
+        action="append",
+        default=[],
+        type=_account,
+        metavar="NAME[=URL]",
+        help="makes a further account, whose webhooks go to that URL; may be repeated",
+    )
     parser.add_argument("--smtp", metavar="HOST:PORT", help="where mails are delivered, besides being listed")
     parser.add_argument("--control-token", metavar="TOKEN", help="made up and printed unless given")
     parser.add_argument("--seed", metavar="N", help="makes identifiers repeatable")
@@ -80,6 +92,11 @@ def _pair(text: str) -> tuple[str, str]:
     if not sign:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE; --list-unknowns shows names and values")
     return name, value
+
+
+def _account(text: str) -> tuple[str, str | None]:
+    name, _, url = text.partition("=")
+    return name, url or None
 
 
 def assumptions_as_json() -> str:
@@ -121,6 +138,7 @@ def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
         allow_remote_control=options.allow_remote_control,
         allow_remote_webhooks=options.allow_remote_webhooks,
         smtp=options.smtp,
+        accounts=dict(options.account),
     )
 
 
@@ -152,26 +170,26 @@ def run_ticker(app: Flask, stop: Event) -> None:
             app.logger.exception("What fell due could not be run; it is tried again.")
 
 
-def facts(app: Flask) -> dict[str, str]:
-    """Addresses and credentials of a sandbox."""
+def facts(app: Flask, names: Sequence[str] = ()) -> dict[str, Any]:
+    """Addresses and credentials of a sandbox; `accounts` are those of the given names."""
     here = world(app)
+    with app.app_context(), transaction() as session:
+        first, *further = list_accounts(session, Account.name.in_([ACCOUNT_NAME, *names]))
     return {
         "baseUrl": here.base_url,
         "inspector": f"{here.base_url}/",
         "checkoutPages": f"{here.base_url}/checkout/",
-        "clientId": CLIENT_ID,
-        "clientSecret": CLIENT_SECRET,
-        "accessToken": ACCESS_TOKEN,
-        "email": EMAIL,
-        "password": PASSWORD,
+        **{name: first[name] for name in ("clientId", "clientSecret", "accessToken", "email", "password")},
         "controlToken": here.control_token,
+        "accounts": further,
     }
 
 
 def _greeting(app: Flask, options: argparse.Namespace) -> str:
-    known = facts(app)
+    known = facts(app, [name for name, _ in options.account])
     if options.json:
         return json.dumps(known)
+    further = known.pop("accounts")
     return "\n".join(
         [
             "The payments sandbox is listening. It moves no real money.",
@@ -182,12 +200,25 @@ def _greeting(app: Flask, options: argparse.Namespace) -> str:
             "",
             *_exports(known),
             "",
+            *(line for account in further for line in _settings_of(known["baseUrl"], account)),
             "Ctrl-C stops it.",
         ]
     )
 
 
-def _exports(known: dict[str, str]) -> list[str]:
+def _settings_of(base_url: str, account: dict[str, Any]) -> list[str]:
+    shown = ("accessToken", "email", "password", "webhookUrl")
+    return [
+        f"The account {account['name']}:",
+        "",
+        *(f"  {name:<15}{account[name] or 'none'}" for name in shown),
+        "",
+        *_exports(account | {"baseUrl": base_url}),
+        "",
+    ]
+
+
+def _exports(known: dict[str, Any]) -> list[str]:
     """Shell commands that configure a shop for this sandbox. Not indented, for the sake of shell histories."""
     names = {"BASE_URL": "baseUrl", "CLIENT_ID": "clientId", "CLIENT_SECRET": "clientSecret"}
     return [f"export FLASK_PAYCHECKOUT_{name}={shlex.quote(known[fact])}" for name, fact in names.items()]

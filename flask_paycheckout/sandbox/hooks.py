@@ -6,11 +6,14 @@ The control interface and the inspector are not part of the service: they have n
 from __future__ import annotations
 
 import secrets
+from functools import partial
 
 from flask import Flask, Response, g, request
 from flask.typing import ResponseReturnValue
+from sqlalchemy.orm import Session
 from werkzeug.exceptions import BadRequest, HTTPException, NotFound
 
+from flask_paycheckout.sandbox.auth.access import find_caller
 from flask_paycheckout.sandbox.levers.control import refuse_http
 from flask_paycheckout.sandbox.levers.customer import pays
 from flask_paycheckout.sandbox.levers.pages import refusal_page
@@ -73,7 +76,12 @@ def _fault_of_request() -> Fault | None:
     with transaction() as session:
         if world().shared_database:
             read_clock(session, world().clock)
-        return take_fault(session, request.method, request.path)
+        return take_fault(session, request.method, request.path, partial(_caller, session))
+
+
+def _caller(session: Session) -> str | None:
+    account = find_caller(session)
+    return None if account is None else account.user_id
 
 
 def _follow_clock() -> None:

@@ -19,6 +19,8 @@ CLIENT_ID = "sandbox-client"
 CLIENT_SECRET = "sandbox-secret-0123456789abcdef"
 CONTROL_TOKEN = "levers-0123456789"
 ENDPOINT = "http://127.0.0.1:9/paycheckout/webhook"
+#: Where the webhooks of a further account go.
+ACCOUNTS_URL = "http://127.0.0.1:9/anna/webhook"
 
 
 def signature(method: str, target: str, timestamp: str, body: bytes, secret: str = CLIENT_SECRET) -> str:
@@ -160,6 +162,9 @@ class Tester:
     def orders_fault(self, operation: str, kind: str, **more: Any) -> None:
         self.does("POST", "faults", {"operation": operation, "kind": kind} | more)
 
+    def makes_account(self, name: str, **given: Any) -> Any:
+        return self.does("POST", "accounts", {"name": name} | given)
+
     def webhooks(self) -> Any:
         return self.does("GET", "webhooks")
 
@@ -172,12 +177,14 @@ class Receiver:
 
     def __init__(self) -> None:
         self.received: list[dict[str, Any]] = []
+        self.urls: list[str] = []
         self.answers: list[int | OSError] = []
         self.reacts: Callable[[dict[str, Any]], object] = lambda payload: None
 
     def __call__(self, url: str, headers: dict[str, str], body: bytes) -> int:
         payload = exact(body)
         self.received.append(payload)
+        self.urls.append(url)
         self.reacts(payload)
         answer = self.answers.pop(0) if self.answers else 200
         if isinstance(answer, OSError):

@@ -67,13 +67,27 @@ def _path_bytes(path: str) -> bytes:
 
 def check_access(session: Session) -> Account:
     """Check the credentials that the current operation requires, and return the caller's account."""
-    declared = operation_of(current_app, request.endpoint)
-    if declared is None or declared.credentials is Credentials.NONE:
+    credentials = _required()
+    if credentials is Credentials.NONE:
         raise TypeError(f"{request.endpoint} declares no credentials to check")
-    credentials = declared.credentials
     if assumption("access_scheme") == "either":
         credentials = Credentials.ACCESS_TOKEN if "Authorization" in request.headers else Credentials.SIGNATURE
     return check_signature(session) if credentials is Credentials.SIGNATURE else check_access_token(session)
+
+
+def _required() -> Credentials:
+    declared = operation_of(current_app, request.endpoint)
+    return Credentials.NONE if declared is None else declared.credentials
+
+
+def find_caller(session: Session) -> Account | None:
+    """The account whose credentials an operation would accept now; None without valid ones, or where none are needed.
+
+    For faults, which strike before the operation checks the caller."""
+    try:
+        return None if _required() is Credentials.NONE else check_access(session)
+    except Refusal:
+        return None
 
 
 def check_client_id(session: Session) -> Account:
@@ -82,7 +96,7 @@ def check_client_id(session: Session) -> Account:
     account = session.scalars(select(Account).where(Account.client_id == client_id)).one_or_none()
     if account is None:
         raise _refused()
-    return account
+    return _remember(account)
 
 
 def check_access_token(session: Session) -> Account:
@@ -91,7 +105,7 @@ def check_access_token(session: Session) -> Account:
     if account is None:
         fault = "The Authorization header holds no valid access token. Log in for a new one."
         raise unspecified_refusal(int(assumption("access_token_error")), fault)
-    return account
+    return _remember(account)
 
 
 def check_signature(session: Session) -> Account:
@@ -99,11 +113,17 @@ def check_signature(session: Session) -> Account:
     client_id = request.headers.get("X-Client-ID", "")
     account = next(iter(select_untracked(session, Account, _OF_CLIENT, client_id=client_id)), None)
     if assumption("signature") == "off":
-        return account or session.get_one(Account, USER_ID)
+        return _remember(account or session.get_one(Account, USER_ID))
     signed = _is_signed_with(account.client_secret if account else _NO_SECRET)
     if account is None or not signed or not _is_timely():
         g.rejected_string = g.signed_string
         raise _refused()
+    return _remember(account)
+
+
+def _remember(account: Account) -> Account:
+    """Let the request log tell whose credentials were accepted."""
+    g.account = account.name
     return account
 
 

@@ -1,14 +1,17 @@
-"""The account that exists from the start, its user, and an access token that never expires."""
+"""Accounts that work at once, without registration: the one that exists from the start, and those of testers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
+from flask_paycheckout.sandbox.wire.email_addresses import key_of
 from flask_paycheckout.sandbox.world.context import world
 
+ACCOUNT_NAME = "default"
 CLIENT_ID = "sandbox-client"
 CLIENT_SECRET = "sandbox-secret-0123456789abcdef"  # noqa: S105 - published on purpose, it guards play money
 EMAIL = "merchant@example.com"
@@ -18,39 +21,80 @@ USER_ID = "5a6d00000000000000000001"
 
 ORGANIZATION_ID = "5a6d00000000000000000002"
 
-# Hashed once and kept here: hashing takes a tenth of a second, which creating each sandbox would cost.
-PASSWORD_HASH = (
-    "scrypt:32768:8:1$Y5vc8cpiswLwkGSx$"  # noqa: S105 - of the published password
-    "9c278cc397ab30c6b399f53aba8669a3a46d6324c35d0cbe3f4e808a68d30d16"
-    "3253ec3238b78ab6bf85c1082e3d4d73108c8cfe02a1330b51591dfe468249f4"
-)
 _AGE = timedelta(days=90)
 
 
-def add_start_account(session: Session) -> None:
-    """Add the account that works without registration."""
-    session.add(Account(user_id=USER_ID, client_id=CLIENT_ID, client_secret=CLIENT_SECRET, checkout_enabled=True))
+@dataclass(frozen=True, repr=False)
+class Merchant:
+    """A new account with its user and an access token that never expires. It has no repr, because it holds secrets."""
+
+    name: str
+    user_id: str
+    client_id: str
+    client_secret: str
+    access_token: str
+    email: str
+    password: str
+    organization_id: str
+    policy: str
+    full_name: str
+    organization_name: str
 
 
-def add_start_user(session: Session) -> None:
-    """Add the start account's user, registered 90 days ago, and its access token."""
+FIRST = Merchant(
+    name=ACCOUNT_NAME,
+    user_id=USER_ID,
+    client_id=CLIENT_ID,
+    client_secret=CLIENT_SECRET,
+    access_token=ACCESS_TOKEN,
+    email=EMAIL,
+    password=PASSWORD,
+    organization_id=ORGANIZATION_ID,
+    policy="5a6d00000000000000000003",
+    full_name="Sandbox Merchant",
+    organization_name="Sandbox Shop",
+)
+"""The account that always exists."""
+
+
+def add_merchant(session: Session, new: Merchant) -> Account:
+    """Add an account with its user, who is verified and registered 90 days ago."""
     now = world().clock.machine()
+    account = Account(
+        user_id=new.user_id,
+        name=new.name,
+        client_id=new.client_id,
+        client_secret=new.client_secret,
+        checkout_enabled=True,
+        # Not hashed: hashing takes a tenth of a second, which each sandbox and each account would cost.
+        password=new.password,
+        access_token=new.access_token,
+    )
+    session.add(account)
+    session.flush()
     session.add(
         User(
-            id=USER_ID,
-            email=EMAIL,
-            email_key=EMAIL,
-            password_hash=PASSWORD_HASH,
-            name="Sandbox Merchant",
+            id=new.user_id,
+            email=new.email,
+            email_key=key_of(new.email),
+            password_hash=None,
+            name=new.full_name,
             country="United States",
             country_code="US",
-            organization_id=ORGANIZATION_ID,
-            organization_name="Sandbox Shop",
-            policy="5a6d00000000000000000003",
+            organization_id=new.organization_id,
+            organization_name=new.organization_name,
+            policy=new.policy,
             is_active=True,
             is_verified=True,
             created_at=now - _AGE,
             updated_at=now - _AGE,
         )
     )
-    session.add(AccessToken(token_digest=digest_of(ACCESS_TOKEN), user_id=USER_ID, created_at=now, expires_at=None))
+    add_lasting_token(session, new.user_id, new.access_token)
+    return account
+
+
+def add_lasting_token(session: Session, user_id: str, token: str) -> None:
+    """Add an access token that never expires."""
+    now = world().clock.machine()
+    session.add(AccessToken(token_digest=digest_of(token), user_id=user_id, created_at=now, expires_at=None))

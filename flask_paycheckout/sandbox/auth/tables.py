@@ -1,4 +1,4 @@
-"""Tables of accounts, users, logins and access tokens. Secrets of users are stored as digests."""
+"""Tables of accounts, users, logins and access tokens. Secrets of users who register are stored as digests."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ class Account(Table):
     __tablename__ = "account"
 
     user_id: Mapped[str] = mapped_column(String(24), primary_key=True)
+    name: Mapped[str] = mapped_column(String(40), unique=True)
+    """The tester's name for it; the client id for an account that registered."""
     client_id: Mapped[str] = mapped_column(String(80), unique=True)
     client_secret: Mapped[str] = mapped_column(String(80))
     checkout_enabled: Mapped[bool]
+    password: Mapped[str | None] = mapped_column(Text)
+    access_token: Mapped[str | None] = mapped_column(Text)
+    """Both as the tester reads them; None for an account that registered."""
 
 
 _DIGEST = String(64)
@@ -30,7 +35,8 @@ class User(Table):
     email: Mapped[str] = mapped_column(Text)
     email_key: Mapped[str] = mapped_column(Text, unique=True)
     """The address in the form that is compared."""
-    password_hash: Mapped[str] = mapped_column(Text)
+    password_hash: Mapped[str | None] = mapped_column(Text)
+    """None when the account has the password."""
     name: Mapped[str] = mapped_column(Text)
     country: Mapped[str | None] = mapped_column(Text)
     country_code: Mapped[str | None] = mapped_column(String(2))

@@ -25,7 +25,7 @@ def create_checkout() -> Envelope[CheckoutLink]:
         if not account.checkout_enabled:
             raise Refusal(400, "Checkout is not enabled")
         checkout = store_checkout(session, account.user_id, requested_amounts(read_body(NewCheckout)))
-        if take_webhook_fault(session, "before_response") is not None:
+        if take_webhook_fault(session, account.user_id, "before_response") is not None:
             # The customer pays before the response is sent; `hooks` sees to it.
             g.paid_before_response = checkout.id
     return success(

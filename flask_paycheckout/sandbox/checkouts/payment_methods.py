@@ -1,45 +1,69 @@
-"""Payment methods of deposits: look-ups, fees and limits, and rates of conversion."""
+"""Payment methods of deposits and rates of conversion, as they are enabled for an account; fees and limits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from typing import Any, TypeVar
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.quotes import Quote, Terms, quote_paying, quote_receiving
-from flask_paycheckout.sandbox.checkouts.tables import Conversion, PaymentMethod
+from flask_paycheckout.sandbox.checkouts.tables import Conversion, ConversionSwitch, MethodSwitch, PaymentMethod
 from flask_paycheckout.sandbox.world.database import select_untracked
 
-_ENABLED = (
-    select(PaymentMethod.__table__)
-    .where(PaymentMethod.currency == bindparam("currency"), PaymentMethod.enabled)
+Chosen = TypeVar("Chosen", bound=Select[Any])
+
+_USER: BindParameter[str] = bindparam("user_id")
+_METHOD_ENABLED = func.coalesce(MethodSwitch.enabled, PaymentMethod.enabled)
+_METHODS = (
+    select(*(column for column in PaymentMethod.__table__.columns if column.name != "enabled"))
+    .add_columns(_METHOD_ENABLED.label("enabled"))
+    .outerjoin(MethodSwitch, and_(MethodSwitch.code == PaymentMethod.code, MethodSwitch.user_id == _USER))
     .order_by(PaymentMethod.position)
 )
+_ENABLED = _METHODS.where(PaymentMethod.currency == bindparam("currency"), _METHOD_ENABLED)
+_CONVERSION_ENABLED = func.coalesce(ConversionSwitch.enabled, Conversion.enabled)
 
 
-def all_methods(session: Session) -> list[PaymentMethod]:
-    """All methods, enabled or not, in the order of the hosted page."""
-    return list(session.scalars(select(PaymentMethod).order_by(PaymentMethod.position)))
+def all_methods(session: Session, user_id: str) -> list[PaymentMethod]:
+    """All methods, each enabled or not for the account, in the order of the hosted page."""
+    return select_untracked(session, PaymentMethod, _METHODS, user_id=user_id)
 
 
-def enabled_methods(session: Session, currency: str) -> list[PaymentMethod]:
-    """The enabled methods for a currency, in the order of the hosted page."""
-    return select_untracked(session, PaymentMethod, _ENABLED, currency=currency)
+def enabled_methods(session: Session, user_id: str, currency: str) -> list[PaymentMethod]:
+    """The methods for a currency that are enabled for the account, in the order of the hosted page."""
+    return select_untracked(session, PaymentMethod, _ENABLED, user_id=user_id, currency=currency)
 
 
-def find_rate(session: Session, input_currency: str, output_currency: str) -> Decimal | None:
-    """Units received per unit paid; None when the pair is not enabled for conversion."""
+def all_conversions(session: Session, user_id: str) -> list[Conversion]:
+    """All conversions, each enabled or not for the account."""
+    columns: list[ColumnElement[Any]] = [column for column in Conversion.__table__.columns if column.name != "enabled"]
+    wanted = _switched(select(*columns, _CONVERSION_ENABLED.label("enabled")))
+    wanted = wanted.order_by(Conversion.input_currency, Conversion.output_currency)
+    return select_untracked(session, Conversion, wanted, user_id=user_id)
+
+
+def find_rate(session: Session, user_id: str, input_currency: str, output_currency: str) -> Decimal | None:
+    """Units received per unit paid; None when the pair is not enabled for the account."""
     if input_currency == output_currency:
         return Decimal(1)
-    return session.execute(
-        select(Conversion.rate).where(
-            Conversion.input_currency == input_currency,
-            Conversion.output_currency == output_currency,
-            Conversion.enabled,
-        )
-    ).scalar_one_or_none()
+    pair = Conversion.input_currency == input_currency, Conversion.output_currency == output_currency
+    enabled = _switched(select(Conversion.rate)).where(*pair, _CONVERSION_ENABLED)
+    return session.execute(enabled, {"user_id": user_id}).scalar_one_or_none()
+
+
+def _switched(wanted: Chosen) -> Chosen:
+    """Join the account's switches to a statement about conversions."""
+    return wanted.select_from(Conversion).outerjoin(
+        ConversionSwitch,
+        and_(
+            ConversionSwitch.input_currency == Conversion.input_currency,
+            ConversionSwitch.output_currency == Conversion.output_currency,
+            ConversionSwitch.user_id == _USER,
+        ),
+    )
 
 
 def terms_of(method: PaymentMethod, output_currency: str, rate: Decimal) -> Terms:

@@ -63,7 +63,7 @@ def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | 
 
 def store_checkout(session: Session, user_id: str, asked: RequestedAmounts) -> Checkout:
     """Store a checkout, unless no enabled method can take its amount."""
-    rate = find_rate(session, asked.input_currency, asked.output_currency)
+    rate = find_rate(session, user_id, asked.input_currency, asked.output_currency)
     if rate is None:
         raise unspecified_refusal(
             int(assumption("conversion_refused")), "Conversion is not enabled for this pair of currencies."
@@ -80,7 +80,7 @@ def store_checkout(session: Session, user_id: str, asked: RequestedAmounts) -> C
         created_at=now,
         expires_at=now + PAGE_VALIDITY,
     )
-    methods = enabled_methods(session, checkout.input_currency)
+    methods = enabled_methods(session, user_id, checkout.input_currency)
     if not any(is_within_limits(method, quote_of(checkout, method)) for method in methods):
         raise unspecified_refusal(400, "The amount is outside the limits of every enabled payment method.")
     insert_row(session, checkout)
@@ -89,7 +89,8 @@ def store_checkout(session: Session, user_id: str, asked: RequestedAmounts) -> C
 
 def offers(session: Session, checkout: Checkout) -> list[tuple[PaymentMethod, Quote]]:
     """The methods that can pay a checkout, each with its quote."""
-    return usable((method, quote_of(checkout, method)) for method in enabled_methods(session, checkout.input_currency))
+    methods = enabled_methods(session, checkout.user_id, checkout.input_currency)
+    return usable((method, quote_of(checkout, method)) for method in methods)
 
 
 def quote_of(checkout: Checkout, method: PaymentMethod) -> Quote:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sqlalchemy import ForeignKey, String
+from sqlalchemy import ForeignKey, Index, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
@@ -41,6 +41,16 @@ class PaymentMethod(Table):
     enabled: Mapped[bool]
 
 
+class MethodSwitch(Table):
+    """Whether a payment method is enabled for an account, where that differs from the method's own setting."""
+
+    __tablename__ = "method_switch"
+
+    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), primary_key=True)
+    code: Mapped[str] = mapped_column(ForeignKey(PaymentMethod.code), primary_key=True)
+    enabled: Mapped[bool]
+
+
 class Conversion(Table):
     __tablename__ = "conversion"
 
@@ -48,6 +58,17 @@ class Conversion(Table):
     output_currency: Mapped[str] = mapped_column(String(40), primary_key=True)
     rate: Mapped[Decimal]
     """Units of the output currency per unit of the input currency."""
+    enabled: Mapped[bool]
+
+
+class ConversionSwitch(Table):
+    """Whether a conversion is enabled for an account, where that differs from the conversion's own setting."""
+
+    __tablename__ = "conversion_switch"
+
+    user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), primary_key=True)
+    input_currency: Mapped[str] = mapped_column(String(40), primary_key=True)
+    output_currency: Mapped[str] = mapped_column(String(40), primary_key=True)
     enabled: Mapped[bool]
 
 
@@ -70,6 +91,8 @@ class Checkout(Table):
     created_at: Mapped[datetime] = mapped_column(index=True)
     expires_at: Mapped[datetime]
     picked_at: Mapped[datetime | None]
+
+    __table_args__ = (Index("checkout_by_account", "user_id", "created_at", "id"),)
 
     def page_is_open(self, now: datetime) -> bool:
         return now < self.expires_at

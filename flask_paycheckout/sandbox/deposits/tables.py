@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from sqlalchemy import ForeignKey, Index, String, Text
+from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
@@ -22,7 +22,7 @@ class Deposit(Table):
 
     id: Mapped[str] = mapped_column(ForeignKey(Checkout.id), primary_key=True)
     """Equals the checkout's id."""
-    reference: Mapped[str | None] = mapped_column(String(200), unique=True)
+    reference: Mapped[str | None] = mapped_column(String(200))
     """A second identifier to read it by. No operation of the interface sets one; the control interface can."""
     user_id: Mapped[str] = mapped_column(String(24))
     method: Mapped[str] = mapped_column(String(40))
@@ -44,8 +44,12 @@ class Deposit(Table):
     updated_at: Mapped[datetime]
     expired_at: Mapped[datetime]
 
-    # For expiring due deposits, which every read does first.
-    __table_args__ = (Index("deposit_due", "status", "expired_at"),)
+    __table_args__ = (
+        # For expiring due deposits, which every read does first.
+        Index("deposit_due", "status", "expired_at"),
+        # Begins with the reference, because deposits are looked up by it alone.
+        UniqueConstraint("reference", "user_id"),
+    )
 
 
 class DepositActivity(Table):

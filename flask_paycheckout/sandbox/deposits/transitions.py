@@ -52,7 +52,7 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
     Picking the same method again changes nothing.
 
     :raises NoSuchMethod: the checkout cannot be paid by it.
-    :raises NotPossible: another one was picked, or the page has expired."""
+    :raises NotPossible: another one was picked, the page has expired, or another deposit has the reference."""
     checkout = find_checkout(session, checkout_id)
     if checkout is None:
         raise NoSuchCheckout(checkout_id)
@@ -65,6 +65,8 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
     )
     if not picked:
         return _picked_before(session, checkout_id, method_code)
+    if reference is not None and find_deposit(session, checkout.user_id, reference) is not None:
+        raise NotPossible("the reference is that of another deposit of the account")
     method, quote = _choose(session, checkout, method_code)
     return _make_deposit(session, checkout, method, quote, now, reference)
 
@@ -219,5 +221,5 @@ def _enqueue_webhook(session: Session, deposit: Deposit) -> Deposit:
     payload = {"orderId": deposit.id}
     if assumption("webhook_payload") == "full":
         payload |= {"event": "deposit"} | to_wire(represent(session, deposit))
-    enqueue(session, deposit.id, payload)
+    enqueue(session, deposit.user_id, deposit.id, payload)
     return deposit

@@ -83,4 +83,4 @@ def _enqueue_webhook(session: Session, made: Disbursement) -> None:
     payload: dict[str, Any] = {"disbursementId": made.id, "status": made.status}
     if assumption("disbursement_webhook") == "full":
         payload = {"event": "disbursement"} | to_wire(represent(session, made))
-    enqueue(session, made.id, payload)
+    enqueue(session, made.user_id, made.id, payload)

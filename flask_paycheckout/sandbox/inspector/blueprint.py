@@ -5,6 +5,8 @@ Forms carry a token that only these pages contain; the control token is never pa
 
 from __future__ import annotations
 
+from typing import Any
+
 from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug import Response as AnyResponse
 
@@ -68,9 +70,9 @@ def show_missing(what: str) -> Response:
     return show("missing", 404, what=what)
 
 
-def redirect_to(endpoint: str, done: str, order: str | None = None) -> AnyResponse:
-    """Redirect to a page of the inspector, which confirms what was done."""
-    return redirect(url_for(f"inspector.{endpoint}", done=done, order=order), 303)
+def redirect_to(endpoint: str, done: str, **kept: Any) -> AnyResponse:
+    """Redirect to a page of the inspector, which confirms what was done; its address keeps the filters."""
+    return redirect(url_for(f"inspector.{endpoint}", done=done, **kept), 303)
 
 
 def query_text(name: str) -> str:

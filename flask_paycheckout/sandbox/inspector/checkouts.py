@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
+from flask_paycheckout.sandbox.inspector.account_filter import name_of
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
 from flask_paycheckout.sandbox.inspector.timelines import (
     MAX_ENTRIES,
@@ -29,10 +30,10 @@ def show_checkout(checkout_id: str) -> Response:
     with transaction() as session:
         expire_due(session)
         checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
-        timeline = [] if checkout is None else _timeline(session, checkout, deposit)
-    if checkout is None:
-        return show_missing("checkout")
-    return show("checkout", checkout=checkout, deposit=deposit, timeline=timeline, most=MAX_ENTRIES)
+        if checkout is None:
+            return show_missing("checkout")
+        timeline, account = _timeline(session, checkout, deposit), name_of(session, checkout.user_id)
+    return show("checkout", checkout=checkout, deposit=deposit, account=account, timeline=timeline, most=MAX_ENTRIES)
 
 
 def _timeline(session: Session, checkout: Checkout, deposit: Deposit | None) -> list[Entry]:

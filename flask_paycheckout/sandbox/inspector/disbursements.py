@@ -10,6 +10,7 @@ from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
+from flask_paycheckout.sandbox.inspector.account_filter import name_of
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
 from flask_paycheckout.sandbox.inspector.timelines import (
     MAX_ENTRIES,
@@ -30,10 +31,18 @@ def show_disbursement(disbursement_id: str) -> Response:
         settle_due(session)
         made = session.scalars(select(Disbursement).where(Disbursement.id == disbursement_id)).one_or_none()
         bank, wallet = session.get(BankTransfer, disbursement_id), session.get(WalletTransfer, disbursement_id)
-        timeline = [] if made is None else _timeline(session, made)
-    if made is None:
-        return show_missing("disbursement")
-    return show("disbursement", made=made, bank=bank, wallet=wallet, timeline=timeline, most=MAX_ENTRIES)
+        if made is None:
+            return show_missing("disbursement")
+        timeline, account = _timeline(session, made), name_of(session, made.user_id)
+    return show(
+        "disbursement",
+        made=made,
+        bank=bank,
+        wallet=wallet,
+        account=account,
+        timeline=timeline,
+        most=MAX_ENTRIES,
+    )
 
 
 def _timeline(session: Session, made: Disbursement) -> list[Entry]:

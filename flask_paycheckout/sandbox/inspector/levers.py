@@ -12,8 +12,9 @@ from flask import Response, request
 from werkzeug import Response as AnyResponse
 
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, redirect_to, show
+from flask_paycheckout.sandbox.levers.accounts import NoSuchAccount, find_account
 from flask_paycheckout.sandbox.levers.due import run_due
-from flask_paycheckout.sandbox.levers.fault_parsing import operations, read_fault
+from flask_paycheckout.sandbox.levers.fault_parsing import limit_fault, operations, read_fault
 from flask_paycheckout.sandbox.outgoing.faults import (
     OPERATION_KINDS,
     WEBHOOK,
@@ -36,7 +37,7 @@ UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "seconds": 1}
 MAX_FAULTS = 50
 """The most faults that are listed."""
 
-_TEXTS = ("operation", "kind", "message")
+_TEXTS = ("operation", "kind", "message", "account")
 _NUMBERS = ("times", "statusCode", "seconds", "retryAfter")
 _NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,6})?")
 
@@ -87,12 +88,17 @@ def _seconds(amount: str, unit: str) -> Decimal | None:
 
 @inspector.post("/inspector/faults")
 def order_fault() -> AnyResponse:
+    sent = _order(request.form)
     try:
-        fault = read_fault(_order(request.form))
+        fault = read_fault(sent)
+        with transaction() as session:
+            if "account" in sent:
+                limit_fault(fault, find_account(session, sent["account"].replace("\0", "")))
+            add_fault(session, fault)
     except FieldError as wrong:
         return _page(400, str(wrong), "fault")
-    with transaction() as session:
-        add_fault(session, fault)
+    except NoSuchAccount:
+        return _page(400, "account is no name of an account.", "fault")
     return redirect_to("show_levers", "ordered")
 
 

@@ -8,6 +8,7 @@ from flask import Response
 from sqlalchemy import Row, select
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
 from flask_paycheckout.sandbox.deposits.tables import Deposit
@@ -15,13 +16,13 @@ from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
+from flask_paycheckout.sandbox.inspector.account_filter import AccountFilter, read_filter
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_number, show
 from flask_paycheckout.sandbox.inspector.unknowns import changed_assumptions
 from flask_paycheckout.sandbox.outgoing.faults import active_faults
 from flask_paycheckout.sandbox.payments.tables import Payment
 from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.settings import webhook_url
 
 MAX_ROWS = 25
 """Rows of each table on a page."""
@@ -29,14 +30,18 @@ MAX_ROWS = 25
 
 @inspector.get("/")
 def show_overview() -> Response:
-    """Show all three, newest first; `?checkouts=25`, `?disbursements=25` and `?payments=25` skip as many."""
+    """Show all three, newest first; `?checkouts=25`, `?disbursements=25` and `?payments=25` skip as many.
+
+    `?account=` filters by the account that made them.
+    """
     skipped = {name: query_number(name) or 0 for name in _NEWEST}
     with transaction() as session:
         # Update what is due first, as every operation does before it answers.
         for move in (expire_due, settle_due, progress_due):
             move(session)
-        rows = {name: newest(session, skipped[name]) for name, newest in _NEWEST.items()}
-        faults, endpoint = len(active_faults(session)), webhook_url(session)
+        accounts = read_filter(session)
+        rows = {name: newest(session, accounts, skipped[name]) for name, newest in _NEWEST.items()}
+        faults = len(active_faults(session))
     return show(
         "overview",
         rows={name: found[:MAX_ROWS] for name, found in rows.items()},
@@ -44,17 +49,23 @@ def show_overview() -> Response:
         skipped=skipped,
         step=MAX_ROWS,
         faults=faults,
-        webhook_url=endpoint,
+        accounts=accounts,
         unknowns=changed_assumptions(),
     )
 
 
-def newest_checkouts(session: Session, skipped: int) -> list[Row[tuple[Checkout, Deposit]]]:
-    """The newest checkouts with their deposits or None; one more than a page, to know whether there are older ones."""
+def newest_checkouts(
+    session: Session, accounts: AccountFilter, skipped: int
+) -> list[Row[tuple[Checkout, Deposit, str]]]:
+    """The newest checkouts with their deposits or None; one more than a page, to know whether there are older ones.
+
+    The last of each row of this table and the others is the name of the account."""
     return list(
         session.execute(
-            select(Checkout, Deposit)
+            select(Checkout, Deposit, Account.name)
             .outerjoin(Deposit, Deposit.id == Checkout.id)
+            .join(Account, Account.user_id == Checkout.user_id)
+            .where(*accounts.of(Checkout.user_id))
             .order_by(Checkout.created_at.desc(), Checkout.id)
             .offset(skipped)
             .limit(MAX_ROWS + 1)
@@ -63,14 +74,16 @@ def newest_checkouts(session: Session, skipped: int) -> list[Row[tuple[Checkout,
 
 
 def newest_disbursements(
-    session: Session, skipped: int
-) -> list[Row[tuple[Disbursement, BankTransfer, WalletTransfer]]]:
+    session: Session, accounts: AccountFilter, skipped: int
+) -> list[Row[tuple[Disbursement, BankTransfer, WalletTransfer, str]]]:
     """The newest disbursements, with the bank transfer or the wallet transfer of each; one more than a page."""
     return list(
         session.execute(
-            select(Disbursement, BankTransfer, WalletTransfer)
+            select(Disbursement, BankTransfer, WalletTransfer, Account.name)
             .outerjoin(BankTransfer, BankTransfer.disbursement_id == Disbursement.id)
             .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
+            .join(Account, Account.user_id == Disbursement.user_id)
+            .where(*accounts.of(Disbursement.user_id))
             .order_by(Disbursement.number.desc())
             .offset(skipped)
             .limit(MAX_ROWS + 1)
@@ -78,12 +91,21 @@ def newest_disbursements(
     )
 
 
-def newest_payments(session: Session, skipped: int) -> list[Payment]:
+def newest_payments(session: Session, accounts: AccountFilter, skipped: int) -> list[Row[tuple[Payment, str]]]:
     """The newest payments; one more than a page."""
-    return list(session.scalars(select(Payment).order_by(Payment.number.desc()).offset(skipped).limit(MAX_ROWS + 1)))
+    return list(
+        session.execute(
+            select(Payment, Account.name)
+            .join(Account, Account.user_id == Payment.user_id)
+            .where(*accounts.of(Payment.user_id))
+            .order_by(Payment.number.desc())
+            .offset(skipped)
+            .limit(MAX_ROWS + 1)
+        )
+    )
 
 
-_NEWEST: dict[str, Callable[[Session, int], Sequence[object]]] = {
+_NEWEST: dict[str, Callable[[Session, AccountFilter, int], Sequence[object]]] = {
     "checkouts": newest_checkouts,
     "disbursements": newest_disbursements,
     "payments": newest_payments,

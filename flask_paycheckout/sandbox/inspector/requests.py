@@ -9,6 +9,7 @@ from flask import Response
 from sqlalchemy import ColumnElement, Row, select
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.inspector.account_filter import read_filter
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_number, query_text, show, show_missing
 from flask_paycheckout.sandbox.inspector.signatures import explain
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
@@ -18,25 +19,32 @@ MAX_ROWS = 50
 """Requests on a page."""
 
 _LOG = LoggedRequest
-_LISTED = (_LOG.number, _LOG.at, _LOG.method, _LOG.target, _LOG.client_id, _LOG.status, _LOG.fault)
+_LISTED = (_LOG.number, _LOG.at, _LOG.method, _LOG.target, _LOG.client_id, _LOG.account, _LOG.status, _LOG.fault)
 _STATUS = re.compile(r"[1-5]([0-9][0-9]|xx)")
 NO_ANSWER = "none"
 
 
 @inspector.get("/inspector/requests")
 def show_requests() -> Response:
-    """Show requests, newest first, filtered by `?status=` (a number, `4xx` or `none`), `?path=` and `?before=`."""
+    """Show requests, newest first, filtered by `?status=` (a number, `4xx` or `none`), `?path=` and `?before=`.
+
+    `?account=` filters by the account whose signature or access token was accepted.
+    """
     status, path, before = query_text("status").lower(), query_text("path"), query_number("before")
     is_wrong = bool(status) and status != NO_ANSWER and not _STATUS.fullmatch(status)
     conditions = [] if is_wrong else list(_conditions(status, path, before))
     with transaction() as session:
-        found = [] if is_wrong else newest_requests(session, conditions)
+        accounts = read_filter(session)
+        # By name: the log also holds calls of accounts that were removed.
+        signed = [_LOG.account == accounts.name] if accounts.name else []
+        found = [] if is_wrong else newest_requests(session, [*conditions, *signed])
     return show(
         "requests",
         400 if is_wrong else 200,
         found=found[:MAX_ROWS],
         has_older=len(found) > MAX_ROWS,
         wanted={"status": status, "path": path},
+        accounts=accounts,
         is_wrong=is_wrong,
     )
 

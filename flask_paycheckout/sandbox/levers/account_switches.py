@@ -1,54 +1,57 @@
-"""Switches of the account, payment methods and conversions, for the control interface."""
+"""Switches of an account, its payment methods and conversions, for the control interface."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.checkouts.tables import Conversion, PaymentMethod
+from flask_paycheckout.sandbox.checkouts.payment_methods import all_conversions, all_methods
+from flask_paycheckout.sandbox.checkouts.tables import Conversion, ConversionSwitch, MethodSwitch, PaymentMethod
 from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_boolean, read_text
-from flask_paycheckout.sandbox.world.database import Table, rows_changed
 
 _MAX_ITEMS = 200
 
 
-def read_switches(session: Session) -> dict[str, Any]:
-    """All switches, with fees, limits and rates."""
-    methods = session.execute(select(PaymentMethod).order_by(PaymentMethod.position)).scalars()
-    conversions = session.execute(
-        select(Conversion).order_by(Conversion.input_currency, Conversion.output_currency)
-    ).scalars()
+def read_switches(session: Session, account: Account) -> dict[str, Any]:
+    """All switches of an account, with fees, limits and rates."""
     return {
-        "checkoutEnabled": session.execute(select(Account.checkout_enabled)).scalars().first(),
-        "paymentMethods": [_method(method) for method in methods],
-        "conversions": [_conversion(conversion) for conversion in conversions],
+        "checkoutEnabled": account.checkout_enabled,
+        "paymentMethods": [_method(method) for method in all_methods(session, account.user_id)],
+        "conversions": [_conversion(conversion) for conversion in all_conversions(session, account.user_id)],
     }
 
 
-def set_switches(session: Session, body: dict[str, Any]) -> None:
-    """Set the switches that the body names, all of them or none."""
+def set_switches(session: Session, account: Account, body: dict[str, Any]) -> None:
+    """Set the switches of an account that the body names, all of them or none. The caller has locked the account."""
     enabled = optional_boolean(body, "checkoutEnabled")
     if enabled is not None:
-        rows_changed(session, update(Account).values(checkout_enabled=enabled))
+        account.checkout_enabled = enabled
     for item in _items(body, "paymentMethods"):
         code = read_text(item, "code")
-        _switch(session, PaymentMethod, item, f"code {code}", PaymentMethod.code == code)
+        _check_exists(session.get(PaymentMethod, code), f"code {code}")
+        session.merge(MethodSwitch(user_id=account.user_id, code=code, enabled=_enabled(item)))
     for item in _items(body, "conversions"):
         pair = read_text(item, "inputCurrency"), read_text(item, "outputCurrency")
-        same = Conversion.input_currency == pair[0], Conversion.output_currency == pair[1]
-        _switch(session, Conversion, item, f"conversions {pair[0]}-{pair[1]}", *same)
+        _check_exists(session.get(Conversion, pair), f"conversions {pair[0]}-{pair[1]}")
+        session.merge(
+            ConversionSwitch(
+                user_id=account.user_id, input_currency=pair[0], output_currency=pair[1], enabled=_enabled(item)
+            )
+        )
+    session.flush()
 
 
-def _switch(
-    session: Session, table: type[Table], item: dict[str, Any], name: str, *conditions: ColumnElement[bool]
-) -> None:
+def _enabled(item: dict[str, Any]) -> bool:
     enabled = optional_boolean(item, "enabled")
     if enabled is None:
         raise FieldError("enabled is required.")
-    if not rows_changed(session, update(table).where(*conditions).values(enabled=enabled)):
+    return enabled
+
+
+def _check_exists(found: object, name: str) -> None:
+    if found is None:
         raise FieldError(f"{name} does not exist; GET /_sandbox/account lists them.")
 
 

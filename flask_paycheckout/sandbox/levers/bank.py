@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, FAILED, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
@@ -21,15 +22,17 @@ class NoSuchDisbursement(Exception):
     """There is no disbursement with this id."""
 
 
-def list_disbursements(session: Session) -> list[dict[str, Any]]:
-    """All disbursements, of both kinds and of every account, oldest first."""
+def list_disbursements(session: Session, *conditions: ColumnElement[bool]) -> list[dict[str, Any]]:
+    """The disbursements that fulfil the conditions, of both kinds, oldest first."""
     rows = session.execute(
-        select(Disbursement, BankTransfer, WalletTransfer)
+        select(Disbursement, BankTransfer, WalletTransfer, Account.name)
+        .join(Account, Account.user_id == Disbursement.user_id)
+        .where(*conditions)
         .outerjoin(BankTransfer, BankTransfer.disbursement_id == Disbursement.id)
         .outerjoin(WalletTransfer, WalletTransfer.disbursement_id == Disbursement.id)
         .order_by(Disbursement.number)
     )
-    return [_describe(made, bank, wallet) for made, bank, wallet in rows]
+    return [_describe(*row) for row in rows]
 
 
 def finish(disbursement_id: str, status: object) -> dict[str, Any]:
@@ -46,17 +49,21 @@ def finish(disbursement_id: str, status: object) -> dict[str, Any]:
         if made is None:
             raise NoSuchDisbursement(disbursement_id)
         finish_disbursement(session, made, str(status))
-        finished = _describe(made, session.get(BankTransfer, made.id), session.get(WalletTransfer, made.id))
+        bank, wallet = session.get(BankTransfer, made.id), session.get(WalletTransfer, made.id)
+        finished = _describe(made, bank, wallet, session.get_one(Account, made.user_id).name)
     deliver_due()
     return finished
 
 
-def _describe(made: Disbursement, bank: BankTransfer | None, wallet: WalletTransfer | None) -> dict[str, Any]:
+def _describe(
+    made: Disbursement, bank: BankTransfer | None, wallet: WalletTransfer | None, account: str
+) -> dict[str, Any]:
     to = wallet.receiver_address if wallet is not None else None
     if bank is not None:
         to = bank.recipient_id or bank.account_number
     return {
         "disbursementId": made.id,
+        "account": account,
         "kind": made.kind,
         "reference": made.reference,
         "amount": made.amount,

@@ -2,36 +2,46 @@
 
 Every call is JSON and carries `X-Sandbox-Control`. Errors are `{"error": {"field", "fault", "remedy"}}` with 400 for a
 wrong field, 401 without the token, 403 from another machine, 404 for what does not exist, and 409 for what the state
-of a checkout or disbursement does not allow. Successful answers have the status 200:
+of a checkout, a disbursement or other accounts do not allow. Successful answers have the status 200:
 
 reset               `{"reset": true}`
 clock               `{"now", "offsetSeconds"}`
 mails               an array of `{"to", "subject", "text", "otp", "sentAt"}`, newest first; `?to=` filters by address
 webhook-endpoint    `{"url"}` for GET and PUT; null sends webhooks nowhere
 webhooks            an array of webhooks, oldest first, and for redeliver one webhook:
-                    `{"id", "orderId", "state", "createdAt", "dueAt", "attempts": [{"at", "request": {"method", "url",
-                    "headers", "body"}, "answer": {"status"} or null, "error": text or null}]}`; the state is waiting,
-                    delivered, failed (no retry left), dropped (by a fault) or no_endpoint
+                    `{"id", "account", "orderId", "state", "createdAt", "dueAt", "attempts": [{"at", "request":
+                    {"method", "url", "headers", "body"}, "answer": {"status"} or null, "error": text or null}]}`; the
+                    state is waiting, delivered, failed (no retry left), dropped (by a fault) or no_endpoint
 pick, pay           `{"paymentMethod", "deposit"}`, with the deposit's record; `pick` also accepts a `reference`,
                     by which the deposit can then be read
 fail                as for pick; the bank refuses a payment that is not completed
 leave               `{"now", "offsetSeconds"}`: the customer picks nothing, and the clock advances past the page's
                     expiry; 409 once a method is picked
-disbursements       an array of `{"disbursementId", "kind", "reference", "amount", "currency", "to", "status",
-                    "createdAt"}`, oldest first and of every account, and for finish one of them; `to` is the id of a
-                    saved recipient, the account number of another one, or the address of a wallet
+disbursements       an array of `{"disbursementId", "account", "kind", "reference", "amount", "currency", "to",
+                    "status", "createdAt"}`, oldest first, and for finish one of them; `to` is the id of a saved
+                    recipient, the account number of another one, or the address of a wallet
 finish              the bank completes a pending disbursement or lets it fail, as the `status` says; 409 when it is not
                     pending any more
+accounts            an array of `{"name", "userId", "clientId", "email", "webhookUrl"}`; for POST, GET of one and
+                    keys also with `clientSecret`, `accessToken` and `password`. POST generates what the body does not
+                    give; keys replaces `clientSecret` and `accessToken`, and `clientId` when it is given; DELETE
+                    removes the account with all that it has, and answers it without its secrets
 account             `{"checkoutEnabled", "paymentMethods": [{"code", "enabled", ...}], "conversions": [{"inputCurrency",
                     "outputCurrency", "enabled", ...}]}`; POST accepts any part of it, and changes only that
 faults              the planned faults as an array for GET and DELETE, the new fault for POST: `{"id", "operation",
-                    "kind", "times"}` and, where given, `statusCode`, `message` (for `garbage`: the body), `seconds`,
-                    `retryAfter` and `share` (0.3 applies to three requests in ten, drawn by the seed, and leaves the
-                    others to later faults; it is applied at most `times` times)
-requests            an array of `{"id", "at", "method", "target", "clientId", "requestBody", "status", "answerBody",
-                    "fault", "signedString"}`, newest first; status is null when no answer was given, and
-                    signedString what the sandbox signed when it did not accept a signature
+                    "kind", "times"}` and, where given, `account` (the only one that it applies to), `statusCode`,
+                    `message` (for `garbage`: the body), `seconds`, `retryAfter` and `share` (0.3 applies to three
+                    requests in ten, drawn by the seed, and leaves the others to later faults; it is applied at most
+                    `times` times)
+requests            an array of `{"id", "at", "method", "target", "clientId", "account", "requestBody", "status",
+                    "answerBody", "fault", "signedString"}`, newest first; account is the one whose signature or access
+                    token was accepted, or null, status is null when no answer was given, and signedString what the
+                    sandbox signed when it did not accept a signature
 openapi.json        the OpenAPI document of the service, without these calls
+
+`account` and `webhook-endpoint` are those of the first account, `default`; those of another account are
+`accounts/<name>/switches` and `accounts/<name>/webhook-endpoint`. `?account=NAME` filters mails, webhooks,
+disbursements and requests.
 """
 
 from __future__ import annotations
@@ -40,23 +50,27 @@ from datetime import timedelta
 from typing import Any
 
 from flask import Blueprint, Response, current_app, request
+from sqlalchemy import ColumnElement
+from sqlalchemy.orm import InstrumentedAttribute, Session
 from werkzeug.exceptions import HTTPException
 
+from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.deposits.schemas import represent
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
-from flask_paycheckout.sandbox.levers import bank, customer
-from flask_paycheckout.sandbox.levers.account_switches import read_switches, set_switches
+from flask_paycheckout.sandbox.disbursements.tables import Disbursement
+from flask_paycheckout.sandbox.levers import account_calls, bank, customer
+from flask_paycheckout.sandbox.levers.accounts import AccountTaken, NoSuchAccount, TooManyAccounts, find_account
+from flask_paycheckout.sandbox.levers.answers import answer
+from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook, list_webhooks
 from flask_paycheckout.sandbox.levers.due import run_due
-from flask_paycheckout.sandbox.levers.fault_parsing import read_fault
+from flask_paycheckout.sandbox.levers.fault_parsing import limit_fault, read_fault
 from flask_paycheckout.sandbox.levers.start_state import reset_world
-from flask_paycheckout.sandbox.outgoing.delivery_log import describe_webhook, list_webhooks
 from flask_paycheckout.sandbox.outgoing.faults import active_faults, add_fault, clear_faults, describe
-from flask_paycheckout.sandbox.outgoing.mails import list_mails
-from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint
-from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.outgoing.mails import Mail, list_mails
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, redeliver
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_control_token, check_loopback
-from flask_paycheckout.sandbox.wire.envelope import encode, iso
+from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.wire.openapi import document
 from flask_paycheckout.sandbox.wire.parsing import (
     FieldError,
@@ -65,15 +79,16 @@ from flask_paycheckout.sandbox.wire.parsing import (
     optional_text,
     read_object,
 )
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, logged_requests
 from flask_paycheckout.sandbox.wire.request_log import describe as describe_request
-from flask_paycheckout.sandbox.wire.request_log import logged_requests
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.settings import advance_clock, set_webhook_url, webhook_url
+from flask_paycheckout.sandbox.world.settings import advance_clock
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 control = Blueprint("control", __name__, url_prefix="/_sandbox")
+control.register_blueprint(account_calls.accounts)
 
 
 @control.before_request
@@ -87,12 +102,12 @@ def reset() -> Response:
     """Return to the start state; unknowns, control token and seed stay as the sandbox was started."""
     with transaction(exclusive=True) as session:
         reset_world(session, world())
-    return _answer({"reset": True})
+    return answer({"reset": True})
 
 
 @control.get("/clock")
 def read_time() -> Response:
-    return _answer(_time())
+    return answer(_time())
 
 
 @control.post("/clock")
@@ -104,7 +119,7 @@ def advance() -> Response:
     with transaction() as session:
         advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
     run_due()
-    return _answer(_time())
+    return answer(_time())
 
 
 def _time() -> dict[str, Any]:
@@ -118,39 +133,32 @@ def read_mails() -> Response:
     to = request.args.get("to")
     with transaction() as session:
         # PostgreSQL cannot compare NUL characters.
-        return _answer(list_mails(session, None if to is None else to.replace("\0", "")))
+        to = None if to is None else to.replace("\0", "")
+        return answer(list_mails(session, *_of_wanted_account(session, Mail.user_id), to=to))
 
 
 @control.get("/webhook-endpoint")
 def read_webhook_endpoint() -> Response:
-    with transaction() as session:
-        return _answer({"url": webhook_url(session)})
+    return account_calls.read_webhook_endpoint(ACCOUNT_NAME)
 
 
 @control.put("/webhook-endpoint")
 def set_webhook_endpoint() -> Response:
-    """Set where webhooks go from now on; null for nowhere."""
-    url = read_object().get("url")
-    if url is not None:
-        _check_url(url)
-    with transaction() as session:
-        set_webhook_url(session, url)
-    return _answer({"url": url})
-
-
-def _check_url(url: object) -> None:
-    if not isinstance(url, str):
-        raise FieldError("url must be a string or null.")
-    try:
-        check_endpoint(url, loopback_only=world().loopback_webhooks_only)
-    except EndpointError as wrong:
-        raise FieldError(f"url {wrong}.") from None
+    """Set where webhooks of the first account go from now on; null for nowhere."""
+    return account_calls.set_webhook_endpoint(ACCOUNT_NAME)
 
 
 @control.get("/webhooks")
 def read_webhooks() -> Response:
     with transaction() as session:
-        return _answer(list_webhooks(session))
+        return answer(list_webhooks(session, *_of_wanted_account(session, Webhook.user_id)))
+
+
+def _of_wanted_account(session: Session, column: InstrumentedAttribute[str]) -> list[ColumnElement[bool]]:
+    """The condition of `?account=NAME`; none without it."""
+    name = request.args.get("account")
+    # PostgreSQL cannot compare NUL characters.
+    return [] if name is None else [column == find_account(session, name.replace("\0", "")).user_id]
 
 
 @control.post("/webhooks/<webhook_id>/redeliver")
@@ -160,7 +168,7 @@ def send_again(webhook_id: str) -> Response:
             raise CallRefused(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
     run_due()
     with transaction() as session:
-        return _answer(describe_webhook(session, webhook_id))
+        return answer(describe_webhook(session, webhook_id))
 
 
 @control.post("/checkouts/<checkout_id>/pick")
@@ -187,25 +195,25 @@ def fail(checkout_id: str) -> Response:
 def leave(checkout_id: str) -> Response:
     """Let the page expire without a choice of method."""
     customer.picks_nothing(checkout_id)
-    return _answer(_time())
+    return answer(_time())
 
 
 def _answer_deposit(deposit: Deposit) -> Response:
     with transaction() as session:
-        return _answer({"paymentMethod": deposit.method, "deposit": represent(session, deposit)})
+        return answer({"paymentMethod": deposit.method, "deposit": represent(session, deposit)})
 
 
 @control.get("/disbursements")
 def read_disbursements() -> Response:
     with transaction() as session:
-        return _answer(bank.list_disbursements(session))
+        return answer(bank.list_disbursements(session, *_of_wanted_account(session, Disbursement.user_id)))
 
 
 @control.post("/disbursements/<disbursement_id>/finish")
 def finish(disbursement_id: str) -> Response:
     """Let the bank complete a disbursement, or let it fail."""
     try:
-        return _answer(bank.finish(disbursement_id, read_object().get("status")))
+        return answer(bank.finish(disbursement_id, read_object().get("status")))
     except bank.NoSuchDisbursement:
         remedy = "GET /_sandbox/disbursements lists them."
         raise CallRefused(404, "disbursement", "does not exist", remedy) from None
@@ -216,62 +224,60 @@ def finish(disbursement_id: str) -> Response:
 
 @control.get("/account")
 def read_account() -> Response:
-    with transaction() as session:
-        return _answer(read_switches(session))
+    return account_calls.read_account_switches(ACCOUNT_NAME)
 
 
 @control.post("/account")
 def switch_account() -> Response:
-    body = read_object()
-    with transaction() as session:
-        set_switches(session, body)
-    return read_account()
+    return account_calls.switch_account(ACCOUNT_NAME)
 
 
 @control.get("/faults")
 def read_faults() -> Response:
     with transaction() as session:
-        return _answer([describe(fault) for fault in active_faults(session)])
+        return answer([describe(fault) for fault in active_faults(session)])
 
 
 @control.post("/faults")
 def order_fault() -> Response:
-    fault = read_fault(read_object())
+    body = read_object()
+    fault, account = read_fault(body), optional_text(body, "account")
     with transaction() as session:
+        if account is not None:
+            limit_fault(fault, find_account(session, account))
         add_fault(session, fault)
         session.flush()
-        return _answer(describe(fault))
+        return answer(describe(fault))
 
 
 @control.delete("/faults")
 def forget_faults() -> Response:
     with transaction() as session:
         clear_faults(session)
-    return _answer([])
+    return answer([])
 
 
 @control.get("/requests")
 def read_requests() -> Response:
     """The request log, newest first."""
     with transaction() as session:
-        return _answer([describe_request(entry) for entry in logged_requests(session)])
+        # By the name that is in the log, which also finds calls of accounts that are gone.
+        name = request.args.get("account")
+        wanted = [] if name is None else [LoggedRequest.account == name.replace("\0", "")]
+        return answer([describe_request(entry) for entry in logged_requests(session, *wanted)])
 
 
 @control.get("/openapi.json")
 def describe_service() -> Response:
-    return _answer(document(current_app))
-
-
-def _answer(body: dict[str, Any] | list[dict[str, Any]], status: int = 200) -> Response:
-    return Response(encode(body), status, content_type="application/json")
+    return answer(document(current_app))
 
 
 def refuse(refusal: CallRefused) -> Response:
     problem = {"field": refusal.field, "fault": refusal.fault, "remedy": refusal.remedy}
-    answer = _answer({"error": problem}, refusal.status)
+    refused = answer({"error": problem}, refusal.status)
     if refusal.asks_for is not None:
-        answer.headers["WWW-Authenticate"] = refusal.asks_for
-    return answer
+        refused.headers["WWW-Authenticate"] = refusal.asks_for
+    return refused
 
 
 @control.errorhandler(FieldError)
@@ -288,6 +294,23 @@ def refuse_method(wrong: NoSuchMethod) -> Response:
 @control.errorhandler(NoSuchCheckout)
 def refuse_unknown(_: NoSuchCheckout) -> Response:
     return refuse(CallRefused(404, "checkout", "does not exist", "Make one with POST /v1/checkout."))
+
+
+@control.errorhandler(NoSuchAccount)
+def refuse_unknown_account(_: NoSuchAccount) -> Response:
+    return refuse(CallRefused(404, "account", "does not exist", "GET /_sandbox/accounts lists them."))
+
+
+@control.errorhandler(AccountTaken)
+def refuse_taken(wrong: AccountTaken) -> Response:
+    remedy = "Leave the field out to have it generated, or give another value."
+    remedy = "Give another name, or remove that account." if wrong.field == "name" else remedy
+    return refuse(CallRefused(409, wrong.field, "is that of another account", remedy))
+
+
+@control.errorhandler(TooManyAccounts)
+def refuse_more(wrong: TooManyAccounts) -> Response:
+    return refuse(CallRefused(409, "accounts", str(wrong), "Remove some with DELETE, or reset the sandbox."))
 
 
 @control.errorhandler(NotPossible)

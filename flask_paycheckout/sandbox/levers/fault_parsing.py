@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import current_app
 
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.outgoing.faults import (
     MAX_SECONDS_OF_DELAY,
     OPERATION_KINDS,
@@ -15,6 +16,7 @@ from flask_paycheckout.sandbox.outgoing.faults import (
     Fault,
     matches,
 )
+from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_number, optional_text, read_text
 
 _MAX_TIMES = 1_000_000
@@ -39,8 +41,16 @@ def read_fault(body: dict[str, Any]) -> Fault:
     )
 
 
+def limit_fault(fault: Fault, account: Account) -> None:
+    """Let a fault apply to one account only. :raises FieldError: callers of the operation give no credentials."""
+    callers = _callers()
+    if fault.operation != WEBHOOK and all(callers[one] is Credentials.NONE for one in _same(fault.operation)):
+        raise FieldError("account can only be given for webhooks and for operations that need credentials.")
+    fault.user_id, fault.account = account.user_id, account.name
+
+
 def _check_kind(operation: str, kind: str) -> None:
-    if operation != WEBHOOK and not _exists(operation):
+    if operation != WEBHOOK and not _same(operation):
         raise FieldError(f"operation must be one of: {', '.join([WEBHOOK, *operations()])}; or a concrete path of one.")
     kinds = WEBHOOK_KINDS if operation == WEBHOOK else OPERATION_KINDS
     if kind not in kinds:
@@ -49,17 +59,25 @@ def _check_kind(operation: str, kind: str) -> None:
 
 def operations() -> list[str]:
     """All operations that a fault can apply to, as `METHOD /path/{name}`: those of the service and its hosted pages."""
-    return sorted(
-        f"{method} {str(rule).replace('<', '{').replace('>', '}')}"
-        for rule in current_app.url_map.iter_rules()
-        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}
-        if str(rule).startswith(("/v1/", "/v2/", "/checkout/"))
-    )
+    return sorted(_callers())
 
 
-def _exists(operation: str) -> bool:
+def _callers() -> dict[str, Credentials]:
+    """The credentials of each operation that a fault can apply to."""
+    found = {}
+    for rule in current_app.url_map.iter_rules():
+        if str(rule).startswith(("/v1/", "/v2/", "/checkout/")):
+            declared = operation_of(current_app, rule.endpoint)
+            for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+                name = f"{method} {str(rule).replace('<', '{').replace('>', '}')}"
+                found[name] = Credentials.NONE if declared is None else declared.credentials
+    return found
+
+
+def _same(operation: str) -> list[str]:
+    """The operations that a name or a concrete path belongs to."""
     method, _, path = operation.partition(" ")
-    return any(matches(known, method, path) for known in operations())
+    return [known for known in operations() if matches(known, method, path)]
 
 
 def _seconds(body: dict[str, Any], operation: str, kind: str) -> Decimal | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
+import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import add_start_account, add_start_user
+from flask_paycheckout.sandbox.auth.start_state import FIRST, ORGANIZATION_ID, USER_ID, add_merchant
 from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
+from flask_paycheckout.sandbox.levers.accounts import NewAccount, make_start_accounts
+from flask_paycheckout.sandbox.outgoing.webhook_addresses import set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import Table, make_tables
@@ -22,6 +26,9 @@ class StartOptions:
 
     seed: str | None
     webhook_url: str | None
+    """Where the webhooks of the first account go."""
+    accounts: tuple[NewAccount, ...] = ()
+    """Further accounts."""
 
 
 def prepare_world(session: Session, world: World, beginning: StartOptions, *, is_new: bool) -> None:
@@ -36,13 +43,16 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
         return
     world.clock.offset = timedelta(microseconds=settings.clock_offset)
     if beginning.webhook_url is not None:
-        settings.webhook_url = settings.first_webhook_url = beginning.webhook_url
+        settings.first_webhook_url = beginning.webhook_url
+        set_webhook_url(session, USER_ID, beginning.webhook_url)
+    made = make_start_accounts(session, beginning.accounts)
+    settings.first_accounts = _stored({one.name: one for one in (*_accounts_of(settings), *made)}.values())
 
 
 def reset_world(session: Session, world: World) -> None:
     """Return to the start state. The transaction must be exclusive."""
     settings = session.execute(select(WorldSettings)).scalar_one()
-    beginning = StartOptions(settings.seed, settings.first_webhook_url)
+    beginning = StartOptions(settings.seed, settings.first_webhook_url, _accounts_of(settings))
     for table in reversed(Table.metadata.sorted_tables):
         session.execute(table.delete())
     session.expunge_all()
@@ -52,18 +62,26 @@ def reset_world(session: Session, world: World) -> None:
 
 
 def _begin(session: Session, beginning: StartOptions) -> None:
-    session.add(
-        WorldSettings(
-            id=1,
-            seed=beginning.seed,
-            ids_given=0,
-            clock_offset=0,
-            webhook_url=beginning.webhook_url,
-            first_webhook_url=beginning.webhook_url,
-        )
+    settings = WorldSettings(
+        id=1,
+        seed=beginning.seed,
+        ids_given=0,
+        clock_offset=0,
+        first_webhook_url=beginning.webhook_url,
+        first_accounts="[]",
     )
-    add_start_account(session)
-    session.flush()
-    add_start_user(session)
-    add_start_recipients(session)
+    session.add(settings)
+    add_merchant(session, FIRST)
+    add_start_recipients(session, USER_ID, ORGANIZATION_ID)
     add_start_methods(session)
+    set_webhook_url(session, USER_ID, beginning.webhook_url)
+    if beginning.accounts:
+        settings.first_accounts = _stored(make_start_accounts(session, beginning.accounts))
+
+
+def _accounts_of(settings: WorldSettings) -> tuple[NewAccount, ...]:
+    return msgspec.json.decode(settings.first_accounts, type=tuple[NewAccount, ...])
+
+
+def _stored(accounts: Iterable[NewAccount]) -> str:
+    return msgspec.json.encode(list(accounts)).decode()

@@ -35,7 +35,7 @@ def claim_next(
     :param lease: how long the claim keeps other processes away.
     :param values: what else is set on the claimed row.
     """
-    free = unclaimed(model)
+    free = _unclaimed(model)
     until = world().clock.machine() + lease
     for row in session.scalars(select(model).where(*due, free).order_by(*order).limit(_CANDIDATES)):
         claim = update(model).where(key == getattr(row, key.key), *due, free).values(claimed_until=until, **values)
@@ -44,7 +44,7 @@ def claim_next(
     return None
 
 
-def unclaimed(model: type[Model]) -> ColumnElement[bool]:
+def _unclaimed(model: type[Model]) -> ColumnElement[bool]:
     """The condition that no process has claimed a message, or that its claim has ended."""
     table: Any = model
     return or_(table.claimed_until.is_(None), table.claimed_until <= world().clock.machine())

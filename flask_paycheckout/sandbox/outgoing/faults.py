@@ -3,17 +3,17 @@
 A fault belongs to an operation, named by its route (`GET /v1/deposit/{id}`) or by one concrete path
 (`GET /v1/deposit/5a6d...`), or to `webhook`. It applies a limited number of times; the oldest fault applies first. A
 fault with a `share` applies to that share of its requests, at random, and leaves the others to the next fault. With a
-seed the draw is repeatable.
+seed the draw is repeatable. A fault of an account applies to the calls and webhooks of that account only.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import String, Text, delete, select, update
+from sqlalchemy import ForeignKey, String, Text, delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.context import world
@@ -37,6 +37,9 @@ class Fault(Table):
 
     number: Mapped[int] = mapped_column(primary_key=True)
     operation: Mapped[str] = mapped_column(String(300))
+    user_id: Mapped[str | None] = mapped_column(ForeignKey("account.user_id"))
+    account: Mapped[str | None] = mapped_column(String(40))
+    """Name of the account that it is limited to; None for all."""
     kind: Mapped[str] = mapped_column(String(20))
     remaining: Mapped[int]
     status_code: Mapped[int | None]
@@ -54,6 +57,7 @@ def describe(fault: Fault) -> dict[str, Any]:
     shown = {
         "id": fault.number,
         "operation": fault.operation,
+        "account": fault.account,
         "kind": fault.kind,
         "times": fault.remaining,
         "statusCode": fault.status_code,
@@ -84,14 +88,23 @@ def clear_faults(session: Session) -> None:
     session.execute(delete(Fault))
 
 
-def take_fault(session: Session, method: str, path: str) -> Fault | None:
-    """The fault that applies to a request; it is counted as applied."""
-    return _take(session, (fault for fault in _ordered(session) if matches(fault.operation, method, path)))
+def take_fault(session: Session, method: str, path: str, caller: Callable[[], str | None]) -> Fault | None:
+    """The fault that applies to a request; it is counted as applied.
+
+    :param caller: gives the user id of the account whose credentials the request holds; asked when a fault matches.
+    """
+    matching = [fault for fault in _ordered(session) if matches(fault.operation, method, path)]
+    return _take(session, _of_account(matching, caller()) if matching else [])
 
 
-def take_webhook_fault(session: Session, *kinds: str) -> Fault | None:
-    """The fault of one of these kinds that applies to a webhook; it is counted as applied."""
-    return _take(session, (fault for fault in _ordered(session) if fault.operation == WEBHOOK and fault.kind in kinds))
+def take_webhook_fault(session: Session, user_id: str, *kinds: str) -> Fault | None:
+    """The fault of one of these kinds that applies to a webhook to an account; it is counted as applied."""
+    planned = [fault for fault in _ordered(session) if fault.operation == WEBHOOK and fault.kind in kinds]
+    return _take(session, _of_account(planned, user_id))
+
+
+def _of_account(faults: Iterable[Fault], user_id: str | None) -> list[Fault]:
+    return [fault for fault in faults if fault.user_id in {None, user_id}]
 
 
 def _take(session: Session, candidates: Iterable[Fault]) -> Fault | None:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from flask import current_app
-from sqlalchemy import ColumnElement, String, Text, delete, select, update
+from sqlalchemy import ColumnElement, ForeignKey, String, Text, delete, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.outgoing.claims import claim_next
@@ -39,6 +39,8 @@ class Mail(Table):
     __tablename__ = "mail"
 
     number: Mapped[int] = mapped_column(primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"))
+    """The account that it was sent for."""
     to: Mapped[str] = mapped_column("recipient", Text)
     address: Mapped[str] = mapped_column(Text, index=True)
     """The recipient in lower case, for look-ups."""
@@ -62,9 +64,10 @@ class ClaimedMail:
     text: str
 
 
-def store_mail(session: Session, to: str, subject: str, text: str, otp: str | None = None) -> None:
-    """Store a mail in the current transaction."""
+def store_mail(session: Session, user_id: str, to: str, subject: str, text: str, otp: str | None = None) -> None:
+    """Store a mail to an account's user in the current transaction."""
     mail = Mail(
+        user_id=user_id,
         to=to,
         address=to.casefold(),
         subject=subject,
@@ -80,9 +83,9 @@ def store_mail(session: Session, to: str, subject: str, text: str, otp: str | No
         session.execute(delete(Mail).where(Mail.number <= mail.number - KEPT))
 
 
-def list_mails(session: Session, to: str | None = None) -> list[dict[str, Any]]:
+def list_mails(session: Session, *conditions: ColumnElement[bool], to: str | None = None) -> list[dict[str, Any]]:
     """Mails to one recipient or to all, newest first, as the control interface shows them."""
-    wanted = select(Mail).order_by(Mail.number.desc()).limit(KEPT)
+    wanted = select(Mail).where(*conditions).order_by(Mail.number.desc()).limit(KEPT)
     if to is not None:
         wanted = wanted.where(Mail.address == to.casefold())
     return [

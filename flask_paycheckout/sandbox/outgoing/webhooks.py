@@ -1,4 +1,4 @@
-"""Webhooks to the merchant, and their delivery with retries.
+"""Webhooks to the merchants, each to the address of the account that it concerns, and their delivery with retries.
 
 A webhook is stored in the transaction of the event that it reports, and sent after the commit, with no transaction
 open. Deliveries and retries become due by the virtual clock.
@@ -14,13 +14,13 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, String, Text, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.outgoing.claims import claim_next, unclaimed
+from flask_paycheckout.sandbox.outgoing.claims import claim_next
 from flask_paycheckout.sandbox.outgoing.faults import Fault, take_webhook_fault
+from flask_paycheckout.sandbox.outgoing.webhook_addresses import webhook_url
 from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
 from flask_paycheckout.sandbox.world.ids import new_id
-from flask_paycheckout.sandbox.world.settings import webhook_url
 
 WAITING = "waiting"
 DELIVERED = "delivered"
@@ -45,6 +45,8 @@ class Webhook(Table):
     __tablename__ = "webhook"
 
     id: Mapped[str] = mapped_column(String(24), primary_key=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"))
+    """The account whose deposit or disbursement it reports."""
     order_id: Mapped[str] = mapped_column(String(24), index=True)
     payload: Mapped[str] = mapped_column(Text)
     state: Mapped[str] = mapped_column(String(20))
@@ -61,6 +63,7 @@ class Webhook(Table):
         Index("webhook_due", "state", "due_at", "created_at"),
         Index("webhook_held", "held", "state"),
         Index("webhook_by_creation", "created_at", "id"),
+        Index("webhook_by_account", "user_id", "created_at", "id"),
         Index("webhook_by_state", "state", "created_at", "id"),
     )
 
@@ -81,7 +84,8 @@ class ClaimedWebhook:
     """A claimed webhook, to be sent without a transaction."""
 
     id: str
-    url: str
+    url: str | None
+    """None when the account has no address; the webhook is then given up already."""
     body: bytes
     copies: int
 
@@ -99,11 +103,12 @@ class DeliveryResult:
         return self.status is not None and 200 <= self.status < 300
 
 
-def enqueue(session: Session, order_id: str, payload: Mapping[str, Any]) -> None:
-    """Store a webhook in the current transaction, after applying a fault of the plan."""
+def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str, Any]) -> None:
+    """Store a webhook to an account in the current transaction, after applying a fault of the plan."""
     now = world().clock.now()
     webhook = Webhook(
         id=new_id(session),
+        user_id=user_id,
         order_id=order_id,
         payload=encode(payload).decode(),
         state=WAITING,
@@ -113,7 +118,7 @@ def enqueue(session: Session, order_id: str, payload: Mapping[str, Any]) -> None
         created_at=now,
         due_at=now,
     )
-    fault = take_webhook_fault(session, "drop", "duplicate", "delay", "reorder")
+    fault = take_webhook_fault(session, user_id, "drop", "duplicate", "delay", "reorder")
     if fault is not None:
         _apply(fault, webhook)
     session.add(webhook)
@@ -136,9 +141,13 @@ def deliver_due() -> int:
 
     :return: how many were sent."""
     sent = 0
-    while sent < _MAX_AT_ONCE and (parcel := _claim_next()) is not None:
-        _record(parcel, [_send(parcel) for _ in range(parcel.copies)])
-        sent += 1
+    for _ in range(_MAX_AT_ONCE):
+        parcel = _claim_next()
+        if parcel is None:
+            break
+        if parcel.url is not None:
+            _record(parcel, parcel.url, [_send(parcel.url, parcel.body) for _ in range(parcel.copies)])
+            sent += 1
     return sent
 
 
@@ -157,40 +166,43 @@ def redeliver(session: Session, webhook_id: str) -> bool:
 
 def _claim_next() -> ClaimedWebhook | None:
     with transaction() as session:
-        url, due = webhook_url(session), [Webhook.state == WAITING, Webhook.due_at <= world().clock.now()]
-        if url is None:
-            rows_changed(session, update(Webhook).where(*due, unclaimed(Webhook)).values(state=NO_ENDPOINT))
-            return None
+        due = [Webhook.state == WAITING, Webhook.due_at <= world().clock.now()]
         order = [Webhook.due_at, Webhook.created_at]
         # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
         webhook = claim_next(session, Webhook, Webhook.id, due, order, _LEASE, held=False)
-        return None if webhook is None else ClaimedWebhook(webhook.id, url, webhook.payload.encode(), webhook.copies)
+        if webhook is None:
+            return None
+        url = webhook_url(session, webhook.user_id)
+        if url is None:
+            given_up = update(Webhook).where(Webhook.id == webhook.id).values(state=NO_ENDPOINT, claimed_until=None)
+            rows_changed(session, given_up)
+        return ClaimedWebhook(webhook.id, url, webhook.payload.encode(), webhook.copies)
 
 
-def _send(parcel: ClaimedWebhook) -> DeliveryResult:
+def _send(url: str, body: bytes) -> DeliveryResult:
     at = world().clock.now()
     try:
-        return DeliveryResult(at, status=world().send_webhook(parcel.url, dict(HEADERS), parcel.body))
+        return DeliveryResult(at, status=world().send_webhook(url, dict(HEADERS), body))
     except OSError as failed:
         return DeliveryResult(at, error=f"{type(failed).__name__}: {failed}"[:_MAX_ERROR_TEXT])
 
 
-def _record(parcel: ClaimedWebhook, answers: list[DeliveryResult]) -> None:
+def _record(parcel: ClaimedWebhook, url: str, answers: list[DeliveryResult]) -> None:
     with transaction() as session:
         webhook = session.get(Webhook, parcel.id)
         if webhook is None:
-            # The sandbox was reset while the webhook was being sent.
+            # The sandbox was reset, or the account removed, while the webhook was being sent.
             return
-        session.add_all(_attempt(parcel, answer) for answer in answers)
+        session.add_all(_attempt(parcel.id, url, answer) for answer in answers)
         webhook.claimed_until = None
         webhook.attempts += 1
         _decide_next(webhook, accepted=any(answer.accepted for answer in answers))
         _release_held(session)
 
 
-def _attempt(parcel: ClaimedWebhook, answer: DeliveryResult) -> WebhookAttempt:
+def _attempt(webhook_id: str, url: str, answer: DeliveryResult) -> WebhookAttempt:
     return WebhookAttempt(
-        webhook_id=parcel.id, url=parcel.url, sent_at=answer.at, answer_status=answer.status, error=answer.error
+        webhook_id=webhook_id, url=url, sent_at=answer.at, answer_status=answer.status, error=answer.error
     )
 
 

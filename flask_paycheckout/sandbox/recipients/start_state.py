@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import ORGANIZATION_ID, USER_ID
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.world.context import world
 
@@ -42,26 +42,33 @@ _RECIPIENTS: tuple[tuple[str, str, str, str, str, str, str, str, str, str, dict[
 )
 
 
-def add_start_recipients(session: Session) -> None:
-    """Add the recipients, created on consecutive days up to yesterday."""
+COUNT = len(_RECIPIENTS)
+FIRST_IDS = [(f"5a6d0000000000000000010{place}", f"5a6d0000000000000000020{place}") for place in range(1, COUNT + 1)]
+"""Ids of the first account's recipients and of their banks."""
+
+
+def add_start_recipients(
+    session: Session, user_id: str, organization_id: str, ids: Iterable[tuple[str, str]] = FIRST_IDS
+) -> None:
+    """Add an account's recipients, created on consecutive days up to yesterday."""
     now = world().clock.machine()
-    for position, row in enumerate(_RECIPIENTS, 1):
+    for position, (row, (recipient_id, bank_id)) in enumerate(zip(_RECIPIENTS, ids, strict=True), 1):
         name, email, kind, address, city, post_code, bank, number, currency, country, details = row
-        made = now - timedelta(days=len(_RECIPIENTS) + 1 - position)
+        made = now - timedelta(days=COUNT + 1 - position)
         session.add(
             Recipient(
-                id=f"5a6d0000000000000000010{position}",
-                user_id=USER_ID,
+                id=recipient_id,
+                user_id=user_id,
                 name=name,
                 email=email,
                 name_key=name.casefold(),
                 email_key=email.casefold(),
                 recipient_type=kind,
-                organization_id=ORGANIZATION_ID,
+                organization_id=organization_id,
                 address=address,
                 city=city,
                 post_code=post_code,
-                bank_id=f"5a6d0000000000000000020{position}",
+                bank_id=bank_id,
                 account_name=name,
                 bank_name=bank,
                 account_number=number,

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from flask import Response, g, request
-from sqlalchemy import String, Text, delete, insert, select
+from sqlalchemy import ColumnElement, String, Text, delete, insert, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import iso
@@ -45,6 +45,9 @@ class LoggedRequest(Table):
     method: Mapped[str] = mapped_column(String(20))
     target: Mapped[str] = mapped_column(Text)
     client_id: Mapped[str | None] = mapped_column(Text)
+    """As sent, whether or not the signature was accepted."""
+    account: Mapped[str | None] = mapped_column(String(40))
+    """The name of the account whose signature or access token was accepted. It outlives the account."""
     request_body: Mapped[str] = mapped_column(Text)
     status: Mapped[int | None]
     """None when no answer was given."""
@@ -65,6 +68,7 @@ def log_request(response: Response | None) -> None:
         "method": _text(request.method.encode())[:20],
         "target": _text(request.full_path.removesuffix("?").encode()),
         "client_id": _text(request.headers.get("X-Client-ID", "").encode()) or None,
+        "account": g.get("account"),
         "request_body": masked(_text(g.get("body", b""))),
         "status": None if response is None else response.status_code,
         "answer_body": "" if response is None else _answer_text(response),
@@ -126,9 +130,9 @@ def _text(content: bytes) -> str:
     return content[:_MAX_TEXT].decode("utf-8", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def logged_requests(session: Session, limit: int = KEPT) -> list[LoggedRequest]:
-    """The newest requests, newest first."""
-    rows = session.execute(select(LoggedRequest).order_by(LoggedRequest.number.desc()).limit(limit))
+def logged_requests(session: Session, *conditions: ColumnElement[bool]) -> list[LoggedRequest]:
+    """The requests that fulfil the conditions, newest first."""
+    rows = session.execute(select(LoggedRequest).where(*conditions).order_by(LoggedRequest.number.desc()).limit(KEPT))
     return list(rows.scalars())
 
 
@@ -140,6 +144,7 @@ def describe(entry: LoggedRequest) -> dict[str, Any]:
         "method": entry.method,
         "target": entry.target,
         "clientId": entry.client_id,
+        "account": entry.account,
         "requestBody": entry.request_body,
         "status": entry.status,
         "answerBody": entry.answer_body,

@@ -1,4 +1,4 @@
-"""Settings of a sandbox that are stored in its database: seed, clock offset and webhook URL."""
+"""Settings of a sandbox that are stored in its database: seed, clock offset and what a reset returns to."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ class WorldSettings(Table):
     ids_given: Mapped[int] = mapped_column(BigInteger, default=0)
     clock_offset: Mapped[int] = mapped_column(BigInteger, default=0)
     """Microseconds that the virtual clock is ahead of the machine's."""
-    webhook_url: Mapped[str | None] = mapped_column(Text)
     first_webhook_url: Mapped[str | None] = mapped_column(Text)
-    """The URL to which a reset returns."""
+    """The first account's webhook URL to which a reset returns."""
+    first_accounts: Mapped[str] = mapped_column(Text)
+    """Further accounts that a reset makes again, with their credentials, as JSON."""
 
 
 def read_clock(session: Session, clock: Clock) -> None:
@@ -40,11 +41,3 @@ def advance_clock(session: Session, clock: Clock, by: timedelta) -> None:
         .returning(WorldSettings.clock_offset)
     ).scalar_one()
     clock.offset = offset * _MICROSECOND
-
-
-def webhook_url(session: Session) -> str | None:
-    return session.execute(select(WorldSettings.webhook_url)).scalar_one()
-
-
-def set_webhook_url(session: Session, url: str | None) -> None:
-    session.execute(update(WorldSettings).values(webhook_url=url))

@@ -7,10 +7,7 @@ from decimal import ROUND_DOWN, Decimal
 from typing import Any
 
 import pytest
-from flask import Flask
 
-from flask_paycheckout.sandbox.auth.rules import add_account
-from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Merchant, Receiver, Tester
 from tests.sandbox.conftest import MakeSandbox
 
@@ -197,15 +194,3 @@ def test_fee_and_exchange_agree_with_the_amounts(
     assert exchange["outputCurrency"] == deposit["outputCurrency"] == pair.get("outputCurrency", pair["inputCurrency"])
     received = (deposit["inputAmount"] - fee["amount"]) * exchange["exchangeRate"]
     assert deposit["outputAmount"] == exchange["outputAmount"] == received.quantize(Decimal(unit), ROUND_DOWN)
-
-
-def test_another_accounts_deposits_are_not_there(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
-    with sandbox.app_context(), transaction() as session:
-        account = add_account(session)
-        stranger = Merchant(sandbox, account.client_secret, account.client_id)
-    checkout = merchant.makes_checkout()
-    tester.picks(checkout, reference="invoice-7")
-    assert stranger.reads_deposit(checkout).body == stranger.reads_deposit("none").body
-    assert stranger.reads_deposit("invoice-7").code == 404
-    assert stranger.forces_status(checkout).code == 400
-    assert merchant.reads_deposit("invoice-7").data["status"] == "pending"

@@ -46,8 +46,10 @@ def given(currency: str = "USD", name: str | None = "Zoë Quist", **bank: Any) -
 class Payer(Merchant):
     """Creates with the access token, reads with a signature."""
 
+    access_token = ACCESS_TOKEN
+
     def sends(self, method: str, path: str, body: Any = None) -> Answer:
-        return call(self.app, method, path, body, {"Authorization": f"Bearer {ACCESS_TOKEN}"})
+        return call(self.app, method, path, body, {"Authorization": f"Bearer {self.access_token}"})
 
     def reads(self, path: str) -> Answer:
         return self.calls("GET", path)

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.auth.rules import add_account
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.crypto_disbursements.rules import disburse
 from flask_paycheckout.sandbox.crypto_disbursements.schemas import NewCryptoDisbursements, Receiver
@@ -48,13 +47,6 @@ def test_a_reference_twice_in_one_batch_is_refused(payer: Payer) -> None:
         assert answer.code == 400
         assert ".reference is that of " in answer.message
     assert payer.lists()["totalDocs"] == 0
-
-
-def test_two_accounts_may_use_the_same_reference(sandbox: Flask) -> None:
-    wanted = NewCryptoDisbursements("usdc-polygon", [Receiver(Decimal(5), WALLET, "r")])
-    with sandbox.app_context(), transaction() as session:
-        for user_id in (USER_ID, add_account(session).user_id):
-            assert disburse(session, user_id, wanted).total_receiver == 1
 
 
 def _race(apps: list[Flask]) -> list[int]:

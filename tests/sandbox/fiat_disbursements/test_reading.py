@@ -6,11 +6,8 @@ import re
 from decimal import Decimal
 
 import pytest
-from flask import Flask
 
-from flask_paycheckout.sandbox.auth.rules import add_account
-from flask_paycheckout.sandbox.world.database import transaction
-from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.actors import Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
 
@@ -60,17 +57,6 @@ def test_filters_by_id_status_and_currency_all_hold(payer: Payer) -> None:
     assert payer.ids_listed("currency=USD") == [dollars, settled]
     assert payer.ids_listed("currency=USD&status=pending") == [dollars]
     assert payer.ids_listed(f"currency=USD&disbursementId={yen}") == []
-
-
-def test_another_account_sees_nothing_of_it(sandbox: Flask, payer: Payer) -> None:
-    made = payer.pays_one()
-    with sandbox.app_context(), transaction() as session:
-        stranger = add_account(session)
-        client_id, secret = stranger.client_id, stranger.client_secret
-    other = Merchant(sandbox, secret, client_id)
-    assert other.calls("GET", f"/v1/disbursement/fiat/{made}").code == 404
-    assert other.calls("GET", f"/v1/disbursement/fiat/{made}/report").code == 404
-    assert other.calls("GET", "/v1/disbursement/fiat").data["totalDocs"] == 0
 
 
 @pytest.mark.rule("Whether the list is paged is open; a plain array holds the same records.")

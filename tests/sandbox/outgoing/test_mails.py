@@ -14,6 +14,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError, make_mail_sender, read_address
 from flask_paycheckout.sandbox.outgoing.mails import KEPT, LEASE, MAX_ATTEMPTS, Mail, store_mail
@@ -105,7 +106,7 @@ def test_mails_are_listed_for_one_address_or_all_newest_first(sandbox: Flask, te
 def test_the_mailbox_is_bounded(sandbox: Flask) -> None:
     with sandbox.app_context(), transaction() as session:
         for number in range(KEPT + 150):
-            store_mail(session, "a@example.com", f"Mail {number}", "text")
+            store_mail(session, USER_ID, "a@example.com", f"Mail {number}", "text")
         assert session.query(Mail).count() <= KEPT + 100
     assert Visitor(sandbox).mails("a@example.com")[0]["subject"] == f"Mail {KEPT + 149}"
 

@@ -6,10 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from flask import Flask
 
-from flask_paycheckout.sandbox.auth.rules import add_account
-from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Answer, Merchant, Tester
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.recipients.payees import START, adds, bank, changes, creates, deletes, found, reads
@@ -143,16 +140,6 @@ def test_an_unknown_recipient_is_not_found(merchant: Merchant, call: Any) -> Non
 
 def test_deleting_needs_an_id(merchant: Merchant) -> None:
     assert merchant.calls("DELETE", "/v1/recipient").message == "id is required."
-
-
-def test_another_accounts_recipients_are_not_there(sandbox: Flask, merchant: Merchant) -> None:
-    with sandbox.app_context(), transaction() as session:
-        account = add_account(session)
-        other = Merchant(sandbox, account.client_secret, account.client_id)
-    mine, theirs = adds(merchant), adds(other)
-    assert other.calls("GET", "/v1/recipient").data["totalDocs"] == 1
-    assert {call(other, mine).code for call in (reads, changes, deletes)} == {404}
-    assert reads(merchant, theirs).code == 404
 
 
 def test_a_few_recipients_exist_from_the_start(merchant: Merchant) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import httpx
 import pytest
@@ -15,7 +16,7 @@ from werkzeug.serving import make_server
 
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import QuietHandler
-from tests.sandbox.actors import CONTROL_TOKEN, Answer, Merchant, Tester
+from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Answer, Merchant, Tester
 from tests.sandbox.stations import port_of, printing, station
 from tests.sandbox.world.test_worlds import at_once
 
@@ -81,6 +82,15 @@ def test_the_process_serves_signed_calls_and_stops_cleanly() -> None:
         assert answer.data["url"].startswith(f"{facts['baseUrl']}/checkout/")
         assert Tester(station(port_of(facts)), facts["controlToken"]).offset() == 0
     assert (facts["clientId"], facts["controlToken"]) == ("sandbox-client", CONTROL_TOKEN)
+
+
+def test_accounts_of_the_command_line_are_told_with_their_credentials() -> None:
+    with printing(1, "--account", "bo", "--account", f"anna={ENDPOINT}") as (facts,):
+        shop = station(port_of(facts))
+        told: Any = facts["accounts"]
+        assert told == [Tester(shop).does("GET", f"accounts/{name}") for name in ("anna", "bo")]
+        assert [one["webhookUrl"] for one in told] == [ENDPOINT, None]
+        assert Merchant(shop, told[0]["clientSecret"], told[0]["clientId"]).makes_checkout()
 
 
 def test_a_database_file_and_a_seed_survive_a_restart(tmp_path: Path) -> None:

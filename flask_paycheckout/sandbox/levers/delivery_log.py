@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.outgoing.webhooks import HEADERS, Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.wire.envelope import iso
 
@@ -18,11 +19,15 @@ MAX_SHOWN = 1000
 def list_webhooks(session: Session, *conditions: ColumnElement[bool], limit: int = MAX_SHOWN) -> list[dict[str, Any]]:
     """The newest webhooks that fulfil the conditions, oldest first."""
     rows = session.execute(
-        select(Webhook).where(*conditions).order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(limit)
+        select(Webhook, Account.name)
+        .join(Account, Account.user_id == Webhook.user_id)
+        .where(*conditions)
+        .order_by(Webhook.created_at.desc(), Webhook.id.desc())
+        .limit(limit)
     )
-    webhooks = list(reversed(rows.scalars().all()))
-    attempts = _attempts_of(session, [webhook.id for webhook in webhooks])
-    return [_describe(webhook, attempts[webhook.id]) for webhook in webhooks]
+    webhooks = list(reversed(rows.all()))
+    attempts = _attempts_of(session, [webhook.id for webhook, _ in webhooks])
+    return [_describe(webhook, account, attempts[webhook.id]) for webhook, account in webhooks]
 
 
 def describe_webhook(session: Session, webhook_id: str) -> dict[str, Any]:
@@ -39,9 +44,10 @@ def _attempts_of(session: Session, webhook_ids: list[str]) -> defaultdict[str, l
     return found
 
 
-def _describe(webhook: Webhook, attempts: list[WebhookAttempt]) -> dict[str, Any]:
+def _describe(webhook: Webhook, account: str, attempts: list[WebhookAttempt]) -> dict[str, Any]:
     return {
         "id": webhook.id,
+        "account": account,
         "orderId": webhook.order_id,
         "state": webhook.state,
         "createdAt": iso(webhook.created_at),

@@ -1,0 +1,92 @@
+"""With several accounts, each row tells whose it is, and `?account=` shows those of one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import ACCOUNTS_URL, ENDPOINT, Merchant, Tester
+from tests.sandbox.auth.visitors import Visitor
+from tests.sandbox.disbursements.payers import Payer
+from tests.sandbox.inspector.developer import Developer
+from tests.sandbox.payments.customers import makes
+
+LISTS = ("/", "/inspector/requests", "/inspector/mails", "/inspector/webhooks")
+
+
+@pytest.fixture
+def made(sandbox: Flask, tester: Tester, payer: Payer) -> dict[str, set[str]]:
+    """The ids that each account has on the pages, after it did something in each part of the service."""
+    shown = tester.makes_account("anna", webhookUrl=ACCOUNTS_URL)
+    anna = Payer(sandbox, shown["clientSecret"], shown["clientId"])
+    anna.access_token = shown["accessToken"]
+    found = {}
+    for name, merchant in (("default", payer), ("anna", anna)):
+        recipient = merchant.calls("GET", "/v1/recipient?currency=USD").data["docs"][0]["id"]
+        paid = merchant.makes_checkout()
+        tester.pays(paid)
+        email, password = (tester.does("GET", f"accounts/{name}")[field] for field in ("email", "password"))
+        Visitor(sandbox).begins(email, password)
+        found[name] = {email, paid, merchant.sends_one(), makes(merchant, receiverId=recipient)}
+    return found
+
+
+@pytest.mark.each_database
+def test_each_list_is_filtered_by_account(made: dict[str, set[str]], developer: Developer) -> None:
+    everything = {name: set(ids) for name, ids in made.items()}
+    for path in LISTS:
+        both = developer.opens(path)
+        assert "of anna" in developer.reads(path) or path == "/inspector/mails"
+        for name, other in (("anna", "default"), ("default", "anna")):
+            page = developer.opens(f"{path}?account={name}")
+            assert [key for key in made[other] if key in page] == []
+            seen = {key for key in made[name] if key in page}
+            assert seen == {key for key in made[name] if key in both}
+            everything[name] -= seen
+    assert everything == {"anna": set(), "default": set()}
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize("name", ["nobody", "%00", "%27%20OR%201=1", "%3Cscript%3E", "a" * 3000])
+def test_no_list_shows_anything_of_an_account_that_does_not_exist(
+    made: dict[str, set[str]], developer: Developer, name: str
+) -> None:
+    for path in LISTS:
+        page = developer.opens(f"{path}?account={name}")
+        # Without a name at all, everything is shown.
+        assert name == "%00" or not [key for ids in made.values() for key in ids if key in page]
+        assert "<script>" not in page.replace("<script nonce", "")
+
+
+def test_pages_tell_the_account_and_its_webhook_address(made: dict[str, set[str]], developer: Developer) -> None:
+    assert f"Webhooks of default go to {ENDPOINT}" in developer.reads()
+    assert f"Webhooks of anna go to {ACCOUNTS_URL}" in developer.reads("/?account=anna")
+    assert f"Those of the account anna go to {ACCOUNTS_URL}" in developer.reads("/inspector/webhooks?account=anna")
+    for path in re.findall(
+        r'href="(/inspector/(?:checkouts|disbursements|payments)/\w+)"', developer.opens("/?account=anna")
+    ):
+        assert "Account anna" in developer.reads(path)
+    newest = re.findall(r'href="/inspector/requests/(\d+)"', developer.opens("/inspector/requests?account=anna"))[0]
+    assert "Accepted as the account anna" in developer.reads(f"/inspector/requests/{newest}")
+
+
+def test_with_one_account_no_page_asks_for_one(merchant: Merchant, tester: Tester, developer: Developer) -> None:
+    tester.pays(merchant.makes_checkout())
+    for path in LISTS:
+        assert 'name="account"' not in developer.opens(path)
+        assert "default" not in developer.reads(path)
+
+
+def test_a_fault_of_one_account_is_armed_and_sending_again_keeps_the_filter(
+    made: dict[str, set[str]], tester: Tester, developer: Developer
+) -> None:
+    fault = {"operation": "POST /v1/checkout", "kind": "error"}
+    assert developer.presses("faults", **fault, account="anna").status_code == 303
+    assert tester.does("GET", "faults")[0]["account"] == "anna"
+    assert "POST /v1/checkout of anna" in developer.reads("/inspector/levers")
+    assert "account is no name of an account." in developer.presses("faults", **fault, account="bo").text
+    webhook = tester.does("GET", "webhooks?account=anna")[0]["id"]
+    sent = developer.presses(f"webhooks/{webhook}", account="anna")
+    assert sent.headers["Location"].endswith("account=anna")
