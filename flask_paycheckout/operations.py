@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
-from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport
+from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payouts.refund_progress import OrderRefunds, read_refunds
@@ -78,7 +78,10 @@ class Operations(ABC):
         return self._beside_session(f"settle({checkout_id!r})").settlement.settle(checkout_id)
 
     def reconcile(self, limit: int | None = None) -> ReconcileReport:
-        """Settle every checkout that is due and deliver every undelivered event.
+        """Settle every checkout that is due, deliver every undelivered event, send payouts and follow them.
+
+        Payouts are sent when PAYCHECKOUT_ACCESS_TOKEN is set. They and the deposits do not wait for each other; the
+        call ends when both are done.
 
         :param limit: read at most this many checkouts; None for all that are due.
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
@@ -302,6 +305,10 @@ class AppOperations(Operations):
         """Store that a webhook named this checkout, and read its deposit when that is due."""
         self._beside_session("the webhook").webhooks.receive(checkout_id)
 
+    def receive_payout_webhook(self) -> None:
+        """Let sent payouts be read soon, since a webhook about no checkout came; it may have been about any of them."""
+        self._beside_session("the webhook").payout_hints.receive()
+
     def settle_for_webhook(self, checkout_id: str) -> CheckoutMixin:
         """Read the deposit that a webhook hinted at, and apply what it says; parameters and errors as for `settle`."""
         return self._beside_session(f"settle({checkout_id!r})").settlement.settle(checkout_id, FoundBy.WEBHOOK)
@@ -449,12 +456,16 @@ class AppOperations(Operations):
         missing = shop.settings.access_token is None
         return read_alarms(shop.engine(), shop.models, shop.clock(), token_missing=missing)
 
-    def reconcile_with_progress(self, limit: int | None, progress: Progress) -> ReconcileReport:
+    def reconcile_with_progress(self, limit: int | None, progress: Progress | None) -> ReconcileReport:
         """Run one round of `reconcile`, reporting progress.
 
         :param progress: called after each read with the counts so far.
         """
         return self._beside_session("reconcile()").reconciler.run(limit, progress)
+
+    def watch(self) -> ReconcileWatch:
+        """Begin a series of reconcile rounds, none of which waits for payouts."""
+        return self._beside_session("reconcile()").reconciler.watch()
 
     def count_due(self) -> int:
         """How many deposits are due to be read."""

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Flask, current_app, has_request_context, request
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Engine
+from sqlalchemy import Engine, SingletonThreadPool, StaticPool
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.logs import prepare_logger
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.checkouts.payment_backfill import PaymentBackfill
+from flask_paycheckout.checkouts.payouts_beside import PayoutsBeside
 from flask_paycheckout.checkouts.reconcile import Reconciler
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import AskedOrder, Starter
@@ -48,6 +49,7 @@ from flask_paycheckout.store.event_writer import EventWriter
 from flask_paycheckout.store.models import Models, require_one_database
 from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.store.paybacks import Paybacks
+from flask_paycheckout.store.payout_hints import PayoutHints
 from flask_paycheckout.store.payout_moves import PayoutMoves
 from flask_paycheckout.store.payout_queue import PayoutQueue
 from flask_paycheckout.store.payouts import Payouts
@@ -142,6 +144,7 @@ class Runtime:
     payout_sender: PayoutSender
     refund_claims: RefundClaims
     refunds: Refunds
+    payout_hints: PayoutHints
 
 
 def runtime() -> Runtime:
@@ -287,6 +290,16 @@ def build_runtime(
         Schedule(settings.pending_for, settings.watch_for),
         settings.closed_deposit_statuses,
     )
+    payout_sender = PayoutSender(
+        payouts,
+        payout_queue,
+        payout_moves,
+        PayoutCalls(accounts, sealing, record),
+        outbox,
+        record,
+        clock,
+        None if settings.access_token is None else ask_access_token,
+    )
     return Runtime(
         app=app,
         db=db,
@@ -322,6 +335,12 @@ def build_runtime(
             clock,
             settings.reconcile_readers,
             several_accounts,
+            PayoutsBeside(
+                payout_sender.idle,
+                lambda stopped: payout_sender.run_round(stopped=stopped),
+                # A connection that all threads share serves one at a time.
+                lambda: not isinstance(engine().pool, (StaticPool, SingletonThreadPool)),
+            ),
         ),
         paybacks=Paybacks(engine, models, clock),
         payment_backfill=PaymentBackfill(engine, models, settlement.reading, settings.reconcile_readers),
@@ -332,16 +351,8 @@ def build_runtime(
         payout_requests=payout_requests,
         payout_decisions=PayoutDecisions(payouts, payout_moves, outbox, clock),
         payout_queue=payout_queue,
-        payout_sender=PayoutSender(
-            payouts,
-            payout_queue,
-            payout_moves,
-            PayoutCalls(accounts, sealing, record),
-            outbox,
-            record,
-            clock,
-            None if settings.access_token is None else ask_access_token,
-        ),
+        payout_sender=payout_sender,
+        payout_hints=PayoutHints(engine, models, clock, settings.webhook_cooldown),
         refund_claims=RefundClaims(payouts, ClaimCounts(engine, models), payout_moves, outbox, service, sealing, clock),
         refunds=Refunds(scope, models, checkouts, payouts, payout_requests),
     )

@@ -1,4 +1,4 @@
-"""Celery tasks for `settle` and `reconcile`.
+"""Celery tasks for `settle`, `reconcile` and `send_payouts`.
 
 The shop's Celery app must be in `app.extensions["celery"]`, made as Flask's documentation shows: with a task class that
 opens an application context. Workers know the tasks when its `include` or `imports` lists this module.
@@ -20,10 +20,11 @@ from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import ConfigurationError, UnknownCheckout
 from flask_paycheckout.operations import AppOperations, operations
 
-__all__ = ["RECONCILE", "SETTLE", "ask_broker", "queue_settle", "reconcile", "settle"]
+__all__ = ["RECONCILE", "SEND_PAYOUTS", "SETTLE", "ask_broker", "queue_settle", "reconcile", "send_payouts", "settle"]
 
 SETTLE = "flask_paycheckout.settle"
 RECONCILE = "flask_paycheckout.reconcile"
+SEND_PAYOUTS = "flask_paycheckout.send_payouts"
 
 _PATIENCE = 1.0
 # One try with a second for each step: a webhook's sender waits for the answer, and without the task nothing is lost.
@@ -76,9 +77,23 @@ def settle(checkout_id: str, webhook: bool = False) -> str | None:
     # A round that hangs must not occupy a worker forever; the next round does what it leaves undone.
     time_limit=900,
 )
-def reconcile(limit: int | None = None) -> dict[str, int]:
+def reconcile(limit: int | None = None) -> dict[str, Any]:
     """Run one reconcile round, like `PayCheckout.reconcile`, and return its counts. Rounds may overlap."""
     return asdict(_shop().reconcile(limit))
+
+
+@shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
+    name=SEND_PAYOUTS,
+    ignore_result=True,
+    # The claims of a killed round end, and the next round looks up what it was sending.
+    time_limit=900,
+)
+def send_payouts() -> dict[str, int]:
+    """Send and follow payouts, like `PayCheckout.send_payouts`, and return the counts. Rounds may overlap.
+
+    `reconcile` does it too; this is for a shop that sends payouts on workers of their own.
+    """
+    return asdict(_shop().send_payouts())
 
 
 def queue_settle(celery_app: Celery, checkout_id: str) -> None:

@@ -270,7 +270,7 @@ class Sandbox:
         :raises AssertionError: 100 rounds were not enough; the text contains the last one's report.
         """
         rounds = [paycheckout.reconcile()]
-        while any((rounds[-1].checked, rounds[-1].changed, rounds[-1].delivered)):
+        while any((rounds[-1].checked, rounds[-1].changed, rounds[-1].delivered, rounds[-1].payouts.changed)):
             if len(rounds) == _MOST_ROUNDS:
                 raise AssertionError(f"reconcile finds something to do in each of {_MOST_ROUNDS} rounds: {rounds[-1]}")
             rounds.append(paycheckout.reconcile())

@@ -35,7 +35,10 @@ def test_reconcile_says_what_it_did(shop: Shop) -> None:
 def test_reconcile_exits_with_1_when_something_failed(shop: Shop) -> None:
     shop.service.fails(shop.starts())
     ran = runs(shop, "reconcile", "--json")
-    assert (ran.exit_code, json.loads(ran.stdout)) == (1, {"checked": 1, "changed": 0, "delivered": 0, "failed": 1})
+    report = json.loads(ran.stdout)
+    nothing = {"sent": 0, "completed": 0, "failed": 0, "unknown": 0, "left": 0, "failed_calls": 0}
+    assert (ran.exit_code, report.pop("payouts")) == (1, nothing)
+    assert report == {"checked": 1, "changed": 0, "delivered": 0, "failed": 1}
 
 
 def test_reconcile_takes_a_limit(shop: Shop) -> None:
@@ -67,7 +70,8 @@ def test_watching_survives_a_round_that_breaks(shop: Shop) -> None:
     reads: list[str] = []
 
     def look(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        reads.append(statement)
+        # A round whose payouts break still settles the deposits.
+        reads.extend([statement] if "paycheckout_payout " not in statement else [])
         if len(reads) == 1:
             raise OperationalError(statement, None, Exception("server closed the connection"))
 
@@ -89,7 +93,7 @@ def test_watching_is_silent_while_nothing_happens_but_for_programs(shop: Shop, a
     assert ran.exit_code == 0
     if as_json:
         told = {"at": "2026-01-01T12:10:00+00:00", "checked": 1, "changed": 0, "delivered": 0, "failed": 0}
-        assert json.loads(ran.stdout) == told
+        assert json.loads(ran.stdout).items() >= told.items()
     else:
         assert ran.output == ""
 

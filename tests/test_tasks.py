@@ -10,7 +10,7 @@ import pytest
 from celery import Celery, Task  # type: ignore[import-untyped]
 from flask import Flask
 
-from flask_paycheckout import ConfigurationError, tasks
+from flask_paycheckout import ConfigurationError, ToRecipient, tasks
 from flask_paycheckout.checkouts import leases
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -122,6 +122,13 @@ def test_reconcile_is_a_round(shop: Shop) -> None:
     first = run(shop, "flask_paycheckout.reconcile", 1)
     assert first["checked"] == 1
     assert run(shop, "flask_paycheckout.reconcile")["checked"] == 1
+
+
+def test_send_payouts_is_a_round_of_payouts(shop: Shop) -> None:
+    with shop.app.app_context():
+        shop.paycheckout.pay_out("p-1", "80.00", "USD", ToRecipient("rec_1"))
+        shop.db.session.commit()
+    assert run(shop, "flask_paycheckout.send_payouts")["left"] == 1
 
 
 def test_a_task_outside_of_the_shop_says_how_to_bring_it_in(shop: Shop) -> None:

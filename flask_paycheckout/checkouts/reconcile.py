@@ -1,26 +1,33 @@
-"""Reconcile: reads every checkout that is due, and delivers undelivered events. It finds payments without webhooks."""
+"""Reconcile: reads every checkout that is due, delivers undelivered events, and sends payouts.
+
+It finds payments without webhooks.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from flask_paycheckout.checkouts.due_reading import DueRound, Workers
 from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.checkouts.outbox import Delivery, Outbox
+from flask_paycheckout.checkouts.payouts_beside import Paid, PayoutRun, PayoutsBeside
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
+from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.service.concurrency import AccountLimits
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.due_reads import DueReads
 
-__all__ = ["ReconcileReport", "Reconciler"]
+__all__ = ["ReconcileReport", "ReconcileWatch", "Reconciler"]
 
+# Seconds that a round of a watch waits for its payouts before it leaves them to the next one.
+_PATIENCE = 1.0
 # A second thread works while the first waits for the database; more than two would mostly wait for each other.
 _SETTLERS = 2
 
@@ -45,10 +52,13 @@ class ReconcileReport:
     failed: int = 0
     """The number of reads without a usable answer, and of events with a failed receiver."""
 
+    payouts: PayoutReport = field(default_factory=PayoutReport)
+    """The counts of the payouts that were sent, looked up and read."""
+
     @property
     def clean(self) -> bool:
-        """Whether everything could be read and delivered."""
-        return self.failed == 0
+        """Whether everything could be read, delivered and paid out."""
+        return self.failed == 0 and self.payouts.clean
 
     def __add__(self, other: ReconcileReport) -> ReconcileReport:
         return ReconcileReport(
@@ -56,6 +66,7 @@ class ReconcileReport:
             self.changed + other.changed,
             self.delivered + other.delivered,
             self.failed + other.failed,
+            self.payouts + other.payouts,
         )
 
 
@@ -64,6 +75,8 @@ class Reconciler:
 
     A limited number of threads read deposits; they use neither the database nor the shop's code. On a database server
     a few threads apply the results and deliver events; on SQLite, which has one writer, the caller's thread does.
+
+    Payouts have a thread of their own meanwhile.
 
     :param readers: the most reads at once; 1 starts no thread at all.
     :param several_accounts: returns whether the shop has several merchant accounts.
@@ -77,6 +90,7 @@ class Reconciler:
         clock: Clock,
         readers: int,
         several_accounts: Callable[[], bool],
+        payouts: PayoutsBeside,
     ) -> None:
         self._due_reads = due_reads
         self._settlement = settlement
@@ -85,9 +99,33 @@ class Reconciler:
         self._readers = readers
         self._several_accounts = several_accounts
         self._limits = AccountLimits(readers)
+        self._payouts = payouts
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
-        """Run one round over everything that is due at its beginning.
+        """Run one round over everything that is due, deposits and payouts, and wait for both.
+
+        Parameters as for `read_deposits`.
+        """
+        paying = self._payouts.begin()
+        try:
+            report = self.read_deposits(limit, progress)
+        except BaseException:
+            paying.stop()
+            raise
+        finally:
+            paid = _paid(paying.wait())
+        report += paid
+        if report.delivered:
+            # Receivers may have added payouts.
+            report += _paid(self._payouts.begin().wait())
+        return report
+
+    def watch(self) -> ReconcileWatch:
+        """Begin a series of rounds, none of which waits for payouts."""
+        return ReconcileWatch(self, self._payouts)
+
+    def read_deposits(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
+        """Run one round over the deposits and events that are due at its beginning.
 
         When the service fails the round ends early: the rest stays due, and the next round begins with one probe.
 
@@ -132,6 +170,33 @@ class Reconciler:
         return report + delivery, settled.read_again
 
 
+class ReconcileWatch:
+    """A series of rounds in one process.
+
+    A round begins payouts only when the earlier ones have ended, so a service that hangs for payouts delays no deposit.
+    """
+
+    def __init__(self, reconciler: Reconciler, payouts: PayoutsBeside) -> None:
+        self._reconciler = reconciler
+        self._payouts = payouts
+        self._paying: PayoutRun | None = None
+
+    def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
+        """Run one round; payouts that take longer are counted in the round in which they end."""
+        paying = self._paying = self._paying or self._payouts.begin()
+        report = self._reconciler.read_deposits(limit, progress)
+        paid = paying.wait(_PATIENCE)
+        if paid is None:
+            return report
+        self._paying = None
+        return report + _paid(paid)
+
+    def stop(self) -> None:
+        """Let payouts that are under way end after their present call."""
+        if self._paying is not None:
+            self._paying.stop()
+
+
 def _ids(attempt: CheckoutMixin) -> tuple[str, str]:
     return attempt.checkout_id, attempt.order_id
 
@@ -154,6 +219,11 @@ class _Inline(Executor):
         except Exception as error:
             done.set_exception(error)
         return done
+
+
+def _paid(paid: Paid | None) -> ReconcileReport:
+    report, delivery = paid or (PayoutReport(), Delivery())
+    return ReconcileReport(delivered=delivery.delivered, failed=delivery.failed, payouts=report)
 
 
 def _delivered(delivery: Delivery) -> ReconcileReport:

@@ -6,7 +6,7 @@ import json
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 
@@ -15,7 +15,7 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
-from flask_paycheckout.checkouts.reconcile import ReconcileReport
+from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.doctor.shop import examine, webhook_address
@@ -25,29 +25,34 @@ from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 
+Round = Callable[[int | None, Progress | None], ReconcileReport]
+
 _MORE = "; look into it with: flask paycheckout doctor"
 
 
-@paycheckout.command(short_help="Find payments and deliver events that are due.")
+@paycheckout.command(short_help="Find payments, deliver events and send payouts that are due.")
 @click.option("--watch", is_flag=True, help="Run until stopped, a round every --interval seconds.")
 @click.option("--interval", type=click.FloatRange(0.1), default=10.0, show_default=True, help="Seconds between rounds.")
 @click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many checkouts in a round.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per round, also when nothing changed.")
 @with_appcontext
 def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) -> None:
-    """Settle every checkout that is due and deliver every undelivered event.
+    """Settle every checkout that is due, deliver every undelivered event, send payouts and follow them.
 
-    With --watch, print a line with the time for each round that changed, delivered or failed anything.
+    Payouts are sent when PAYCHECKOUT_ACCESS_TOKEN is set.
 
-    Exit code 0: everything could be read and delivered. 1: something could not, and is tried again.
+    With --watch, print a line with the time for each round that changed, delivered or failed anything. A round does not
+    wait for payouts of which the service keeps it waiting; they are counted in the round in which they end.
+
+    Exit code 0: everything could be read, delivered and paid out. 1: something could not, and is tried again.
     """
     if not watch:
         report = _round(limit, as_json, watching=False)
         raise SystemExit(0 if report.clean else 1)
-    with _until_stopped() as stopped:
+    with _until_stopped() as stopped, _watching() as rounds:
         while True:
             try:
-                _round(limit, as_json, watching=True)
+                _round(limit, as_json, rounds.run, watching=True)
             except Exception as error:
                 # A restart of the database must not end the only process that finds payments without webhooks.
                 message = f"round failed, trying again in {interval:g} s: {type(error).__name__}{_MORE}"
@@ -257,28 +262,46 @@ def _echo_facts(checkout: CheckoutMixin, *more: str) -> None:
     click.echo(json.dumps({name: getattr(checkout, name) for name in facts}))
 
 
-def _round(limit: int | None, as_json: bool, *, watching: bool) -> ReconcileReport:
+def _round(limit: int | None, as_json: bool, run: Round | None = None, *, watching: bool) -> ReconcileReport:
     if as_json:
-        report = operations().reconcile(limit)
+        report = (run or operations().reconcile_with_progress)(limit, None)
         moment = {"at": runtime().clock().isoformat(timespec="seconds")} if watching else {}
         click.echo(json.dumps(moment | asdict(report)))
         return report
-    report = _with_progress(limit)
-    if not watching or report.changed or report.delivered or report.failed:
+    report = _with_progress(limit, run)
+    paid_out = report.payouts.changed or report.payouts.failed_calls > 0
+    if not watching or report.changed or report.delivered or report.failed or paid_out:
         at = f"{moment_text(runtime().clock())} " if watching else ""
-        counts = ", ".join(f"{name} {count}" for name, count in asdict(report).items())
-        click.echo(f"{at}{counts}")
+        counts = asdict(report)
+        payouts = counts.pop("payouts")
+        more = f"; payouts: {_counted(payouts)}" if paid_out or report.payouts.left else ""
+        click.echo(f"{at}{_counted(counts)}{more}")
     return report
 
 
-def _with_progress(limit: int | None) -> ReconcileReport:
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
+
+
+def _with_progress(limit: int | None, run: Round | None = None) -> ReconcileReport:
     """Reconcile with a progress bar on a terminal; a log gets one line per round only."""
+    run = run or operations().reconcile_with_progress
     stream = sys.stderr
     due = operations().count_due() if stream.isatty() else 0
     if not due:
-        return operations().reconcile(limit)
+        return run(limit, None)
     with click.progressbar(length=min(due, limit or due), label="Reading deposits", file=stream) as bar:
-        return operations().reconcile_with_progress(limit, lambda report: bar.update(1))
+        return run(limit, lambda report: bar.update(1))
+
+
+@contextmanager
+def _watching() -> Iterator[ReconcileWatch]:
+    """Yield the rounds of a watch; at its end payouts that are under way end after their present call."""
+    rounds = operations().watch()
+    try:
+        yield rounds
+    finally:
+        rounds.stop()
 
 
 def _fill_with_progress(limit: int | None, after: int) -> BackfillReport:

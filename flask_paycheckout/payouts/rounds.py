@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from flask_paycheckout.checkouts.outbox import Delivery, Outbox
 from flask_paycheckout.clock import Clock
@@ -18,16 +17,7 @@ from flask_paycheckout.store.payout_moves import PayoutMoves
 from flask_paycheckout.store.payout_queue import PayoutQueue
 from flask_paycheckout.store.payouts import Payouts
 
-__all__ = ["PayoutRound", "PayoutSender"]
-
-
-@dataclass(frozen=True)
-class PayoutRound:
-    """The result of a round."""
-
-    report: PayoutReport
-    delivery: Delivery = field(default_factory=Delivery)
-    """The events of its payouts that were delivered, and that were not."""
+__all__ = ["PayoutSender"]
 
 
 class PayoutSender:
@@ -64,12 +54,12 @@ class PayoutSender:
 
         :param access_token: used in place of the setting. Without either nothing is sent; look-ups and reads go on.
         """
-        return self.run_round(access_token).report
+        return self.run_round(access_token)[0]
 
     def run_round(
         self, access_token: AccessToken | None = None, stopped: Callable[[], bool] = lambda: False
-    ) -> PayoutRound:
-        """Run a round.
+    ) -> tuple[PayoutReport, Delivery]:
+        """Run a round; returns its counts, and how many events were delivered.
 
         :param stopped: whether to end before the next call.
         :raises ValueError: the access token cannot stand in a header.
@@ -80,7 +70,7 @@ class PayoutSender:
         results = PayoutResults(self._payouts, self._moves, self._outbox, self._clock)
         before = self._queue.backlog(results.started)
         if not before.due:
-            return PayoutRound(results.report(before.ready))
+            return results.report(before.ready), results.delivery
         token = self._access_token if access_token is None else access_token
         try:
             self._look_ups.run(results)
@@ -89,4 +79,9 @@ class PayoutSender:
         finally:
             self._record.write()
             results.deliver()
-        return PayoutRound(results.report(self._queue.backlog(results.started).ready), results.delivery)
+        return results.report(self._queue.backlog(results.started).ready), results.delivery
+
+    def idle(self) -> PayoutReport | None:
+        """The report of a round that finds nothing due; None when something is."""
+        backlog = self._queue.backlog(self._clock())
+        return None if backlog.due else PayoutReport(left=backlog.ready)

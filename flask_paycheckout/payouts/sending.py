@@ -6,7 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from flask_paycheckout.client import PaymentsClient, PaymentsError, RequestRefused, ServiceFault
+from flask_paycheckout.client import PaymentsClient, PaymentsError, ServiceFault
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PAYOUT, AccessToken, Addressed, PayoutCalls, is_refusal, words_of
 from flask_paycheckout.payouts.differences import Made, difference
@@ -21,7 +21,6 @@ from flask_paycheckout.store.payout_queue import PayoutQueue
 __all__ = ["Sending"]
 
 _NOT_NAMED = "the service's answer does not name it"
-_LATE = "it was claimed, but the sender was too late to send it"
 
 _log = logging.getLogger("flask_paycheckout")
 
@@ -83,7 +82,7 @@ class Sending:
         try:
             made = self._calls.send(client, batch)
         except PaymentsError as error:
-            self._log_failure(batch, error)
+            _log.warning("%d payouts were not sent, or not for certain: %s", len(batch), words_of(error, batch))
             results.call_failed()
             return self._failed(batch, error, results)
         except (TypeError, ValueError) as error:
@@ -194,7 +193,3 @@ class Sending:
         held = [results.failed(one.payout, words, **values) for one in batch]
         found = [payout for payout in held if payout is not None]
         self._look_ups.look_up(found, results, lambda payout, began: missing(payout))
-
-    def _log_failure(self, batch: Sequence[Addressed], error: PaymentsError) -> None:
-        refused = "refused" if isinstance(error, RequestRefused) else "not answered"
-        _log.warning("%d payouts in one call were %s: %s", len(batch), refused, words_of(error, batch))

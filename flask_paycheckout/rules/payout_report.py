@@ -38,3 +38,14 @@ class PayoutReport:
     def changed(self) -> bool:
         """Whether a payout has reached another state."""
         return bool(self.sent or self.completed or self.failed or self.unknown)
+
+    def __add__(self, later: PayoutReport) -> PayoutReport:
+        """The counts of this round and of a later one, whose `left` counts."""
+        return PayoutReport(
+            self.sent + later.sent,
+            self.completed + later.completed,
+            self.failed + later.failed,
+            self.unknown + later.unknown,
+            later.left,
+            self.failed_calls + later.failed_calls,
+        )

@@ -116,14 +116,6 @@ class PayoutQueue:
         """
         return self._changed(self._renew, {"of_lease_token": lease_token, "now": now, **self._leased(now, lease_token)})
 
-    def hurry_reads(self, now: datetime, limit: int) -> int:
-        """Make the planned reads of sent payouts due, the next ones first, and count them.
-
-        Payouts that are being read, or could not be read, keep their time.
-        """
-        with self._single.begin() as connection:
-            return connection.execute(self._hurry_reads, {"now": now, "limit": limit}).rowcount
-
     @cached_property
     def _single(self) -> Engine:
         """The engine for single statements."""
@@ -187,19 +179,6 @@ class PayoutQueue:
         held = c.next_attempt_at > parameter(self._table, "now", "next_attempt_at")
         mine = is_of(self._table, "lease_token"), c.status == _SENDING, held
         return self._claiming(*mine).returning(*c)
-
-    @cached_property
-    def _hurry_reads(self) -> Any:
-        c, now = self._table.c, parameter(self._table, "now", "next_attempt_at")
-        waiting = (
-            select(c.id)
-            .where(c.status == _SENT, c.next_attempt_at > now, c.lease_token.is_(None), c.failures == 0)
-            .order_by(c.next_attempt_at, c.id)
-            .limit(bindparam("limit", type_=Integer()))
-            .with_for_update(skip_locked=True)
-        )
-        chosen = c.id.in_(select(waiting.cte("waiting").c.id))
-        return update(self._table).where(chosen, c.status == _SENT).values(next_attempt_at=now, changes=c.changes + 1)
 
     @property
     def _is_due(self) -> ColumnElement[bool]:

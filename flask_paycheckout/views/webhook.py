@@ -23,7 +23,8 @@ _log = logging.getLogger("flask_paycheckout")
 class _Payload(msgspec.Struct):
     """The only field of a webhook that is read; all others are unproven, so the deposit is read instead.
 
-    The service sends webhooks about other subjects to the same address; those have no `orderId`.
+    The service sends webhooks about disbursements to the same address. Those have no `orderId`, and as their content is
+    not shown, each is only a hint that payouts should be read.
     """
 
     order_id: str | msgspec.UnsetType = msgspec.field(name="orderId", default=msgspec.UNSET)
@@ -48,6 +49,8 @@ def webhook(secret: str | None = None) -> Response:
     try:
         if isinstance(payload.order_id, str):
             operations().receive_webhook(payload.order_id)
+        else:
+            operations().receive_payout_webhook()
     except SQLAlchemyError:
         _log.exception("a webhook could not be stored")
         return _answer(503, error="not stored, send it again")

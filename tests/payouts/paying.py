@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 
+import httpx
+
 from flask_paycheckout import PayoutReport, ToBank, ToRecipient, ToWallet
+from flask_paycheckout.client import FiatItem, NewRecipient, PayoutBank
 from flask_paycheckout.rules.destinations import Destination
 from flask_paycheckout.testing import RequestedPayout, Sandbox
+from tests.payouts.shop import stands
 from tests.scripted import Shop
 
 # Of the sandbox's start state, with an account in USD.
@@ -54,3 +61,85 @@ class Payer:
     @property
     def at_service(self) -> list[RequestedPayout]:
         return self.sandbox.payouts
+
+    def stands(self, reference: str = "p-1", **columns: Any) -> None:
+        """Changes columns of a payout behind the extension's back."""
+        stands(self.shop, reference, **columns)
+
+    def decides(self, decision: str, *arguments: Any, reference: str = "p-1") -> None:
+        with self.shop.app.app_context():
+            getattr(self.shop.paycheckout, decision)(reference, *arguments, by="Ada", why="looked")
+
+    # The service
+
+    def meanwhile(self, operation: str, act: Callable[[], object]) -> None:
+        """Does this before each call of an operation reaches the service."""
+        method, path = operation.split()
+
+        def before(request: httpx.Request) -> None:
+            if (request.method, request.url.path) == (method, path):
+                act()
+
+        self._http.event_hooks["request"].append(before)
+
+    def counts_calls(self) -> Counter[str]:
+        """Counts the calls of each operation from now on."""
+        calls: Counter[str] = Counter()
+
+        def count(request: httpx.Request) -> None:
+            calls[f"{request.method} {request.url.path}"] += 1
+
+        self._http.event_hooks["request"].append(count)
+        return calls
+
+    def disconnect(self) -> None:
+        def refuse(request: httpx.Request) -> None:
+            raise httpx.ConnectError("connection refused")
+
+        self._http.event_hooks["request"].append(refuse)
+
+    def dies_at_the_call(self) -> None:
+        """Sends, and the process ends right before the call."""
+
+        def die(request: httpx.Request) -> None:
+            if request.method == "POST":
+                raise SystemExit
+
+        self._http.event_hooks["request"].append(die)
+        try:
+            self.sends()
+        finally:
+            self._http.event_hooks["request"].remove(die)
+
+    def carried_out_unseen(self, reference: str, *, doubtful: bool = False, to: Any = ADA, amount: str = "") -> None:
+        """The service has a payout of this reference, though no answer of it was stored."""
+        payout = self.payout(reference)
+        recipient = {"recipient_id": to.recipient_id} if isinstance(to, ToRecipient) else {"recipient": new(to)}
+        item = FiatItem(amount=amount or payout.amount, reference=payout.service_reference, **recipient)
+        self.shop.runtime.client.fiat_disbursements.create("USD", [item])
+        if doubtful:
+            now = self.sandbox.now
+            self.stands(reference, status="sending", taken_at=now, next_attempt_at=now + timedelta(seconds=60))
+
+    def others_pay(self, count: int) -> None:
+        """Somebody else pays as many times with the same account at the service."""
+        items = [FiatItem(amount="1", recipient_id=ADA.recipient_id, reference=f"other-{n}") for n in range(100)]
+        for part in range(count // 100):
+            named = [replace(item, reference=f"{item.reference}-{part}") for item in items]
+            self.shop.runtime.client.fiat_disbursements.create("USD", named)
+
+    @property
+    def _http(self) -> httpx.Client:
+        http = self.shop.runtime.client._caller.sender._http
+        assert isinstance(http, httpx.Client)
+        return http
+
+
+def new(to: ToBank) -> NewRecipient:
+    bank = PayoutBank(
+        bank_name=to.bank_name,
+        account_name=to.account_name,
+        account_number=to.account_number,
+        bank_code=to.bank_code,
+    )
+    return NewRecipient(bank=bank)

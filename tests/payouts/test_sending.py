@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
-from flask_paycheckout import PayoutReport
+from flask_paycheckout import PayoutReport, ToBank, ToRecipient
 from flask_paycheckout.rules.destinations import Destination
-from tests.payouts.paying import ADA, BANK, WALLET, Payer
+from flask_paycheckout.store.history import lines
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, LIST, NUMBER, WALLET, Payer
+
+NOBODY = ToRecipient("5a6d0000000000000000ffff")
+# Faults of a create whose answer is lost, and whether the service carries it out all the same.
+LOST: list[tuple[str, dict[str, Any], bool]] = [
+    ("lose_response", {}, True),
+    ("drop", {}, False),
+    ("garbage", {}, False),
+    ("error", {"statusCode": 500}, False),
+    ("error", {"statusCode": 503}, False),
+]
 
 
 @pytest.mark.parametrize("to", [ADA, BANK, WALLET], ids=["recipient", "bank", "wallet"])
@@ -23,13 +36,287 @@ def test_a_ready_payout_is_sent(payer: Payer, to: Destination) -> None:
     assert len(payer.at_service) == 1
 
 
-def test_a_bank_transfer_is_followed_to_its_end(payer: Payer) -> None:
-    payer.owes(to=BANK)
+def test_what_is_sent_was_claimed_and_committed_before_the_call(payer: Payer) -> None:
+    payer.owes()
+    seen = []
+    payer.meanwhile(FIAT, lambda: seen.append(payer.payout()))
     payer.sends()
-    payer.sandbox.advance(minutes=1)
-    assert payer.sends() == PayoutReport()
-    payer.sandbox.finish(payer.payout(), "completed")
-    payer.sandbox.advance(minutes=2)
-    assert payer.sends() == PayoutReport(completed=1)
+    assert [(one.status, one.lease_token is not None, one.taken_at is not None) for one in seen] == [
+        ("sending", True, True)
+    ]
+    told = [(entry["to"], entry["rule"]) for entry in lines(payer.payout().history) if entry["what"] == "moved"]
+    assert told == [("sending", "a process took it to send it"), ("sent", "the service's answer names it")]
+
+
+def test_batches_are_of_one_currency_and_tokens_go_alone(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_PAYOUT_BATCH=2)
+    for number in range(3):
+        payer.owes(f"usd-{number}")
+        payer.owes(f"token-{number}", to=WALLET)
+    payer.owes("eur", to=ToBank("Zoé", "123456789", "fr_banque_du_sable", "Banque du Sable"), currency="EUR")
+    calls = payer.counts_calls()
+    assert payer.sends() == PayoutReport(sent=7)
+    assert (calls[FIAT], calls[CRYPTO]) == (3, 3)
+
+
+# Certainly not carried out
+
+
+@pytest.mark.parametrize("operation", [FIAT, CRYPTO])
+@pytest.mark.parametrize("status_code", [401, 429])
+def test_what_was_certainly_not_carried_out_is_sent_later_under_its_reference(
+    payer: Payer, operation: str, status_code: int
+) -> None:
+    payer.owes(to=ADA if operation == FIAT else WALLET)
+    before = payer.payout()
+    payer.sandbox.fault(operation, "error", statusCode=status_code)
+    report = payer.sends()
+    assert (report.sent, report.left, report.clean) == (0, 1, False)
     payout = payer.payout()
-    assert (payout.status, payout.to_details, payout.next_attempt_at) == ("completed", None, None)
+    assert (payout.status, payout.service_reference) == ("ready", before.service_reference)
+    assert str(status_code) in payout.problem
+    assert not payout.doubted
+    assert payer.sends() == PayoutReport(left=1), "not before its time"
+    payer.sandbox.advance(seconds=11, minutes=0)
+    assert payer.sends() == PayoutReport(sent=1)
+    assert payer.payout().problem is None
+
+
+def test_the_pause_doubles_and_the_service_may_ask_for_more(payer: Payer) -> None:
+    payer.owes()
+    pauses = []
+    for retry_after in (None, None, None, 600):
+        payer.sandbox.fault(FIAT, "error", statusCode=429, retryAfter=retry_after)
+        now = payer.sandbox.now
+        payer.sends()
+        pauses.append((payer.payout().next_attempt_at - now).total_seconds())
+        payer.sandbox.advance(minutes=10)
+    assert [round(pause) for pause in pauses] == [10, 20, 40, 600]
+
+
+def test_no_connection_is_certainly_not_carried_out(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    payer.owes()
+    payer.owes("token", to=WALLET)
+    payer.disconnect()
+    report = payer.sends()
+    assert (report.sent, report.unknown, report.left) == (0, 0, 2)
+    assert payer.statuses == {"ready": 2}
+    assert payer.payout().failures + payer.payout("token").failures == 1, "the first failure ends the round's sending"
+
+
+# Refused
+
+
+def test_one_bad_item_keeps_none_of_its_batch_from_its_money(payer: Payer) -> None:
+    for number in range(249):
+        payer.owes(f"p-{number}")
+    payer.owes("bad", to=NOBODY)
+    assert payer.sends() == PayoutReport(sent=249, failed=1, failed_calls=2)
+    assert len({made.reference for made in payer.at_service}) == len(payer.at_service) == 249
+    bad = payer.payout("bad")
+    assert (bad.status, bad.alone) == ("failed", True)
+    assert "recipient" in bad.problem
+    assert len(bad.problem) <= 600
+
+
+def test_a_refused_batch_of_which_some_were_carried_out_sends_only_the_others(payer: Payer) -> None:
+    payer.owes("first")
+    payer.carried_out_unseen("first")
+    payer.owes("second")
+    assert payer.sends().sent == 2
+    assert len(payer.at_service) == 2
+
+
+@pytest.mark.parametrize("status_code", [400, 403, 404, 409, 422])
+def test_one_refused_item_is_looked_up_and_else_failed(payer: Payer, status_code: int) -> None:
+    payer.owes()
+    payer.sandbox.fault(FIAT, "error", statusCode=status_code, message="no such bank")
+    assert payer.sends() == PayoutReport(failed=1, failed_calls=1)
+    payout = payer.payout()
+    assert (payout.status, payout.next_attempt_at) == ("failed", None)
+    assert "no such bank" in payout.problem
+
+
+def test_one_refused_item_that_is_found_was_sent(payer: Payer) -> None:
+    """Its reference is used, because the call whose answer nobody had was carried out."""
+    payer.owes()
+    payer.carried_out_unseen("p-1")
+    assert payer.sends() == PayoutReport(sent=1, failed_calls=1)
+    assert len(payer.at_service) == 1
+
+
+def test_a_refusal_whose_look_up_fails_decides_nothing(payer: Payer) -> None:
+    payer.owes()
+    payer.sandbox.fault(FIAT, "error", statusCode=400)
+    payer.sandbox.fault(LIST, "error", times=3, statusCode=500)
+    assert payer.sends() == PayoutReport(failed_calls=2)
+    assert payer.status() == "sending"
+
+
+@pytest.mark.parametrize("doubted", [False, True])
+def test_a_refused_token_failed_or_is_unknown_when_it_was_once_in_doubt(payer: Payer, doubted: bool) -> None:
+    payer.owes(to=WALLET)
+    if doubted:
+        payer.sandbox.fault(CRYPTO, "drop")
+        assert payer.sends().unknown == 1
+        payer.decides("resolve_payout", False)
+    payer.sandbox.fault(CRYPTO, "error", statusCode=400, message="no gas")
+    report = payer.sends()
+    assert (report.failed, report.unknown) == ((0, 1) if doubted else (1, 0))
+    assert payer.status() == ("unknown" if doubted else "failed")
+    assert "no gas" in payer.payout().problem
+    assert payer.at_service == []
+
+
+# Lost answers
+
+
+@pytest.mark.parametrize(("kind", "details", "carried_out"), LOST)
+def test_a_bank_transfer_whose_answer_was_lost_is_sent_once(
+    payer: Payer, kind: str, details: dict[str, Any], carried_out: bool
+) -> None:
+    payer.owes()
+    reference = payer.payout().service_reference
+    payer.sandbox.fault(FIAT, kind, **details)
+    assert payer.sends().sent == int(carried_out)
+    if not carried_out:
+        payout = payer.payout()
+        assert (payout.status, payout.doubted, payout.missed_at is not None) == ("sending", True, True)
+        payer.sandbox.advance(minutes=0, seconds=59)
+        assert payer.sends() == PayoutReport(), "a second look-up comes 60 s later"
+        payer.sandbox.advance(minutes=0, seconds=2)
+        assert payer.sends() == PayoutReport(sent=1)
+    (made,) = payer.at_service
+    assert (made.reference, payer.payout().service_reference) == (reference, reference)
+
+
+@pytest.mark.parametrize(("kind", "details", "carried_out"), LOST)
+def test_a_token_whose_answer_was_lost_is_unknown_and_not_sent_again(
+    payer: Payer, kind: str, details: dict[str, Any], carried_out: bool
+) -> None:
+    payer.owes(to=WALLET)
+    payer.owes("other", to=WALLET, amount="7")
+    payer.sandbox.fault(CRYPTO, kind, **details)
+    assert payer.sends().unknown == 1
+    assert payer.status() == "unknown"
+    payer.sandbox.advance(minutes=60)
+    payer.sends()
+    assert payer.status("other") == "sent", "the other one waited for the next round only"
+    assert len([made for made in payer.at_service if made.amount == 80]) == int(carried_out)
+
+
+def test_a_look_up_that_fails_proves_nothing(payer: Payer) -> None:
+    payer.owes()
+    payer.sandbox.fault(FIAT, "drop")
+    payer.sandbox.fault(LIST, "error", times=3, statusCode=500)
+    payer.sends()
+    payout = payer.payout()
+    assert (payout.status, payout.missed_at) == ("sending", None)
+    assert "could not be looked up" in payout.problem
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    assert payer.payout().missed_at is not None
+    assert payer.at_service == []
+
+
+def test_a_look_up_reads_on_past_newer_disbursements(payer: Payer) -> None:
+    payer.owes()
+    payer.carried_out_unseen("p-1", doubtful=True)
+    payer.others_pay(300)
+    payer.sandbox.advance(minutes=5)
+    assert payer.sends() == PayoutReport(sent=1)
+    assert len([made for made in payer.at_service if made.reference == payer.payout().service_reference]) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"amount": "80.01"}, {"to": ToBank("Bo Baker", "4000999", "us_first_sandbox", "First Sandbox Bank")}],
+    ids=["amount", "destination"],
+)
+def test_what_is_found_with_another_amount_or_destination_is_unknown(payer: Payer, other: dict[str, Any]) -> None:
+    payer.owes(to=BANK)
+    payer.carried_out_unseen("p-1", doubtful=True, **({"to": BANK} | other))
+    payer.sandbox.advance(minutes=5)
+    assert payer.sends() == PayoutReport(unknown=1)
+    assert f"another {'amount' if 'amount' in other else 'destination'}" in payer.payout().problem
+
+
+def test_a_sender_that_died_is_looked_up_when_its_claim_has_ended(payer: Payer) -> None:
+    """Once before the call, and once after it; a token is unknown either way."""
+    payer.owes("before")
+    payer.owes("token", to=WALLET)
+    for _ in range(2):
+        with pytest.raises(SystemExit):
+            payer.dies_at_the_call()
+    assert payer.statuses == {"sending": 2}
+    assert payer.sends() == PayoutReport(), "the claims still hold"
+    payer.sandbox.advance(minutes=2)
+    assert payer.sends() == PayoutReport(unknown=1)
+    payer.sandbox.advance(minutes=2)
+    assert payer.sends() == PayoutReport(sent=1)
+    assert (payer.status("before"), payer.status("token")) == ("sent", "unknown")
+
+
+# Nothing was sent
+
+
+def test_without_a_token_nothing_is_sent_and_all_is_counted(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN=None)
+    payer.owes()
+    payer.owes("token", to=WALLET)
+    assert payer.sends() == PayoutReport(left=2)
+    assert payer.at_service == []
+    assert payer.sends("sandbox-access-token") == PayoutReport(sent=2)
+
+
+def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN="wrong-token")
+    payer.owes()
+    assert payer.sends().sent == 0
+    payer.sandbox.advance(minutes=1)
+    assert payer.sends(lambda: "sandbox-access-token").sent == 1
+
+
+def test_a_function_that_has_no_token_now_sends_nothing(
+    open_payer: OpenPayer, caplog: pytest.LogCaptureFixture
+) -> None:
+    def token() -> str:
+        raise LookupError("canary-secret-77aa")
+
+    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN=token)
+    payer.owes()
+    assert payer.sends() == PayoutReport(left=1, failed_calls=1)
+    assert (payer.status(), payer.payout().failures) == ("ready", 0)
+    assert "LookupError" in caplog.text
+
+
+def test_a_destination_that_cannot_be_read_stops_nobody_else(payer: Payer) -> None:
+    payer.owes("sealed", to=BANK)
+    payer.owes("fine")
+    payer.stands("sealed", to_details="sealed:gAAAA")
+    assert payer.sends() == PayoutReport(sent=1, left=1, failed_calls=1)
+    sealed = payer.payout("sealed")
+    assert (sealed.status, payer.status("fine")) == ("ready", "sent")
+    assert "PAYCHECKOUT_SEAL_KEY" in sealed.problem
+
+
+def test_what_the_client_cannot_send_stops_nobody_else(payer: Payer) -> None:
+    payer.owes("bad")
+    payer.owes("fine")
+    payer.stands("bad", amount="80.005")
+    report = payer.sends()
+    assert (report.sent, report.left) == (1, 1)
+    assert (payer.status("bad"), payer.status("fine")) == ("ready", "sent")
+    assert "ValueError" in payer.payout("bad").problem
+
+
+def test_no_problem_shows_an_account_number(payer: Payer) -> None:
+    """The service repeats what it was sent."""
+    payer.owes(to=BANK)
+    payer.sandbox.fault(FIAT, "error", statusCode=400, message=f"{NUMBER} or 4000123477731 is closed " * 4)
+    payer.sends()
+    payout = payer.payout()
+    assert payout.status == "failed"
+    assert "is closed" in payout.problem
+    assert not any(number in payout.problem + payout.history for number in (NUMBER, "4000123477731"))

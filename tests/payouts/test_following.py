@@ -1,0 +1,103 @@
+"""Following: sent bank transfers are read until they end, tokens never."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from flask_paycheckout import PayoutReport
+from flask_paycheckout.rules.payout_schedule import next_read
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import ADA, BANK, LIST, READ, WALLET, Payer
+
+
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("end", ["completed", "failed"])
+def test_a_bank_transfer_is_followed_to_its_end(open_payer: OpenPayer, end: str) -> None:
+    payer = open_payer()
+    payer.owes(to=BANK)
+    payer.sends()
+    payer.sandbox.advance(minutes=1)
+    assert payer.sends() == PayoutReport(), "it is pending"
+    payer.sandbox.finish(payer.payout(), end)  # type: ignore[arg-type]
+    payer.sandbox.advance(minutes=2)
+    assert payer.sends() == PayoutReport(**{end: 1})
+    payout = payer.payout()
+    assert (payout.status, payout.next_attempt_at, payout.lease_token) == (end, None, None)
+    assert (payout.to_details is None) == (end == "completed"), "a failed one may be tried again"
+    assert (payout.problem is not None) == (end == "failed")
+
+
+def test_pauses_grow_and_reads_never_end(payer: Payer) -> None:
+    now = payer.sandbox.now
+    ages = [timedelta(seconds=1), timedelta(minutes=10), timedelta(hours=20), timedelta(days=1), timedelta(days=900)]
+    pauses = [(next_read(now - age, now) - now).total_seconds() for age in ages]
+    assert pauses == [30, 300, 3600, 3 * 3600, 6 * 3600]
+
+
+def test_tokens_are_never_read(payer: Payer) -> None:
+    payer.owes(to=WALLET)
+    payer.sends()
+    calls = payer.counts_calls()
+    payer.sandbox.advance(minutes=600)
+    assert payer.sends() == PayoutReport()
+    assert (calls, payer.payout().next_attempt_at) == ({}, None)
+
+
+def test_a_read_that_fails_backs_off_and_says_so(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    payer.sandbox.fault(READ, "error", times=99, statusCode=500)
+    payer.sandbox.advance(minutes=1)
+    assert payer.sends() == PayoutReport(failed_calls=1)
+    payout = payer.payout()
+    assert (payout.status, payout.failures, payout.problem_since is not None) == ("sent", 1, True)
+    assert "500" in payout.problem
+    payer.sandbox.control("DELETE", "faults")
+    payer.sandbox.finish(payout, "completed")
+    payer.sandbox.advance(minutes=1)
+    assert payer.sends() == PayoutReport(completed=1)
+    assert payer.payout().problem is None
+
+
+def test_what_a_person_saw_sent_is_found_by_its_reference_and_followed(payer: Payer) -> None:
+    payer.owes()
+    payer.carried_out_unseen("p-1")
+    payer.stands(status="unknown", taken_at=payer.sandbox.now, next_attempt_at=None)
+    payer.decides("resolve_payout", True)
+    calls = payer.counts_calls()
+    payer.sandbox.finish(payer.payout(), "completed")
+    assert payer.sends() == PayoutReport(completed=1)
+    assert payer.payout().disbursement_id == payer.at_service[0].disbursement_id
+    assert calls[LIST] == 1
+
+
+def test_a_person_who_was_wrong_is_told_so(payer: Payer) -> None:
+    payer.owes()
+    payer.stands(status="unknown", taken_at=payer.sandbox.now, next_attempt_at=None)
+    payer.decides("resolve_payout", True)
+    assert payer.sends() == PayoutReport()
+    assert payer.payout().problem == "the service knows no disbursement with its reference"
+
+
+@pytest.mark.parametrize("column", [{"amount": "81"}, {"service_reference": "another"}])
+def test_the_record_of_another_payout_moves_nothing(payer: Payer, column: dict[str, str]) -> None:
+    payer.owes(to=ADA)
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "completed")
+    payer.stands(**column)
+    payer.sandbox.advance(minutes=1)
+    assert payer.sends() == PayoutReport()
+    assert (payer.status(), "another" in payer.payout().problem) == ("sent", True)
+
+
+def test_a_service_that_is_down_is_not_asked_for_every_payout(payer: Payer) -> None:
+    for number in range(40):
+        payer.owes(f"p-{number}")
+    payer.sends()
+    calls = payer.counts_calls()
+    payer.disconnect()
+    payer.sandbox.advance(minutes=1)
+    assert payer.sends().failed_calls <= 8
+    assert sum(calls.values()) <= 24, "each is tried again twice"

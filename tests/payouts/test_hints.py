@@ -1,0 +1,81 @@
+"""Webhooks about payouts: hints, whatever they contain, that cost little however many come."""
+
+from __future__ import annotations
+
+import pytest
+
+from flask_paycheckout import PayoutReport
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import WALLET, Payer
+
+
+def posts(payer: Payer, body: object = None) -> int:
+    answer = payer.shop.browser.post("/paycheckout/webhook", json={"event": "disbursement"} if body is None else body)
+    return answer.status_code
+
+
+def next_read(payer: Payer, reference: str = "p-1") -> float:
+    return float((payer.payout(reference).next_attempt_at - payer.sandbox.now).total_seconds())
+
+
+@pytest.mark.on_each_database
+def test_a_webhook_makes_the_reads_of_sent_payouts_due(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    payer.owes()
+    payer.owes("token", to=WALLET)
+    payer.sends()
+    payer.sandbox.deliver_to(payer.shop.browser)
+    payer.sandbox.finish(payer.payout(), "completed")
+    assert next_read(payer) <= 0
+    assert payer.payout("token").next_attempt_at is None
+    assert payer.sends() == PayoutReport(completed=1)
+
+
+def test_webhooks_have_one_effect_in_a_cool_down_of_the_whole_shop(open_payer: OpenPayer) -> None:
+    """Two processes hear of it."""
+    payer = open_payer(PAYCHECKOUT_WEBHOOK_COOLDOWN=600)
+    payer.owes()
+    payer.sends()
+    other = open_payer(PAYCHECKOUT_WEBHOOK_COOLDOWN=600)
+    assert [posts(payer), posts(payer), posts(other)] == [200] * 3
+    for number in range(3):
+        payer.stands(next_attempt_at=payer.sandbox.now.replace(year=2100), changes=100 + number)
+        assert (posts(payer), posts(other)) == (200, 200)
+    assert payer.payout().next_attempt_at.year == 2100
+    payer.sandbox.advance(minutes=11)
+    assert posts(other) == 200
+    assert next_read(payer) <= 0
+    payer.stands(next_attempt_at=payer.sandbox.now.replace(year=2100))
+    posts(payer)
+    assert payer.payout().next_attempt_at.year == 2100
+
+
+def test_a_webhook_without_payouts_stores_nothing(payer: Payer) -> None:
+    payer.owes()
+    assert posts(payer, {}) == 200
+    shop = payer.shop.runtime
+    with shop.engine().connect() as connection:
+        assert connection.execute(shop.models.services.select()).all() == []
+    assert payer.status() == "ready"
+
+
+def test_a_webhook_asks_the_service_nothing_and_hurries_a_bounded_number(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_PAYOUT_BATCH=200)
+    for number in range(130):
+        payer.owes(f"p-{number}")
+    payer.sends()
+    calls = payer.counts_calls()
+    posts(payer)
+    assert calls == {}
+    due = [number for number in range(130) if next_read(payer, f"p-{number}") <= 0]
+    assert len(due) == 100
+
+
+def test_what_is_being_read_or_fails_keeps_its_time(payer: Payer) -> None:
+    payer.owes("read")
+    payer.owes("fails")
+    payer.sends()
+    payer.stands("read", lease_token="somebody")
+    payer.stands("fails", failures=3)
+    posts(payer)
+    assert min(next_read(payer, "read"), next_read(payer, "fails")) > 20

@@ -1,0 +1,120 @@
+"""Claims of payouts: one process gets each, and who lost its claim sends nothing, and silences nothing."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from flask_paycheckout import PayoutReport
+from flask_paycheckout.store.history import lines
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
+from tests.races.crowds import crowd
+
+
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("to", [ADA, WALLET], ids=["fiat", "token"])
+def test_simultaneous_senders_send_each_payout_once(open_payer: OpenPayer, to: object) -> None:
+    payer = open_payer(PAYCHECKOUT_PAYOUT_BATCH=3)
+    for number in range(12):
+        payer.owes(f"p-{number}", amount=str(number + 1), to=to)  # type: ignore[arg-type]
+    with crowd(6) as senders:
+        reports = senders.does([payer.sends] * 6)
+    assert sum(report.sent for report in reports) == 12
+    assert payer.statuses == {"sent": 12}
+    assert sorted(made.amount for made in payer.at_service) == list(range(1, 13))
+
+
+@pytest.mark.on_each_database
+def test_two_claims_of_the_same_are_one(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    payer.owes()
+    queue, now = payer.shop.runtime.payout_queue, payer.sandbox.now
+    first = queue.next_ready(now)
+    assert first is not None
+    assert [len(queue.take(first, now, now)) for _ in range(2)] == [1, 0]
+
+
+@pytest.mark.on_each_database
+@pytest.mark.parametrize(("operation", "to"), [(FIAT, ADA), (CRYPTO, WALLET)], ids=["fiat", "token"])
+def test_a_sender_that_slept_past_its_claim_sends_nothing(
+    open_payer: OpenPayer, monkeypatch: pytest.MonkeyPatch, operation: str, to: object
+) -> None:
+    """It sleeps between its claim and the call; another process finds the payout meanwhile."""
+    payer = open_payer()
+    payer.owes(to=to)  # type: ignore[arg-type]
+    queue = payer.shop.runtime.payout_queue
+    renew = queue.renew
+
+    def sleep_first(*arguments: object) -> object:
+        payer.sandbox.advance(minutes=5)
+        monkeypatch.setattr(queue, "renew", renew)
+        payer.sends()
+        return renew(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(queue, "renew", sleep_first)
+    calls = payer.counts_calls()
+    payer.sends()
+    assert calls[operation] == 0
+    assert payer.status() == ("sending" if operation == FIAT else "unknown")
+
+
+def test_a_sender_that_slept_alone_sends_nothing_either(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    payer.owes()
+    queue = payer.shop.runtime.payout_queue
+    renew = queue.renew
+    monkeypatch.setattr(queue, "renew", lambda token, now: renew(token, payer.sandbox.advance(minutes=5)))
+    calls = payer.counts_calls()
+    payer.sends()
+    assert (calls[FIAT], payer.status()) == (0, "sending")
+
+
+@pytest.mark.on_each_database
+def test_a_late_answer_of_a_sender_that_lost_its_claim_counts_while_it_is_still_sending(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    payer.owes()
+
+    def another_process_looks() -> None:
+        payer.sandbox.advance(minutes=5)
+        payer.shop.runtime.payout_queue.take_look_ups(payer.sandbox.now, payer.sandbox.now, 10)
+
+    payer.meanwhile(FIAT, another_process_looks)
+    assert payer.sends() == PayoutReport(sent=1)
+    assert payer.payout().disbursement_id == payer.at_service[0].disbursement_id
+
+
+def test_a_late_answer_about_what_is_decided_is_kept(payer: Payer, caplog: pytest.LogCaptureFixture) -> None:
+    """Another process saw the claim end, and a token cannot be looked up."""
+    payer.owes(to=WALLET)
+    busy: list[int] = []
+
+    def another_process_decides() -> None:
+        if not busy:
+            busy.append(1)
+            payer.sandbox.advance(minutes=5)
+            assert payer.sends() == PayoutReport(unknown=1)
+
+    payer.meanwhile(CRYPTO, another_process_decides)
+    with caplog.at_level(logging.WARNING):
+        assert payer.sends() == PayoutReport()
+    payout, (made,) = payer.payout(), payer.at_service
+    assert payout.status == "unknown"
+    assert made.disbursement_id in payout.problem
+    assert lines(payout.history)[-1]["disbursement_id"] == made.disbursement_id
+    assert made.disbursement_id in caplog.text
+
+
+def test_a_late_answer_to_an_older_reference_moves_nothing(payer: Payer) -> None:
+    payer.owes(to=WALLET)
+    busy: list[int] = []
+
+    def people_decide() -> None:
+        if not busy:
+            busy.append(1)
+            payer.stands(status="ready", service_reference="another", lease_token=None)
+
+    payer.meanwhile(CRYPTO, people_decide)
+    payer.sends()
+    assert payer.payout().status in ("ready", "sent")
+    assert any(entry["what"] == "not applied" for entry in lines(payer.payout().history))

@@ -1,0 +1,172 @@
+"""Reconcile pays out too, and neither side waits for the other."""
+
+from __future__ import annotations
+
+import json
+import signal
+from threading import Event
+from typing import Any
+
+import pytest
+
+from flask_paycheckout import PayoutReport, ReconcileReport, ToRecipient, order_paid
+from flask_paycheckout.service.record import failing_calls
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import ADA, FIAT, Payer
+from tests.races.crowds import PATIENCE
+
+DEPOSIT = "GET /v1/deposit/{id}"
+
+
+def reconciles(payer: Payer, limit: int | None = None) -> ReconcileReport:
+    return payer.shop.reconciles(limit)
+
+
+def is_paid_for(payer: Payer, order_id: str = "o-1") -> str:
+    checkout_id = payer.shop.starts(order_id)
+    payer.sandbox.pay(checkout_id)
+    payer.sandbox.advance(minutes=1)
+    return checkout_id
+
+
+@pytest.mark.on_each_database
+def test_reconcile_sends_and_follows(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    checkout_id = is_paid_for(payer)
+    payer.owes()
+    report = reconciles(payer)
+    assert (report.checked, report.changed, report.payouts, report.clean) == (1, 1, PayoutReport(sent=1), True)
+    assert payer.shop.attempt(checkout_id).status == "paid"
+    payer.sandbox.finish(payer.payout(), "completed")
+    payer.sandbox.advance(minutes=1)
+    assert reconciles(payer, limit=1).payouts == PayoutReport(completed=1)
+
+
+def test_reconcile_on_one_connection_pays_out_after_the_deposits(open_payer: OpenPayer) -> None:
+    payer = open_payer(SQLALCHEMY_DATABASE_URI="sqlite://")
+    is_paid_for(payer)
+    payer.owes()
+    report = reconciles(payer)
+    assert (report.changed, report.payouts) == (1, PayoutReport(sent=1))
+
+
+def test_what_a_receiver_pays_out_is_sent_in_the_same_round(payer: Payer) -> None:
+    def earn(app: Any, *, order_id: str, **extra: Any) -> None:
+        payer.shop.paycheckout.pay_out(f"maker-{order_id}", "80.00", "USD", ToRecipient(ADA.recipient_id))
+
+    with order_paid.connected_to(earn):
+        is_paid_for(payer)
+        assert reconciles(payer).payouts == PayoutReport(sent=1)
+
+
+def test_without_a_token_reconcile_follows_and_counts_what_is_left(open_payer: OpenPayer) -> None:
+    payer = open_payer(PAYCHECKOUT_ACCESS_TOKEN=None)
+    payer.owes()
+    report = reconciles(payer)
+    assert (report.payouts, report.clean) == (PayoutReport(left=1), True)
+
+
+@pytest.mark.parametrize("status_code", [401, 500])
+def test_a_service_that_fails_for_payouts_leaves_payments_untouched(payer: Payer, status_code: int) -> None:
+    checkout_id = is_paid_for(payer)
+    payer.owes()
+    payer.sandbox.fault(FIAT, "error", times=9, statusCode=status_code)
+    report = reconciles(payer)
+    assert (report.changed, report.failed, report.clean) == (1, 0, False)
+    assert payer.shop.attempt(checkout_id).status == "paid"
+
+
+def test_a_service_that_fails_for_deposits_leaves_payouts_untouched(payer: Payer) -> None:
+    is_paid_for(payer)
+    payer.owes()
+    payer.sandbox.fault(DEPOSIT, "error", times=9, statusCode=500)
+    report = reconciles(payer)
+    assert (report.changed, report.failed, report.payouts) == (0, 1, PayoutReport(sent=1))
+
+
+def test_an_error_of_our_own_about_payouts_leaves_payments_untouched(
+    payer: Payer, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_paid_for(payer)
+    with payer.shop.app.app_context(), payer.shop.db.engine.begin() as connection:
+        payer.shop.runtime.models.payouts.drop(connection)
+    report = reconciles(payer)
+    assert (report.changed, report.clean) == (1, False)
+    assert "the round of payouts failed" in caplog.text
+
+
+def test_payouts_that_hang_delay_no_deposit_of_the_same_round_and_no_later_round(payer: Payer) -> None:
+    hangs, goes_on = Event(), Event()
+
+    def hang() -> None:
+        hangs.set()
+        assert goes_on.wait(PATIENCE)
+
+    payer.meanwhile(FIAT, hang)
+    payer.owes()
+    checkouts = [is_paid_for(payer, "o-1")]
+    with payer.shop.app.app_context():
+        rounds = payer.shop.runtime.reconciler.watch()
+        try:
+            first = rounds.run()
+            assert hangs.wait(PATIENCE)
+            checkouts.append(is_paid_for(payer, "o-2"))
+            second = rounds.run()
+        finally:
+            goes_on.set()
+        assert (first.changed, first.payouts, second.changed, second.payouts) == (1, PayoutReport(), 1, PayoutReport())
+        assert [payer.shop.attempt(checkout_id).status for checkout_id in checkouts] == ["paid", "paid"]
+        third = rounds.run()
+        while third.payouts == PayoutReport():
+            third = rounds.run()
+    assert third.payouts == PayoutReport(sent=1)
+    assert len(payer.at_service) == 1
+
+
+def test_reconcile_ends_only_when_the_payouts_have_ended(payer: Payer) -> None:
+    """A deposit's error too waits for them, lest the process ends in the middle of a call."""
+    seen: list[str] = []
+    payer.meanwhile(FIAT, lambda: seen.append("called"))
+    payer.owes()
+
+    def broken(*arguments: object) -> ReconcileReport:
+        raise LookupError
+
+    payer.shop.runtime.reconciler.read_deposits = broken  # type: ignore[assignment, method-assign]
+    with pytest.raises(LookupError):
+        reconciles(payer)
+    assert payer.status() in ("sent", "ready"), "not in between"
+
+
+def test_the_command_tells_payouts(payer: Payer) -> None:
+    payer.owes()
+    run = payer.shop.app.test_cli_runner().invoke(args=["paycheckout", "reconcile"])
+    assert "payouts: sent 1, completed 0, failed 0, unknown 0, left 0, failed calls 0" in run.output
+    payer.owes("p-2")
+    run = payer.shop.app.test_cli_runner().invoke(args=["paycheckout", "reconcile", "--json"])
+    assert json.loads(run.stdout)["payouts"]["sent"] == 1
+
+
+def test_watching_pays_out(payer: Payer) -> None:
+    payer.owes()
+    payer.meanwhile(FIAT, lambda: signal.raise_signal(signal.SIGTERM))
+    run = payer.shop.app.test_cli_runner().invoke(args=["paycheckout", "reconcile", "--watch", "--interval", "0.1"])
+    assert (run.exit_code, payer.status()) == (0, "sent")
+    assert "payouts: sent 1" in run.output
+
+
+def test_failing_calls_are_recorded_until_one_is_answered(payer: Payer) -> None:
+    def failing() -> list[str]:
+        shop = payer.shop.runtime
+        return [calls.operation for calls in failing_calls(shop.engine(), shop.models.services)]
+
+    payer.owes()
+    payer.sandbox.fault(FIAT, "error", statusCode=401)
+    payer.sends()
+    assert failing() == ["payout"]
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    assert failing() == []
+    payer.owes("bad", to=ToRecipient("nobody"))
+    payer.sends()
+    assert (payer.status("bad"), failing()) == ("failed", [])
