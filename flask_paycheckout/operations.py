@@ -426,7 +426,7 @@ class AppOperations(Operations):
             return False
 
         shop = self._beside_session("send_payouts()")
-        return shop.payout_sender.run_round(concealed(access_token), note).report
+        return shop.payout_sender.run_round(concealed(access_token), note)[0]
 
     def read_transfer_proof(self, reference: str) -> bytes:
         """The transfer proof of a completed bank transfer, as a PDF.

@@ -1,0 +1,133 @@
+"""Answers to sends that say less, or something else, than was asked; and receivers that refuse what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+
+from flask_paycheckout import PayoutReport, payout_sent
+from flask_paycheckout.client import FiatRecipient
+from flask_paycheckout.payouts.differences import Made
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
+
+Answer = Callable[[Sequence[Made]], Sequence[Made]]
+
+
+def answers(payer: Payer, monkeypatch: pytest.MonkeyPatch, change: Answer) -> None:
+    """The service does what it is asked, and its answer is another one."""
+    calls: Any = payer.shop.runtime.payout_sender._calls
+    create = calls._create
+    monkeypatch.setattr(calls, "_create", lambda client, batch: change(create(client, batch)))
+
+
+def each(**fields: Any) -> Answer:
+    return lambda made: [msgspec.structs.replace(one, **fields) for one in made]
+
+
+def test_an_item_that_the_answer_leaves_out_is_looked_up(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    payer.owes("first")
+    payer.owes("second")
+    answers(payer, monkeypatch, lambda made: made[:1])
+    assert payer.sends() == PayoutReport(sent=2, failed_calls=1)
+    assert payer.payout("second").doubted
+
+
+def test_a_token_that_the_answer_leaves_out_is_unknown(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
+    payer.owes(to=WALLET)
+    answers(payer, monkeypatch, lambda made: [])
+    assert payer.sends() == PayoutReport(unknown=1, failed_calls=1)
+    assert "does not name it" in payer.payout().problem
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (each(amount=Decimal("8000")), "another amount"),
+        (each(currency="EUR"), "another currency"),
+        (each(recipient=FiatRecipient(recipient_id="somebody")), "another destination"),
+        (lambda made: [*made, *each(disbursement_id="second")(made)], "names it twice"),
+    ],
+    ids=["amount", "currency", "recipient", "twice"],
+)
+def test_a_bank_transfer_of_something_else_is_unknown(
+    payer: Payer, monkeypatch: pytest.MonkeyPatch, change: Answer, problem: str
+) -> None:
+    payer.owes(to=ADA)
+    answers(payer, monkeypatch, change)
+    assert payer.sends() == PayoutReport(unknown=1)
+    payout = payer.payout()
+    assert problem in payout.problem
+    assert (payout.disbursement_id, payout.next_attempt_at) == (payer.at_service[0].disbursement_id, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (each(amount=Decimal("80")), "sent"),
+        (each(amount=None, token=None, receiver_address=None), "sent"),
+        (each(receiver_address=WALLET.address.lower()), "sent"),
+        (each(amount=Decimal("80.000001")), "unknown"),
+        (each(token="usdt-polygon"), "unknown"),
+        (each(receiver_address="0x" + "0" * 40), "unknown"),
+        (each(status="failed"), "unknown"),
+    ],
+)
+def test_a_token_transfer_is_compared_as_far_as_the_answer_shows_it(
+    payer: Payer, monkeypatch: pytest.MonkeyPatch, change: Answer, status: str
+) -> None:
+    payer.owes(to=WALLET)
+    answers(payer, monkeypatch, change)
+    payer.sends()
+    assert payer.status() == status
+
+
+@pytest.mark.parametrize(("to", "status"), [(ADA, "sent"), (WALLET, "unknown")], ids=["fiat", "token"])
+def test_an_answer_that_comes_too_late_is_a_lost_one(open_payer: OpenPayer, to: Any, status: str) -> None:
+    payer = open_payer(PAYCHECKOUT_TIMEOUT=4)
+    payer.owes(to=to)
+    payer.sandbox.fault(FIAT if to is ADA else CRYPTO, "delay", seconds=5)
+    payer.sends()
+    assert (payer.status(), payer.payout().doubted, len(payer.at_service)) == (status, True, 1)
+
+
+def test_a_batch_that_the_service_fails_at_is_sent_one_by_one_later(payer: Payer) -> None:
+    """One of them may be the reason."""
+    payer.owes("first")
+    payer.owes("second")
+    payer.sandbox.fault(FIAT, "error", statusCode=500)
+    assert payer.sends().sent == 0
+    payer.sandbox.advance(minutes=2)
+    calls = payer.counts_calls()
+    assert payer.sends().sent == 2
+    assert calls[FIAT] == 2
+
+
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("operation", [FIAT, CRYPTO])
+def test_an_answer_that_an_atomic_receiver_refuses_is_kept_until_it_does_not(
+    open_payer: OpenPayer, operation: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    payer = open_payer()
+    refuses = [True]
+
+    @payer.shop.paycheckout.atomic
+    def books(app: Any, *, payout: Any, **extra: Any) -> None:
+        if refuses[0]:
+            raise LookupError("no such account")
+
+    payer.owes(to=ADA if operation == FIAT else WALLET)
+    with payout_sent.connected_to(books):
+        assert payer.sends() == PayoutReport(failed_calls=1)
+        payout = payer.payout()
+        assert (payout.status, payout.disbursement_id) == ("sending", payer.at_service[0].disbursement_id)
+        assert "atomic receiver" in payout.problem
+        refuses[0] = False
+        payer.sandbox.advance(minutes=2)
+        assert payer.sends() == PayoutReport(sent=1)
+    assert len(payer.at_service) == 1
+    assert "could not be stored" in caplog.text
