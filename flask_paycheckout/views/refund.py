@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response as BaseResponse
 from flask_paycheckout.client import PaymentsError, RequestRefused
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.operations import operations
-from flask_paycheckout.payouts.claims import TooManyClaims, claims_left
+from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
 from flask_paycheckout.rules.text import visible
@@ -84,14 +84,14 @@ def refund(token: str) -> BaseResponse:
 
 
 def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> BaseResponse:
-    if form.faults and claims_left(payout):
-        return _show(payout, 422, Problem.FAULTS, form)
+    if form.faults:
+        return _show(payout, 422, Problem.FAULTS, form) if claims_left(payout) else _closed(payout)
     try:
         operations().claim_refund(payout.reference, form)
-    except PayoutRefused:
-        return _show_again(payout, 409, Problem.TOO_LATE)
-    except TooManyClaims:
-        return _show_again(payout, 429, Problem.TOO_OFTEN)
+    except (PayoutRefused, TooManyClaims) as error:
+        again = operations().find_refund(payout.reference) or payout
+        # Unless so many others changed it at once that this one never had its turn.
+        return _unreachable(again, form, error, str(error)) if claims_left(again) else _closed(again)
     except RequestRefused as error:
         if is_answer(error):
             return _show_again(payout, 422, Problem.REFUSED, form, detail=error.message or "")
@@ -105,6 +105,11 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> BaseResponse:
         # The driver's own message: SQLAlchemy's contains the statement's parameters.
         return _unreachable(payout, form, error, str(error.orig).partition("\n")[0])
     return redirect(url_for("paycheckout.refund", token=token), 303)
+
+
+def _closed(payout: PayoutMixin) -> Response:
+    """Answer a form that came too late, or too often."""
+    return _show(payout, 429, Problem.TOO_OFTEN) if can_be_claimed(payout) else _show(payout, 409, Problem.TOO_LATE)
 
 
 def _unreachable(payout: PayoutMixin, form: RefundForm, error: Exception, logged: str = "") -> Response:

@@ -62,9 +62,9 @@ def refunded(shop: Shop, amount: str | None = "5") -> Customer:
     return Customer(shop, refunds(shop, shop.has_paid(), amount).reference)
 
 
-def refunded_in_tokens(shop: Shop) -> Customer:
-    shop.totals["o-1"] = Pay("12.5", TOKEN)
-    checkout_id = shop.has_deposit("completed", inputCurrency=TOKEN, inputAmount=number("12.5"))
+def refunded_in_tokens(shop: Shop, order_id: str = "o-1") -> Customer:
+    shop.totals[order_id] = Pay("12.5", TOKEN)
+    checkout_id = shop.has_deposit("completed", order_id, inputCurrency=TOKEN, inputAmount=number("12.5"))
     assert shop.settles(checkout_id).status == "paid"
     return Customer(shop, refunds(shop, checkout_id, "5").reference)
 

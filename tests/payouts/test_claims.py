@@ -152,6 +152,17 @@ def test_once_it_is_approved_no_form_is_taken(shop: Shop, status: PayoutStatus) 
     assert (customer.refund.claims, recipients(shop)) == (0, [])
 
 
+@pytest.mark.parametrize(("columns", "status"), [({"status": "ready"}, 409), ({"claims": 20}, 429)], ids=repr)
+def test_a_form_with_faults_that_comes_too_late_or_too_often_is_told_so(
+    shop: Shop, columns: dict[str, Any], status: int
+) -> None:
+    for customer in (refunded(shop), refunded_in_tokens(shop, "o-2")):
+        stands(shop, customer.reference, **columns)
+        assert customer.sends(city="").status_code == status
+        assert customer.names_wallet("").status_code == status
+        assert customer.refund.revision == 0
+
+
 @pytest.mark.on_each_database
 def test_a_claim_is_counted_and_committed_before_the_call(shop: Shop) -> None:
     customer = refunded(shop)
