@@ -154,13 +154,16 @@ def _show(
         more=claims_left(payout) > 0,
     )
     told = "" if problem is None else problem_text(problem, chosen)
+    # A payment in tokens cannot be followed further.
+    sent_for_good = state is PayoutStatus.SENT and payout.is_token
     return page(
         "refund.html",
         payout.order_id,
         replace(text, problem=told, detail=detail, when=when),
         status,
-        look="paid" if state is PayoutStatus.SENT and payout.is_token else _LOOKS.get(state, "waiting"),
+        look="paid" if sent_for_good else _LOOKS.get(state, "waiting"),
         state=state.value,
+        final=sent_for_good or state in (PayoutStatus.COMPLETED, PayoutStatus.CANCELLED),
         fields=_fields(payout, form) if claims_left(payout) else [],
         about_account=_ABOUT_ACCOUNT,
     )
@@ -168,7 +171,7 @@ def _show(
 
 def _shown_destination(payout: PayoutMixin) -> str:
     """Where the customer said that the money goes; what the shop said is not shown to whoever has the link."""
-    if not payout.revision or payout.destination is None:
+    if not payout.revision or payout.destination is None or payout.status == PayoutStatus.CANCELLED:
         return ""
     return payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination
 

@@ -181,7 +181,7 @@ def refund_text(
     if status is PayoutStatus.CLAIMABLE and not more:
         text = _NO_MORE
     messages = catalogue(language.code)
-    shown = messages.gettext("It goes to: %(destination)s") % {"destination": destination} if destination else ""
+    shown = messages.gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
     return replace(
         _translated(text, language), amount=plain_or_formatted(amount, currency, language.tag), destination=shown
     )

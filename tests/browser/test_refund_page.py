@@ -65,7 +65,7 @@ def test_the_form_is_filled_in_and_sent_by_keyboard_alone_without_javascript(sit
         page.keyboard.type(FORM[name])
     page.keyboard.press("Enter")
     heading(page, "The shop is checking your refund")
-    expect(page.get_by_text("It goes to: Zoë Quist, First Bank, •••• 3456")).to_be_visible()
+    expect(page.get_by_text("Destination: Zoë Quist, First Bank, •••• 3456")).to_be_visible()
     # What was said can be corrected, by keyboard too.
     expect(page.locator("#city")).to_be_hidden()
     page.keyboard.press("Tab")

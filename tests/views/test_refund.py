@@ -285,6 +285,7 @@ def test_the_page_tells_how_the_refund_stands_and_has_a_form_until_it_is_approve
     assert f'data-status="{status}"' in answer.text
     assert ("<form" in answer.text) is (status in ("claimable", "waiting"))
     assert "$5.00" in answer.text
+    assert ("Check again" in answer.text) is (status not in ("claimable", "completed", "cancelled"))
     assert "0815" not in answer.text
     assert customer.refund.refund_of not in answer.text
 
@@ -301,7 +302,7 @@ def test_a_refund_in_tokens_ends_with_being_sent(shop: Shop) -> None:
     assert f"5\xa0{TOKEN}" in page
     assert "a payment to a wrong address cannot be taken back" in page
     customer.names_wallet()
-    assert f"It goes to: {WALLET}" in customer.opens().text
+    assert f"Destination: {WALLET}" in customer.opens().text
     stands(shop, customer.reference, status="sent")
     page = customer.opens().text
     assert heading(page) == "Refunded"
@@ -315,9 +316,11 @@ def test_only_what_the_customer_said_is_shown_of_the_destination(open_shop: Open
     assert "rec_1" not in customer.opens().text
     customer.sends()
     page = customer.opens().text
-    assert "It goes to: Zoë Quist, First Bank, •••• 3456" in page
+    assert "Destination: Zoë Quist, First Bank, •••• 3456" in page
     assert "zoe@example.com" not in page
     assert "Main Street" not in page
+    stands(shop, customer.reference, status="cancelled")
+    assert "Zoë" not in customer.opens().text
 
 
 @pytest.mark.parametrize("status", PayoutStatus)
