@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from json import loads
 
 import httpx
 import pytest
 
 from flask_paycheckout import Account, Pay
 from tests.conftest import OpenShop
-from tests.scripted import Service, Shop, refusal
+from tests.scripted import Answer, Service, Shop, refusal, success
 
 SECRETS = {"ada": "canary-secret-of-ada", "bo": "canary-secret-of-bo"}
 
@@ -24,10 +25,27 @@ class SigningService(Service):
         self.before: Callable[[str], None] = lambda client_id: None
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        client_id = request.headers["X-Client-ID"]
+        # Creating a disbursement is authorized by a token alone.
+        client_id = request.headers.get("X-Client-ID") or request.headers["Authorization"].removeprefix("Bearer ")
         self.before(client_id)
         self.signed.append((client_id, request.url.path.rsplit("/", 1)[1]))
         return refusal(401, "Unknown client") if client_id in self.refused else super().__call__(request)
+
+    def _create(self, request: httpx.Request) -> Answer:
+        if "disbursement" not in request.url.path:
+            return super()._create(request)
+        body = loads(request.content)
+        made = [
+            {"disbursementId": f"of-{item['reference']}", "status": "pending", "reference": item["reference"]}
+            for item in body["disburseData"]
+        ]
+        return success({"disburseData": made}, 201)
+
+    def _read(self, request: httpx.Request) -> Answer:
+        found = request.url.path.rsplit("/", 1)[1]
+        if "disbursement" not in request.url.path:
+            return super()._read(request)
+        return success({"disbursementId": found, "status": "completed", "reference": found.removeprefix("of-")})
 
 
 @pytest.fixture
@@ -42,6 +60,7 @@ class Sellers:
         self.shop = shop
         self.of: dict[str, str] = {"o-1": "ada", "o-2": "bo"}
         self.client_ids: dict[str, str] = {name: f"id-{name}" for name in SECRETS}
+        self.tokens: dict[str, str] = {name: f"token-{name}" for name in SECRETS}
         self.asked: list[str] = []
         shop.paycheckout.account_of(lambda order_id: self.of.get(order_id, ""))
         shop.paycheckout.account(self.keys)
@@ -49,7 +68,10 @@ class Sellers:
     def keys(self, name: str) -> Account | None:
         self.asked.append(name)
         client_id = self.client_ids.get(name)
-        return Account(client_id, SECRETS.get(name, f"canary-secret-of-{name}")) if client_id else None
+        if client_id is None:
+            return None
+        secret = SECRETS.get(name, f"canary-secret-of-{name}")
+        return Account(client_id, secret, access_token=self.tokens.get(name))
 
     def add(self, name: str, order_id: str) -> None:
         self.of[order_id] = name

@@ -8,6 +8,7 @@ import pytest
 
 from flask_paycheckout.client import PaymentsError
 from tests.accounts.conftest import Sellers, SigningService
+from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import SAME_SITE
 
@@ -59,6 +60,7 @@ def test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for(
             path = shop.paycheckout.status_url("o-1")
         assert shop.browser.get(path).status_code == 200
     assert shop.attempt(checkout_id).status == "paid"
+    assert {client_id for client_id, _ in service.signed} == {"id-ada", "rotated-ada"}
 
 
 def test_reconcile_uses_rotated_keys_at_the_next_read(market: Sellers, service: SigningService) -> None:
@@ -125,6 +127,26 @@ def test_a_service_that_fails_for_one_account_is_still_asked_for_the_others(
 
 def test_a_refund_belongs_to_the_account_that_was_paid(market: Sellers) -> None:
     assert refunds(market.shop, market.shop.has_paid("o-2")).account == "bo"
+
+
+def test_keys_that_are_refused_do_not_end_the_round_of_the_others(open_shop: OpenShop, service: SigningService) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_RECONCILE_READERS=4))
+    shop = market.shop
+    made = []
+    # Whichever end reads are claimed from, refused ones come first.
+    for order_id in [
+        *(f"r-{number}" for number in range(8)),
+        "o-1",
+        "o-2",
+        *(f"r-{number}" for number in range(8, 16)),
+    ]:
+        if order_id.startswith("r"):
+            market.add("refused", order_id)
+        shop.clock.advance(seconds=1)
+        made.append(shop.has_deposit("completed", order_id))
+    service.refused = {"id-refused"}
+    shop.reconciles()
+    assert [shop.attempt(checkout_id).status for checkout_id in made].count("paid") == 2
 
 
 def test_reads_that_hang_for_one_account_do_not_hold_up_the_others(market: Sellers, service: SigningService) -> None:

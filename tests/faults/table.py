@@ -23,6 +23,7 @@ def fault(name: str, noticed_by: str, *edits: Edit) -> Fault:
     return Fault(name, noticed_by, edits)
 
 
+_ACCOUNTS = "accounts/test_orders.py"
 _ANSWERS, _IDS = "hostile/test_answers.py", "hostile/test_ids.py"
 _CARTS = "races/test_changed_carts.py::test_a_cart_that_changes_while_it_is_settled"
 _COMPARED = "rules/test_matching.py::test_each_comparison_names_what_differs"
@@ -778,6 +779,66 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "table.c.payback.is_(None) | (table.c.payback == KEPT)",
                 "table.c.payback.is_distinct_from(PAID_BACK)",
             ),
+        ),
+    ),
+    "Every call for an order is made with the keys of its own merchant account.": (
+        fault(
+            "a deposit is read with the keys of the settings",
+            f"{_ACCOUNTS}::test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for[settle]",
+            Swap(
+                "checkouts.settlement:Settlement.settle",
+                "self._service.turn(READ, attempt.account)",
+                "self._service.turn(READ)",
+            ),
+        ),
+        fault(
+            "reconcile reads with the keys of the settings",
+            f"{_ACCOUNTS}::test_every_call_for_an_order_is_signed_by_its_own_account",
+            Swap(
+                "service.calls:Service.reader",
+                "self._accounts.client_of(account, READ)",
+                "self._accounts.client_of('', READ)",
+            ),
+        ),
+        fault(
+            "an account that is gone falls back to the keys of the settings",
+            f"{_ACCOUNTS}::test_an_account_that_is_gone_stops_no_other",
+            Swap("service.accounts:Accounts.client_of", 'name == ""', "name == '' or self._ask(name) is None"),
+        ),
+        fault(
+            "keys are never asked for again",
+            "accounts/test_keys.py::test_the_shop_is_asked_once_for_a_while_and_its_client_is_kept",
+            Swap("service.accounts:Accounts._used", "now - known.asked_at < self._cache", "True"),
+        ),
+        fault(
+            "refused keys are kept until they are old",
+            f"{_ACCOUNTS}::test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for[start]",
+            Swap("service.accounts:Accounts.refused", 'float("-inf")', "known.asked_at"),
+        ),
+        fault(
+            "all accounts share one limit of reads",
+            f"{_ACCOUNTS}::test_keys_that_are_refused_do_not_end_the_round_of_the_others",
+            Swap("checkouts.reconcile:Reconciler.run", "self._several_accounts()", "False"),
+        ),
+        fault(
+            "all accounts share one circuit breaker",
+            f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
+            Swap("service.breaker:Breaker._circuit", "(os.getpid(), key)", "(os.getpid(), '')"),
+        ),
+        fault(
+            "a page of another account is used again",
+            f"{_ACCOUNTS}::test_an_order_that_moves_to_another_seller_gets_another_page",
+            Swap("checkouts.start:Starter._usable", "(total, account)", "(total, current.account)"),
+        ),
+        fault(
+            "payouts are sent with the token of the settings",
+            "accounts/test_payouts.py::test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys",
+            Swap("payouts.calls:PayoutCalls.token_of", "self._accounts.access_token_of(account) or given", "given"),
+        ),
+        fault(
+            "the keys of an account show themselves in an error",
+            "accounts/test_keys.py::test_an_account_that_is_gone_is_told_without_secrets",
+            Swap("service.accounts:Accounts._asked", "type(error).__name__", "error"),
         ),
     ),
 }

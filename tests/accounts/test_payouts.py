@@ -1,0 +1,74 @@
+"""Payouts of several merchant accounts: each is sent, read and stopped by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.accounts.conftest import Sellers, SigningService
+from tests.payouts.shop import payout, pays_out
+from tests.scripted import Shop
+
+
+def sends(shop: Shop, access_token: str | None = None) -> Any:
+    with shop.app.app_context():
+        return shop.paycheckout.send_payouts(access_token)
+
+
+@pytest.fixture
+def owing(market: Sellers) -> Sellers:
+    """Both sellers and the platform owe somebody."""
+    for name in ("ada", "bo", ""):
+        pays_out(market.shop, f"of-{name}", account=name)
+    return market
+
+
+def statuses(market: Sellers) -> dict[str, str]:
+    return {name: str(payout(market.shop, f"of-{name}").status) for name in ("ada", "bo", "")}
+
+
+def test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys(
+    owing: Sellers, service: SigningService
+) -> None:
+    assert sends(owing.shop, "token-of-the-platform").sent == 3
+    assert {token for token, path in service.signed if path == "fiat"} == {
+        "token-ada",
+        "token-bo",
+        "token-of-the-platform",
+    }
+    service.signed.clear()
+    owing.shop.clock.advance(hours=1)
+    assert sends(owing.shop).completed == 3
+    readers = {path.split("-")[2]: client_id for client_id, path in service.signed}
+    assert readers == {"ada": "id-ada", "bo": "id-bo", payout_name(owing): "shop-1"}
+
+
+def payout_name(owing: Sellers) -> str:
+    return str(payout(owing.shop, "of-").service_reference).split("-")[1]
+
+
+def test_one_whose_token_is_refused_stops_no_other(owing: Sellers, service: SigningService) -> None:
+    service.refused = {"token-ada"}
+    report = sends(owing.shop, "token-of-the-platform")
+    assert (report.sent, report.left, statuses(owing)["ada"]) == (2, 1, "ready")
+    owing.tokens["ada"], service.refused = "rotated", {"token-ada"}
+    # As long as the refusal asked to wait.
+    owing.shop.clock.advance(hours=1)
+    assert sends(owing.shop).sent == 1
+
+
+def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Sellers) -> None:
+    del owing.client_ids["ada"]
+    assert sends(owing.shop).sent == 1
+    assert statuses(owing) == {"ada": "ready", "bo": "sent", "": "ready"}
+
+
+def test_an_account_without_a_token_of_its_own_uses_that_of_the_settings(
+    owing: Sellers, service: SigningService
+) -> None:
+    del owing.tokens["bo"]
+    sends(owing.shop, "token-of-the-platform")
+    tokens = [token for token, path in service.signed if path == "fiat"]
+    assert sorted(tokens) == ["token-ada", "token-of-the-platform", "token-of-the-platform"]
+    assert statuses(owing)["bo"] == "sent"
