@@ -1,4 +1,4 @@
-"""The views for Flask-Admin: checkouts and events, read-only, for persons whom the shop names."""
+"""The views for Flask-Admin: checkouts, events and payouts, read-only, for persons whom the shop names."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ import pytest
 from flask_admin import Admin  # type: ignore[import-untyped]
 from flask_babel import Babel  # type: ignore[import-untyped]
 
-from flask_paycheckout import ConfigurationError
+from flask_paycheckout import ConfigurationError, ToBank
 from flask_paycheckout.admin import payment_views
+from tests.payouts.shop import payout, pays_out
 from tests.scripted import Shop
 from tests.test_bounds import statements
 
 CHECKOUTS, EVENTS = "/admin/paycheckout_checkouts", "/admin/paycheckout_events"
+PAYOUTS = "/admin/paycheckout_payouts"
 WRITES = ("/new/", "/edit/?id=1", "/delete/", "/action/", "/ajax/update/")
 
 
@@ -45,14 +47,31 @@ def test_checkouts_and_events_are_listed_newest_first_without_what_pays(shop: Sh
         assert "pay.example" not in page
 
 
-@pytest.mark.parametrize("view", [CHECKOUTS, EVENTS])
+def test_payouts_are_listed_without_account_numbers(shop: Shop) -> None:
+    opens_admin(shop)
+    pays_out(shop, "maker-1", to=ToBank("Bo", "GB29NWBK60161331926819", "nwb", "NatWest"))
+    stored = payout(shop, "maker-1")
+    listed = shop.browser.get(f"{PAYOUTS}/").text
+    details = shop.browser.get(f"{PAYOUTS}/details/?id=1").text
+    for page in (listed, details):
+        assert "maker-1" in page
+        assert "Bo, NatWest, •••• 6819" in page
+        for secret in ("GB29NWBK60161331926819", "account_number", stored.to_details, stored.fingerprint):
+            assert secret not in page
+    assert stored.service_reference in details
+    assert "80.00" in listed
+
+
+@pytest.mark.parametrize("view", [CHECKOUTS, EVENTS, PAYOUTS])
 def test_nothing_can_be_written(shop: Shop, view: str) -> None:
     opens_admin(shop)
     checkout_id = shop.has_paid()
+    pays_out(shop)
     for path in WRITES:
         given = {"id": "1", "rowid": "1", "action": "delete", "list_form_pk": "1", "status": "held", "name": "x"}
         shop.browser.post(view + path, data=given)
     assert shop.attempt(checkout_id).status == "paid"
+    assert payout(shop, "maker-1").status == "ready"
     assert [event.name for event in shop.events()] == ["checkout_created", "order_paid"]
     page = shop.browser.get(f"{view}/").text
     for word in ("/new/", "/edit/", "/delete/"):
@@ -62,7 +81,7 @@ def test_nothing_can_be_written(shop: Shop, view: str) -> None:
 @pytest.mark.parametrize("nobody", [None, False, ""])
 def test_whom_the_shop_does_not_name_sees_nothing(shop: Shop, nobody: object) -> None:
     opens_admin(shop, lambda: nobody).has_paid()
-    for path in (f"{CHECKOUTS}/", f"{CHECKOUTS}/details/?id=1", f"{EVENTS}/", f"{EVENTS}/details/?id=1"):
+    for path in (f"{CHECKOUTS}/", f"{CHECKOUTS}/details/?id=1", f"{EVENTS}/", f"{EVENTS}/details/?id=1", f"{PAYOUTS}/"):
         answer = shop.browser.get(path)
         assert answer.status_code == 403
         assert "o-1" not in answer.text

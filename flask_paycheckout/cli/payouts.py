@@ -109,7 +109,7 @@ def send(login: bool, as_json: bool) -> None:
         raise SystemExit(1)
     if report.left and token is None and runtime().settings.access_token is None:
         click.echo(
-            "No access token is configured, so nothing is sent. Set PAYCHECKOUT_ACCESS_TOKEN, or log in:"
+            "Payouts are left, and PAYCHECKOUT_ACCESS_TOKEN is not set. Set it, or log in:"
             " flask paycheckout payouts send --login",
             err=True,
         )

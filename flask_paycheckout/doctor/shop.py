@@ -198,23 +198,28 @@ def _payouts(shop: Runtime) -> Iterator[Check]:
         return
     with shop.engine().connect() as connection:
         overview = PayoutOverview(connection, shop.models, shop.clock())
-        ready, numbers_wait = overview.has_ready(), overview.has_account_numbers()
-    if shop.settings.access_token is not None:
-        yield ok("payouts", "an access token is configured; reconcile sends what is ready")
-    elif ready:
-        found = "some are ready, and PAYCHECKOUT_ACCESS_TOKEN is not set, so nothing sends them"
-        yield failure("payouts", found, "Set it, or send them now: flask paycheckout payouts send --login")
-    else:
-        yield ok("payouts", "PAYCHECKOUT_ACCESS_TOKEN is not set; flask paycheckout payouts send --login sends them")
+        accounts, numbers_wait = overview.accounts_to_send(), overview.has_account_numbers()
+    without = [failed for account in accounts for failed in _access_token(shop, account)]
+    yield from without
+    if not without:
+        by = "an access token is configured; reconcile sends what is ready"
+        yield ok("payouts", by if shop.settings.access_token is not None or accounts else "none is ready")
     if numbers_wait:
-        sealed = bool(shop.settings.seal_key)
-        yield ok(
-            "seal key",
-            "account numbers that wait in the database are sealed with PAYCHECKOUT_SEAL_KEY"
-            if sealed
-            else "PAYCHECKOUT_SEAL_KEY is not set: account numbers stand unsealed in the database until their payouts"
-            " are completed or cancelled",
-        )
+        how = "sealed with PAYCHECKOUT_SEAL_KEY" if shop.settings.seal_key else "and PAYCHECKOUT_SEAL_KEY is not set"
+        yield ok("seal key", f"account numbers stand in the database until a payout is completed or cancelled, {how}")
+
+
+def _access_token(shop: Runtime, account: str) -> Iterator[Check]:
+    """Check that payouts of an account that are ready have an access token."""
+    of = f" of account {account}" if account else ""
+    try:
+        token = shop.accounts.access_token_of(account) or shop.settings.access_token
+    except PaymentsError as error:
+        yield failure("payouts", f"some{of} cannot be sent: {error}", "Let @paycheckout.account return it.")
+        return
+    if token is None:
+        found = f"some{of} are ready, and PAYCHECKOUT_ACCESS_TOKEN is not set, so nothing sends them"
+        yield failure("payouts", found, "Set it, or send them now: flask paycheckout payouts send --login")
 
 
 def _pays_out(shop: Runtime) -> bool:

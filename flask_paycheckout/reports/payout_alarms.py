@@ -71,14 +71,15 @@ def read_payout_alarms(overview: PayoutOverview, *, token_missing: bool) -> Payo
 
 def late_remedy(alarms: PayoutAlarms) -> str:
     """What to do about payouts that are not sent."""
-    if alarms.token_missing:
+    if alarms.token_missing and not any(one.account for one in alarms.unsent):
         return (
             "No access token is configured. Send them now with: flask paycheckout payouts send --login;"
             " or set PAYCHECKOUT_ACCESS_TOKEN, and reconcile sends them"
         )
     return (
         "Keep this running beside the shop: flask paycheckout reconcile --watch."
-        " A refused access token is replaced in PAYCHECKOUT_ACCESS_TOKEN, or by: flask paycheckout payouts send --login"
+        " A missing or refused access token is set in PAYCHECKOUT_ACCESS_TOKEN, or in the account's own,"
+        " or given once by: flask paycheckout payouts send --login"
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from flask_paycheckout.payouts.calls import PAYOUT
 from flask_paycheckout.reports.payout_alarms import PayoutAlarms, payout_lines, read_payout_alarms
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.rules.text import moment_text, plain, visible
@@ -33,6 +34,7 @@ __all__ = ["Alarms", "Report", "operation_text", "read_alarms", "report"]
 
 # With so many paid orders in a row without a webhook, webhooks do not arrive at all.
 _SILENT = 5
+_FAILING_TEXT = {START: "nobody can start a payment", PAYOUT: "no payout can be sent"}
 _DOCTOR = "  What is wrong, and what to do: flask paycheckout doctor"
 
 
@@ -310,7 +312,7 @@ def _unreadable_lines(report: Report) -> Iterator[str]:
 
 def operation_text(calls: FailingCalls) -> str:
     """Name the calls that fail, for people."""
-    what = "nobody can start a payment" if calls.operation == START else f"calls to {calls.operation} fail"
+    what = _FAILING_TEXT.get(calls.operation, f"calls to {calls.operation} fail")
     return f"{what} with account {calls.account}" if calls.account else what
 
 

@@ -103,10 +103,11 @@ class PayoutOverview:
         """Whether any payout or refund is stored."""
         return self._connection.execute(select(self._payouts.c.id).limit(1)).first() is not None
 
-    def has_ready(self) -> bool:
-        """Whether any payout is ready to be sent."""
-        ready = select(self._payouts.c.id).where(self._payouts.c.status == PayoutStatus.READY.value)
-        return self._connection.execute(ready.limit(1)).first() is not None
+    def accounts_to_send(self) -> tuple[str, ...]:
+        """The merchant accounts whose payouts are ready to be sent; 100 at most."""
+        c = self._payouts.c
+        ready = select(c.account).where(c.status == PayoutStatus.READY.value).distinct().order_by(c.account)
+        return tuple(self._connection.execute(ready.limit(LISTED)).scalars())
 
     def has_account_numbers(self) -> bool:
         """Whether the account number of any payout waits in its row."""

@@ -1,13 +1,15 @@
-"""The owner's view in a browser: a decision by keyboard alone. `test_every_page.py` looks at its pages."""
+"""The owner's view in a browser: decisions by keyboard alone. `test_every_page.py` looks at its pages."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.conftest import OpenShop
+from tests.payouts.shop import payout, pays_out
 from tests.scripted import Shop
 from tests.serving import served
 
@@ -37,3 +39,29 @@ def test_a_held_payment_is_decided_by_keyboard_and_without_scripts(
     page.keyboard.press("Enter")
     expect(page.get_by_text("Ada Lovelace accepted the held payment: the rest came in cash")).to_be_visible()
     assert [attempt.status for attempt in shop.attempts()][-1] == "paid"
+
+
+def test_a_payment_is_refunded_and_a_payout_approved_by_keyboard_and_without_scripts(
+    desk: tuple[Shop, str], new_page: Callable[..., Page]
+) -> None:
+    shop, address = desk
+    pays_out(shop, approve=True)
+    page = new_page(java_script_enabled=False)
+    page.goto(address)
+    page.get_by_role("link", name="maker-1").press("Enter")
+    page.get_by_role("radio", name="Approve it").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Ada Lovelace approved it")).to_be_visible()
+    assert payout(shop, "maker-1").status == "ready"
+    page.goto(f"{address}/order?id=o-1")
+    page.get_by_role("link", name="Refund it").press("Enter")
+    page.get_by_label("Amount in USD").fill("0.40")
+    page.get_by_label("Why").focus()
+    page.keyboard.type("too much arrived")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Link for the customer")).to_have_value(re.compile("/paycheckout/refunds/"))
+    page.goto(f"{address}/payouts")
+    page.get_by_role("link", name="refunds", exact=True).press("Enter")
+    expect(page.get_by_text("0.40 USD")).to_be_visible()
+    expect(page.get_by_text("maker-1")).not_to_be_visible()

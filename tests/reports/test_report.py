@@ -13,6 +13,7 @@ from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.reports.report import Report, report
 from flask_paycheckout.service.record import START
 from tests.conftest import OpenShop
+from tests.payouts.shop import ADA, pays_out, refunds, stands
 from tests.plans import plans
 from tests.scripted import Shop, number, refusal
 from tests.test_bounds import statements
@@ -157,6 +158,32 @@ def test_no_question_of_the_report_looks_at_every_row(shop: Shop) -> None:
         # A whole index is looked at where it is the table's shortest form, or holds only the rows that are asked for.
         short = r"SCAN paycheckout_checkout USING (COVERING INDEX|INDEX ix_paycheckout_checkout_payback)"
         assert "SCAN paycheckout_checkout" not in re.sub(short, "", plan), plan
+
+
+def test_of_money_that_is_partly_refunded_the_rest_is_to_pay_back(shop: Shop) -> None:
+    rejected = shop.has_held("o-1")
+    shop.resolves(rejected, accept=False)
+    first = refunds(shop, rejected, "0.40").reference
+    [money] = told(shop).to_pay_back
+    assert (str(money.paid), str(money.left)) == ("1 USD", "0.60 USD")
+    text_told = str(told(shop))
+    assert "; 0.60 USD of it are left, the rest is refunded" in text_told
+    assert "Together: 0.60 USD" in text_told
+    refunds(shop, rejected)
+    assert told(shop).to_pay_back == (), "refunds cover all of it"
+    with shop.app.app_context():
+        shop.paycheckout.cancel_payout(first, **ADA)
+    [money] = told(shop).to_pay_back
+    assert str(money.left) == "0.40 USD"
+
+
+def test_what_stands_in_a_payout_forges_no_line(shop: Shop) -> None:
+    pays_out(shop)
+    stands(shop, "maker-1", status="failed", problem="refused\n\x1b[2JNothing needs a person.", destination="rec\n1")
+    [line] = [line for line in str(told(shop)).splitlines() if "maker-1" in line]
+    assert "refused" in line
+    assert "\x1b" not in str(told(shop))
+    assert "Nothing needs a person." not in str(told(shop)).splitlines()
 
 
 # What cannot be read, applied or started

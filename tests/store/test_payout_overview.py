@@ -1,0 +1,52 @@
+"""Lists and counts of payouts cost little in a shop with many completed ones."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from flask_paycheckout.reports.payout_alarms import read_payout_alarms
+from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.store.payout_overview import PayoutOverview
+from tests.payouts.shop import pays_out, stands
+from tests.plans import plans, rows_taken
+from tests.scripted import Shop
+
+MANY = 4000
+
+
+@pytest.mark.on_each_database
+def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> None:
+    """Thousands were completed; one is in each other state."""
+    pays_out(shop)
+    stands(shop, "maker-1", status="completed", next_attempt_at=None)
+    table, engine = shop.runtime.models.payouts, shop.runtime.engine()
+    with engine.begin() as connection:
+        row = dict(connection.execute(table.select()).mappings().one())
+        del row["id"]
+        names = [f"c-{number}" for number in range(MANY)]
+        copies = [row | {"reference": name, "service_reference": name} for name in names]
+        open_states = [state.value for state in PayoutStatus if state is not PayoutStatus.COMPLETED]
+        late = {"next_attempt_at": shop.clock(), "kind": "refund", "refund_of": "chk-1"}
+        others = [copies[0] | late | {"reference": s, "service_reference": s, "status": s} for s in open_states]
+        connection.execute(table.insert(), copies + others)
+    with engine.begin() as connection:
+        connection.execute(sa.text("ANALYZE"))
+    shop.clock.advance(minutes=6)
+    with plans(engine) as seen, engine.connect() as connection:
+        overview = PayoutOverview(connection, shop.runtime.models, shop.clock())
+        alarms = read_payout_alarms(overview, token_missing=False)
+        overview.claimable()
+        overview.page(PayoutStatus.FAILED, None, None, 25)
+        overview.page(None, PayoutKind.REFUND, None, 25)
+        overview.page(None, None, None, 25)
+        assert overview.has_any()
+        assert overview.accounts_to_send() == ("",)
+        assert not overview.has_account_numbers()
+    assert [len(each) for each in (alarms.waiting, alarms.late, alarms.unknown)] == [1, 3, 1]
+    assert len(seen) == 12, "one query for each"
+    for statement, plan in seen:
+        if engine.dialect.name == "postgresql":
+            assert rows_taken(plan) <= 30, f"{statement}\n{plan}"
+        else:
+            assert "SCAN paycheckout_payout" not in plan or "ORDER BY paycheckout_payout.id DESC" in statement, plan
