@@ -135,7 +135,9 @@ class PayoutOverview:
         slow = and_(c.status == PayoutStatus.SENT.value, c.moved_at <= self._now - _LONGEST_TRANSFER)
         # A token transfer that was sent has no next step, and is at its end.
         planned = c.status.in_([status.value for status in _UNDER_WAY]), c.next_attempt_at.is_not(None)
-        return self._oldest(*planned, or_(c.next_attempt_at <= patience, c.problem_since <= patience, slow))
+        late = or_(c.next_attempt_at <= patience, c.problem_since <= patience, slow)
+        # Not by id: a database could then read the table along its primary key.
+        return self._oldest(*planned, late, order=c.moved_at)
 
     def unknown(self) -> tuple[ListedPayout, ...]:
         """Payouts of which nobody here knows whether they were sent, oldest first."""
@@ -149,8 +151,11 @@ class PayoutOverview:
         recent = c.moved_at > self._now - FAILED_FOR
         return self._oldest(c.status == PayoutStatus.FAILED.value, recent, ~replaced)
 
-    def _oldest(self, *conditions: ColumnElement[bool]) -> tuple[ListedPayout, ...]:
-        oldest = self._columns().where(*conditions).order_by(self._payouts.c.id).limit(LISTED)
+    def _oldest(
+        self, *conditions: ColumnElement[bool], order: ColumnElement[Any] | None = None
+    ) -> tuple[ListedPayout, ...]:
+        first = self._payouts.c.id if order is None else order
+        oldest = self._columns().where(*conditions).order_by(first).limit(LISTED)
         return tuple(_listed(row) for row in self._connection.execute(oldest).mappings())
 
     def _columns(self) -> Select[Any]:

@@ -49,4 +49,5 @@ def test_each_list_of_a_shop_with_many_payouts_reads_few_rows(shop: Shop) -> Non
         if engine.dialect.name == "postgresql":
             assert rows_taken(plan) <= 30, f"{statement}\n{plan}"
         else:
-            assert "SCAN paycheckout_payout" not in plan or "ORDER BY paycheckout_payout.id DESC" in statement, plan
+            # Without a condition the first rows are taken and no more.
+            assert "SCAN paycheckout_payout" not in plan or "WHERE" not in statement, f"{statement}\n{plan}"
