@@ -3,8 +3,7 @@
 Read the files in this order. Products and orders: `products`, `basket`, `models`, `orders`. The part that every
 merchant needs: `payments` (the total of an order, and closing it when it is paid). The owner's pages: `owner`. Then the
 features, each of which can be removed together with its line in `app`: `stock`, `receipts`, `fulfilment`, `diary`,
-`payment_view`. Last the payouts to the suppliers: `suppliers`, `ledger`, `payouts`, and the features around them,
-`earnings`, `bank_payouts`, `token_payouts`, `payout_desk`, `payout_command`.
+`payment_view`. Last the money that goes out: `suppliers` and `earnings`, which pays them, and `refunds`.
 
 Features attach to `hooks`, `app` assembles everything, and `serving` runs it for `python -m example_shop`.
 """

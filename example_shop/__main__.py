@@ -18,10 +18,10 @@ _WELCOME = """
   Payments    {demo.sandbox_url}/    the sandbox's inspector
               control token  {demo.control_token}
 
-  From another terminal, the story of an order, and paying the suppliers:
+  From another terminal, the story of an order, and the money that goes out:
     export SHOP_SETTINGS={demo.settings_file}
     flask --app example_shop paycheckout show ORDER
-    flask --app example_shop shop payout
+    flask --app example_shop paycheckout payouts
 
   Ctrl-C stops everything{forgets}.
 """

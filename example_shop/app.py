@@ -11,6 +11,7 @@ from flask import Flask, redirect, render_template, url_for
 
 from example_shop import basket, catalogue, csrf, database, door, hooks, money, orders, owner, payments
 from example_shop.clock import remember_clock, utc_now
+from example_shop.money import CURRENCY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,18 +22,18 @@ if TYPE_CHECKING:
     from werkzeug.wrappers import Response
 
 FEATURES = (
-    "payment_view",  # the extension's pages for the owner
+    "payment_view",  # the extension's pages for the owner: payments, payouts and refunds
     "stock",  # jars are reserved while they are being paid, and never oversold
     "receipts",  # a letter for every paid order, by SMTP or on the owner's page
     "fulfilment",  # the warehouse gets a packing slip for every paid order
     "diary",  # a log of each order's payment events, for the owner
-    "earnings",  # the suppliers' shares of each paid order
-    "bank_payouts",  # suppliers are paid by bank transfer
-    "token_payouts",  # suppliers are paid in tokens
-    "payout_desk",  # the owner's page for it, with transfer proofs
-    "payout_command",  # the same from a terminal: flask shop payout
+    "earnings",  # each paid order pays its suppliers, by bank transfer or in tokens
+    "refunds",  # the owner gives money back, and the customer says where to
 )
 """Each feature is one module that no other imports; the shop works without it when its line is removed."""
+
+
+PAYOUT_SIGNALS = ("refund_claimed", "payout_sent", "payout_completed", "payout_failed", "payout_unknown")
 
 
 def create_app(
@@ -80,8 +81,10 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
         SESSION_COOKIE_SECURE=None,  # by https only, unless in debug and testing
         # Seconds for which an order keeps its jars while its money is awaited: banks are slower than tokens.
         PAYCHECKOUT_PENDING_FOR={"crypto": 60 * 60, "bank": 24 * 60 * 60},
-        # The owner's desk lists held payments and decides them, so these signals need no receiver.
-        PAYCHECKOUT_UNHEARD=["payment_held", "payment_resolved"],
+        # The amounts from which on a payout waits for the owner's approval; what a customer claimed always waits.
+        PAYCHECKOUT_APPROVE_OVER={CURRENCY: "500.00", "usdc-polygon": "500"},
+        # The owner's pages list held payments, and payouts that failed or are unknown, so these need no receiver.
+        PAYCHECKOUT_UNHEARD=["payment_held", "payment_resolved", *PAYOUT_SIGNALS],
     )
     if "SHOP_SETTINGS" in os.environ:
         app.config.from_envvar("SHOP_SETTINGS")

@@ -25,13 +25,18 @@ from flask_paycheckout import (
     order_pending,
     payment_held,
     payment_resolved,
+    payout_completed,
+    payout_failed,
+    payout_sent,
+    payout_unknown,
+    refund_claimed,
 )
 
 if TYPE_CHECKING:
     from flask import Flask
 
     from example_shop.models import Order
-    from flask_paycheckout import CheckoutMixin
+    from flask_paycheckout import CheckoutMixin, PayoutMixin
 
 _NOTE = """<details><summary>Diary of {{ order.id }}</summary>
 <ol>{% for entry in entries %}
@@ -93,6 +98,13 @@ def note_paid(app: Flask, *, order_id: str, event_id: str, **extra: Any) -> None
     note(order_id, event_id, "The order is paid.")
 
 
+def note_payout(app: Flask, *, order_id: str | None, payout: PayoutMixin, event_id: str, **extra: Any) -> None:
+    if order_id is None:
+        return  # it belongs to no order
+    why = f": {payout.problem}" if payout.problem else ""
+    note(order_id, event_id, f"The {payout.kind} {payout.reference} of {payout.amount} is {payout.status}{why}.")
+
+
 def desk_note(order: Order) -> str | None:
     found = entries(order.id)
     if not found:
@@ -108,4 +120,6 @@ def init_app(app: Flask) -> None:
     payment_held.connect(note_held, sender=app)
     payment_resolved.connect(note_resolved, sender=app)
     order_paid.connect(note_paid, sender=app)
+    for signal in (refund_claimed, payout_sent, payout_completed, payout_failed, payout_unknown):
+        signal.connect(note_payout, sender=app)
     hooks(app).desk_notes.append(desk_note)

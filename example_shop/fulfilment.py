@@ -61,6 +61,8 @@ def packing_slip(order: Order) -> dict[str, Any]:
 def order_parcel(app: Flask, *, order_id: str, checkout: CheckoutMixin, event_id: str, **extra: Any) -> None:
     order = db.session.get_one(Order, order_id)
     require_paid(order, checkout)
+    if order.state == "refunded":
+        return
     if reasons := texts_of(hooks(app).against_sending, order):
         raise NotReady(" ".join(reasons))  # the extension calls the receiver again later
     slip = packing_slip(order)

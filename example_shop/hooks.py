@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from example_shop.models import Order
     from example_shop.products import Product
-    from example_shop.rails import Rail
 
 _KEY = "example_shop.hooks"
 _Subject = TypeVar("_Subject")
@@ -37,9 +36,6 @@ class Hooks:
     desk_notes: list[Callable[[Order], str | None]] = field(default_factory=list)
     desk_pages: list[tuple[str, str]] = field(default_factory=list)
     """The endpoints and labels of the owner's other pages."""
-
-    rails: list[Rail] = field(default_factory=list)
-    """The ways to pay suppliers."""
 
 
 def hooks(app: Flask | None = None) -> Hooks:

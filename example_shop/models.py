@@ -22,7 +22,7 @@ def new_order_id() -> str:
 
 
 class Order(Model):
-    """An order; its `state` in the shop is open, paid or cancelled."""
+    """An order; its `state` in the shop is open, paid, refunded or cancelled."""
 
     __tablename__ = "orders"
 

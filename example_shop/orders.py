@@ -42,6 +42,7 @@ STATUS_TEXT = {
         "Your money has arrived, but not quite as we expected. A person sees to it; you need not do anything.",
     ),
     "paid": ("Paid, thank you!", "Your jars are being wrapped in straw."),
+    "refunded": ("This order is refunded", "It is not to be paid any more, and nothing more will be sent."),
     "cancelled": ("This order is cancelled", "It is not to be paid any more, and nothing will be sent."),
 }
 """The headline and the sentence of the order page, by the order's status."""
@@ -49,8 +50,8 @@ STATUS_TEXT = {
 
 def status_of(order: Order) -> str:
     """The status to show for an order: the shop's own state where that is final, else the payment's status."""
-    if order.state == "paid":
-        return "paid"
+    if order.state in ("paid", "refunded"):
+        return order.state
     payment = paycheckout.order_status(order.id)
     if order.state == "cancelled" and payment not in ("paid", "held"):
         return "cancelled"

@@ -95,7 +95,7 @@ def decide(checkout_id: str) -> Response:
         abort(404)
     except TransitionRefused:
         abort(409, "This payment has been decided already.")
-    flash("The payment is accepted." if accept else "The payment is rejected. Pay the money back by hand.")
+    flash("The payment is accepted." if accept else "The payment is rejected. Refund it now, or decide later.")
     return redirect(url_for("owner.desk"), 303)
 
 

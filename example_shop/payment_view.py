@@ -1,4 +1,4 @@
-"""The extension's owner pages behind the shop's password: all attempts with their history, and held payments."""
+"""The extension's owner pages behind the shop's password: payments with their history, payouts and refunds."""
 
 from __future__ import annotations
 
@@ -24,4 +24,4 @@ def owner_name() -> str:
 def init_app(app: Flask) -> None:
     view = paycheckout.owner_view(owner_name)
     app.register_blueprint(view, url_prefix="/owner/payments")
-    hooks(app).desk_pages.append((f"{view.name}.list_orders", "Payments"))
+    hooks(app).desk_pages.extend([(f"{view.name}.list_orders", "Payments"), (f"{view.name}.list_payouts", "Payouts")])

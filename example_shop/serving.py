@@ -173,7 +173,7 @@ class Demo:
             "PAYCHECKOUT_BASE_URL": self.sandbox_url,
             "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
             "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
-            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",  # payouts need an access token
+            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",  # payouts are sent with one
             "PAYCHECKOUT_PUBLIC_URL": self.shop_url,
             "PAYCHECKOUT_WEBHOOK_SECRET": secrets.token_urlsafe(16),
             "PAYCHECKOUT_ALLOW_SANDBOX": True,

@@ -14,7 +14,7 @@ from sqlalchemy import event, select, update
 
 from example_shop.clock import now
 from example_shop.database import db
-from example_shop.earnings import write_earnings
+from example_shop.earnings import pay_suppliers
 from example_shop.fulfilment import order_parcel
 from example_shop.models import Line, Order
 from example_shop.payments import NotWhatWasPaid, paycheckout
@@ -235,7 +235,7 @@ def test_who_ships_and_who_books_look_at_what_was_paid(moment: Moment) -> None:
         db.session.commit()
         checkout = db.session.scalars(select(paycheckout.Checkout)).one()
         told: dict[str, Any] = {"order_id": moment.order_id, "checkout": checkout, "event_id": "told again"}
-        for receiver in (order_parcel, write_earnings, write_receipt):
+        for receiver in (order_parcel, pay_suppliers, write_receipt):
             with pytest.raises(NotWhatWasPaid, match="was paid"):
                 receiver(moment.shop, **told)
             db.session.rollback()

@@ -1,0 +1,83 @@
+"""Refunds: the owner gives back what arrived for an order, and the customer says on the order's page where it goes.
+
+`paycheckout.refund` takes part in the transaction that changes the order, so that both happen or neither. The extension
+keeps the sum: what arrived is never paid back twice. Parts of a payment are refunded on its own pages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flask import Blueprint, abort, flash, redirect, render_template_string, request, url_for
+from markupsafe import Markup
+from sqlalchemy import select
+
+from example_shop import owner
+from example_shop.database import db
+from example_shop.hooks import hooks
+from example_shop.models import Order
+from example_shop.payments import paycheckout
+from flask_paycheckout import NothingToRefund, PaybackRefused, RefundTooLarge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flask import Flask
+    from werkzeug.wrappers import Response
+
+    from flask_paycheckout import CheckoutMixin
+
+blueprint = Blueprint("refunds", __name__, url_prefix="/owner/refunds")
+blueprint.before_request(owner.ask_for_password)
+
+_FORMS = """{% for checkout in checkouts %}<details><summary>Refund {{ checkout.payment.paid }}</summary>
+<form class="inline" action="{{ url_for('refunds.refund', checkout_id=checkout.checkout_id) }}" method="post">
+  {{ csrf_field() }}<input name="why" required maxlength="300" aria-label="Why {{ order.id }} is refunded">
+  <button class="quiet">Refund</button></form></details>{% endfor %}"""
+
+
+def refundable(order_id: str) -> Sequence[CheckoutMixin]:
+    """The order's payments that were not refunded yet, or only in part; a held one is decided first."""
+    row = paycheckout.Checkout
+    arrived = select(row).where(row.order_id == order_id, row.status.in_(["paid", "rejected"]), row.payback.is_(None))
+    return [checkout for checkout in db.session.scalars(arrived) if checkout.payment and checkout.payment.paid]
+
+
+@blueprint.post("/<checkout_id>")
+def refund(checkout_id: str) -> Response:
+    """Refund a payment, and close the order when no other payment of it is left."""
+    row, why = paycheckout.Checkout, request.form.get("why", "").strip()
+    if not 0 < len(why) <= owner.MOST_REASON:
+        abort(400, f"A refund needs a reason, of at most {owner.MOST_REASON} letters. Nothing was refunded.")
+    order_id = db.session.scalar(select(row.order_id).where(row.checkout_id == checkout_id)) or abort(404)
+    order = db.session.get_one(Order, order_id, with_for_update=True)
+    try:
+        paycheckout.refund(checkout_id, by="the owner", why=why)
+    except (NothingToRefund, PaybackRefused, RefundTooLarge):
+        abort(409, "Nothing of this payment is left to refund.")
+    if order.state == "paid" and all(checkout.status != "paid" for checkout in refundable(order_id)):
+        order.state = "refunded"
+    db.session.commit()
+    flash("It is refunded as soon as the customer has said where to, and you have approved that under Payouts.")
+    return redirect(url_for("owner.desk"), 303)
+
+
+def order_note(order: Order) -> str | None:
+    """Ask the customer where the money goes, as long as the owner has not approved it."""
+    row = paycheckout.Payout
+    asked = select(row).where(row.order_id == order.id, row.status.in_(["claimable", "waiting"]), row.kind == "refund")
+    link = Markup('We pay {} {} back to you: <a href="{}">say where it goes</a>.')
+    found = db.session.scalars(asked)
+    urls = [link.format(one.amount, one.currency, paycheckout.refund_url(one.reference)) for one in found]
+    return Markup(" ").join(urls) or None
+
+
+def desk_note(order: Order) -> str | None:
+    forms = render_template_string(_FORMS, order=order, checkouts=refundable(order.id))
+    return Markup(forms) or None  # noqa: S704 - the template escapes
+
+
+def init_app(app: Flask) -> None:
+    app.register_blueprint(blueprint)
+    hooks(app).order_notes.append(order_note)
+    hooks(app).desk_notes.append(desk_note)

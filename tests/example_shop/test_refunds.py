@@ -1,0 +1,121 @@
+"""The owner gives money back: the customer says on the order's page where it goes, and nothing goes twice."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
+
+from example_shop.database import db
+from example_shop.payments import paycheckout
+from tests.example_shop.conftest import WAREHOUSE, Owner, Payments, Shopper, newest_checkout, stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import responses
+    from flask import Flask
+    from werkzeug.test import TestResponse
+
+    from flask_paycheckout.testing import Sandbox
+
+ACCOUNT = {
+    "account_name": "Ada Lovelace",
+    "account_number": "4000123412",
+    "bank_name": "First Sandbox Bank",
+    "email": "ada@example.com",
+    "address": "1 Main Street",
+    "city": "Springfield",
+    "post_code": "12345",
+    "country": "United States",
+}
+
+
+def refund(owner: Owner, checkout_id: str, why: str = "the jar broke") -> TestResponse:
+    return owner.sends(f"/owner/refunds/{checkout_id}", why=why)
+
+
+def refunds(shop: Flask) -> list[Any]:
+    with shop.app_context():
+        row = paycheckout.Payout
+        return list(db.session.scalars(select(row).where(row.kind == "refund")))
+
+
+def claim(shopper: Shopper, order_id: str) -> TestResponse:
+    """Follow the link on the order's page and say where the money goes."""
+    link = re.search(r'<a href="([^"]*/refunds/[^"]+)">', shopper.sees(f"/orders/{order_id}"))
+    assert link, "the page has no link"
+    page = shopper.sees(link[1])
+    assert "account_number" in page
+    headers = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+    return shopper.browser.post(link[1], data=ACCOUNT, headers=headers)
+
+
+def test_an_order_is_refunded_to_where_the_customer_says(
+    shop: Flask, owner: Owner, shopper: Shopper, payments: Payments, paycheckout_sandbox: Sandbox
+) -> None:
+    order_id = payments.buys(summer_drizzle=1)
+    owner.logs_in()
+    assert "Refund 9.90 USD" in owner.sees("/owner/")
+    assert refund(owner, newest_checkout(shop, order_id)).status_code == 303
+    assert stored(shop, order_id)["state"] == "refunded"
+    assert "Refund 9.90 USD" not in owner.sees("/owner/")
+    assert shopper.reads(order_id) == "This order is refunded"
+    assert claim(shopper, order_id).status_code in (200, 303)
+    [asked] = refunds(shop)
+    assert (asked.status, asked.amount, asked.revision) == ("waiting", stored(shop, order_id)["total"], 1)
+    assert ACCOUNT["account_number"] not in repr(vars(asked))
+    with shop.app_context():
+        paycheckout.approve_payout(asked.reference, by="the owner", seen=1)
+    payments.passes(1)
+    paycheckout_sandbox.finish(asked, "completed")
+    payments.passes(60)
+    assert [one.status for one in refunds(shop)] == ["completed"]
+    assert "say where it goes" not in shopper.sees(f"/orders/{order_id}")
+    assert any(f"{asked.reference} of 9.90 is completed" in line for line in stored(shop, order_id)["diary"])
+
+
+def test_what_was_refunded_is_not_refunded_again_and_needs_a_reason_and_the_owner(
+    shop: Flask, owner: Owner, payments: Payments
+) -> None:
+    order_id = payments.buys(first_snow=1)
+    checkout_id = newest_checkout(shop, order_id)
+    assert refund(owner, checkout_id).location == "/owner/login"
+    owner.logs_in()
+    assert refund(owner, checkout_id, why=" ").status_code == 400
+    assert refund(owner, "no-such-checkout").status_code == 404
+    assert refunds(shop) == []
+    assert refund(owner, checkout_id).status_code == 303
+    assert refund(owner, checkout_id).status_code == 409
+    assert len(refunds(shop)) == 1
+
+
+def test_rejected_money_is_refunded_and_the_order_stays_open(
+    shop: Flask, owner: Owner, shopper: Shopper, paycheckout_sandbox: Sandbox
+) -> None:
+    order_id = shopper.orders(first_snow=1)
+    checkout_id = shopper.starts_to_pay(order_id)
+    paycheckout_sandbox.pay(checkout_id, 1)
+    paycheckout_sandbox.deliver_to(shopper.browser)
+    owner.logs_in()
+    owner.decides(checkout_id, "reject", "too little")
+    assert "Refund 1.00 USD" in owner.sees("/owner/")
+    refund(owner, checkout_id)
+    assert stored(shop, order_id)["state"] == "open"
+    assert "We pay 1.00 USD back to you" in shopper.sees(f"/orders/{order_id}")
+
+
+def test_what_is_refunded_before_it_was_packed_is_not_sent_any_more(
+    make_shop: Callable[..., Flask], warehouse: responses.RequestsMock, paycheckout_sandbox: Sandbox
+) -> None:
+    shop = make_shop(WAREHOUSE_URL=WAREHOUSE)
+    payments, owner = Payments(Shopper(shop), paycheckout_sandbox), Owner(shop)
+    warehouse.post(f"{WAREHOUSE}/parcels", status=503)
+    order_id = payments.buys(first_snow=1)
+    owner.logs_in()
+    refund(owner, newest_checkout(shop, order_id))
+    payments.passes(60)
+    assert len(warehouse.calls) == 1
+    with shop.app_context():
+        assert paycheckout.explain(order_id).status == "paid"
