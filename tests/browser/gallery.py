@@ -11,20 +11,29 @@ from dataclasses import dataclass
 
 from flask import Flask
 from playwright.sync_api import Page
+from sqlalchemy import select
 
+from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.serving import Demo
+from flask_paycheckout import ToWallet
 from tests.example_shop.conftest import Owner, Shopper
+from tests.example_shop.test_refunds import ACCOUNT
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.disbursements.payers import USDC, WALLET, Payer
 from tests.sandbox.payments.customers import makes
 
 #: What answers a GET and is no page for people.
-NO_PAGES = {"static", "favicon", "paycheckout.static", "paycheckout.order_status", "payout_desk.proof", "pictures.draw"}
+NO_PAGES = {
+    *("static", "favicon", "paycheckout.static", "paycheckout.order_status", "paycheckout_owner.give_proof"),
+    "pictures.draw",
+}
 NO_PAGES_BELOW = ("/_sandbox/", "/v1/", "/v2/")
 #: The states that the order's own page shows in different ways, and those that its status page does.
 SHOWN_AT_SHOP = ("created", "paid", "held", "cancelled")
 SHOWN_STATUSES = ("unpaid", "created", "pending", "paid", "held", "rejected", "abandoned", "cancelled")
+#: The states of a refund that its page, and the owner's, shows in different ways.
+SHOWN_REFUNDS = ("claimable", "waiting", "failed", "completed", "cancelled")
 #: What the extension's own pages speak besides English.
 LANGUAGES = ("de", "es", "id", "ja")
 
@@ -48,6 +57,9 @@ class Gallery:
         self.merchant, self.tester = Merchant(demo.sandbox), Tester(demo.sandbox, demo.control_token)
         self.orders: dict[str, str] = {}
         self.checkouts: dict[str, str] = {}
+        #: References of payouts, and the links of refunds, by the state that they are in.
+        self.payouts: dict[str, str] = {}
+        self.refund_urls: dict[str, str] = {}
         self._live()
 
     def _live(self) -> None:
@@ -57,6 +69,7 @@ class Gallery:
         self.checkouts["expired"] = self.checkouts["abandoned"]
         self.checkouts["late"] = self.checkouts["pending"]
         self.tester.picks(self.checkouts["late"])
+        self._pay_back()
         self.demo.advance(minutes=17)
         self.demo.reconcile()
 
@@ -74,8 +87,37 @@ class Gallery:
         self.owner.logs_in(self.demo.owner_password)
         self.owner.decides(self.checkouts["rejected"], "reject", "Too little arrived.")
         self.shopper.cancels(self.orders["cancelled"])
-        self.owner.sends("/owner/payouts/pay")
         self._work()
+
+    def _pay_back(self) -> None:
+        """Refunds and a payout; the bank completes within minutes what was sent."""
+        self._starts("refunded")
+        checkout_id = self.checkouts["refunded"]
+        self.tester.pays(checkout_id)
+        with self.demo.app.app_context():
+            for state in SHOWN_REFUNDS:
+                self._refunds(checkout_id, state)
+            self.payouts["unknown"] = "thanks-to-puddle"
+            paycheckout.pay_out(self.payouts["unknown"], 5, USDC, ToWallet(WALLET), order_id=self.orders["refunded"])
+            db.session.commit()
+            self.tester.orders_fault("POST /v1/disbursement/crypto", "lose_response")
+            paycheckout.send_payouts()
+            failed = paycheckout.Payout.reference == self.payouts["failed"]
+            sent = db.session.scalars(select(paycheckout.Payout.disbursement_id).where(failed)).one()
+        self.tester.does("POST", f"disbursements/{sent}/finish", {"status": "failed"})
+
+    def _refunds(self, checkout_id: str, state: str) -> None:
+        reference = paycheckout.refund(checkout_id, 1, by="Ada", why="The jar arrived broken.").reference
+        db.session.commit()
+        self.payouts[state], self.refund_urls[state] = reference, paycheckout.refund_url(reference)
+        if state in ("waiting", "failed", "completed"):
+            headers = {"Origin": self.demo.shop_url, "Sec-Fetch-Site": "same-origin"}
+            answer = self.shopper.browser.post(self.refund_urls[state], data=ACCOUNT, headers=headers)
+            assert answer.status_code == 303, answer.text
+        if state in ("failed", "completed"):
+            paycheckout.approve_payout(reference, by="Ada", seen=1)
+        if state == "cancelled":
+            paycheckout.cancel_payout(reference, by="Ada", why="It was found whole.")
 
     def _starts(self, state: str) -> None:
         self.orders[state] = self.shopper.orders(first_snow=2)
@@ -97,7 +139,14 @@ class Gallery:
 
     def scenes(self) -> list[Scene]:
         """All of them, in an order that a visitor of the shop can go through with one browser."""
-        return [*self._payment_pages(), *self._inspector(), *self._shop(), *self._status_pages(), *self._desk()]
+        return [
+            *self._payment_pages(),
+            *self._inspector(),
+            *self._shop(),
+            *self._status_pages(),
+            *self._refund_pages(),
+            *self._desk(),
+        ]
 
     def _payment_pages(self) -> list[Scene]:
         pages = {
@@ -200,6 +249,22 @@ class Gallery:
             Scene("status/too-late", self._press_pay_too_late, "h1:text('Nothing to pay here')"),
         ]
 
+    def _refund_pages(self) -> list[Scene]:
+        scenes = [_opens(f"refund/{state}", url, f"[data-status={state}]") for state, url in self.refund_urls.items()]
+        # The state with the most words, in every language.
+        scenes += [
+            _opens(f"refund/claimable-{language}", self.refund_urls["claimable"], f"html[lang={language}]", language)
+            for language in LANGUAGES
+        ]
+        return [*scenes, Scene("refund/refused", self._claim_without_an_account, "[role=alert]")]
+
+    def _claim_without_an_account(self, page: Page) -> None:
+        page.set_extra_http_headers({"Accept-Language": "en"})
+        page.goto(self.refund_urls["claimable"])
+        page.locator(".paycheckout-form").evaluate("form => { form.noValidate = true }")
+        page.locator(".paycheckout-form button").click()
+        page.wait_for_selector("[role=alert]")
+
     def _press_pay_too_late(self, page: Page) -> None:
         order_id = self.shopper.orders(first_snow=1)
         page.set_extra_http_headers({"Accept-Language": "en"})
@@ -218,10 +283,13 @@ class Gallery:
 
     def _desk(self) -> list[Scene]:
         """What the shop's owner sees: the shop's own pages, and the extension's view."""
-        names = {"stock": "stock", "letters": "letters", "suppliers": "payouts"}
+        names = {"stock": "stock", "letters": "letters"}
         view = "/owner/payments"
         views = {"orders": view, "held": f"{view}?status=held", "not-found": f"{view}?search=nobody"}
         views["paybacks"] = f"{view}/paybacks"
+        views |= {"payouts": f"{view}/payouts", "payouts-none": f"{view}/payouts?status=sending"}
+        views |= {f"payout-{state}": f"{view}/payout?reference={name}" for state, name in self.payouts.items()}
+        views["refund"] = f"{view}/refund?checkout={self.checkouts['refunded']}"
         stories = {f"order-{state}": f"{view}/order?id={self.orders[state]}" for state in ("paid", "held", "rejected")}
         return [
             Scene("shop/owner", self._open_the_desk),

@@ -102,7 +102,7 @@ def pages_of_the_example(shop: Flask, sandbox: Sandbox, said: str) -> dict[str, 
     shopper.browser.post("/paycheckout/webhook", json={"orderId": checkout})
     found["order"], found["desk"] = (owner.browser.get(path).text for path in (f"/orders/{order}", "/owner/"))
     assert owner.decides(checkout, "accept", said).status_code == 303
-    for path in ("/owner/", "/owner/letters/", "/owner/payouts/", f"/orders/{order}"):
+    for path in ("/owner/", "/owner/letters/", "/owner/payments/payouts", f"/orders/{order}"):
         found[path.replace(order, "O")] = owner.browser.get(path).text
     for path in ("/orders/", "/jars/", "/nothing/", "/owner/held/"):
         found[path + "?"] = shopper.browser.get(path + said.replace("/", "_")).text
