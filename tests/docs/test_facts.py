@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,7 @@ def test_the_table_of_settings_is_complete_and_tells_each_default() -> None:
         assert kind
         assert meaning
         # A default of nothing is told in words.
-        if field.default not in (None, ()) or field.name == "checkout_origins":
+        if field.default not in (None, (), MISSING) or field.name == "checkout_origins":
             if default.startswith("`"):
                 assert default.split("`")[1] == written(field.default), field.name
             else:
@@ -158,11 +158,17 @@ def test_every_command_that_a_page_names_exists_with_its_options() -> None:
             if name in paycheckout.commands:
                 options = {word for word in words if re.fullmatch(r"--[a-z-]+", word)}
                 command = paycheckout.commands[name]
-                known = {option for part in command.params if isinstance(part, click.Option) for option in part.opts}
+                if isinstance(command, click.Group) and words and words[0] in command.commands:
+                    command = command.commands[words[0]]
+                known = {option for part in command.params if isinstance(part, click.Option) for option in _names(part)}
                 assert name == "sandbox" or options <= known | {"--help"}, (page, line)
     assert {name.split()[0] for name in rows("docs/operating.md") if name.split()[0] in paycheckout.commands} == set(
         paycheckout.commands
     )
+
+
+def _names(option: click.Option) -> list[str]:
+    return [*option.opts, *option.secondary_opts]
 
 
 def test_the_page_on_pages_names_the_blocks_of_each_template() -> None:

@@ -92,7 +92,7 @@ def shops_test(scene: Scene, merchant: Merchant) -> None:
 def factory(scene: Scene, merchant: Merchant) -> None:
     for block in scene.blocks:
         merchant.writes(block.name, scene[block.name])
-    assert "7 passed" in merchant.runs(PYTEST)
+    assert "8 passed" in merchant.runs(PYTEST)
 
 
 def client(scene: Scene, merchant: Merchant) -> None:
