@@ -64,7 +64,7 @@ def pays_out(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) ->
     _pays(shop, paycheckout_sandbox)
     shop.paycheckout.reconcile()
     [asked] = paycheckout_sandbox.payouts
-    assert (asked.amount, asked.currency, asked.to) == (10, "USD", RECIPIENT)
+    assert (f"{asked.amount:f}", asked.currency, asked.to) == ("10.00", "USD", RECIPIENT)
     paycheckout_sandbox.finish(asked, "failed")
     _waits(shop, paycheckout_sandbox)
     [task] = shop.db.session.scalars(shop.db.select(shop.Task))
