@@ -79,7 +79,9 @@ class PayoutDecisions:
                 raise PayoutRefused(reference, payout.status, evidence, _REMEDIES[evidence])
             if seen is not None and payout.revision != seen:
                 raise PayoutRefused(reference, payout.status, evidence, _LOOK_AGAIN)
-            facts = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
+            facts: dict[str, object] = {"by": by, "why": why and why[:MAX_WHY], "revision": payout.revision}
+            if evidence is PayoutEvidence.RETRIED:
+                facts["replaced"] = payout.service_reference
             move = PayoutMove(evidence, self._values(payout, evidence), facts)
             moved = self._moves.move(payout, move, self._clock())
             if moved is not None:

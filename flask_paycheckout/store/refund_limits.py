@@ -45,12 +45,12 @@ class RefundLimits:
     """Takes refunds from what arrived, inside the caller's transaction, and gives them back."""
 
     def __init__(self, models: Models) -> None:
-        self._table: Table = models.checkouts
-        c, mine = self._table.c, is_of(self._table, "checkout_id")
+        self.table: Table = models.checkouts
+        c, mine = self.table.c, is_of(self.table, "checkout_id")
         order_id = select(c.order_id).where(mine).scalar_subquery()
         self._lock_order: Any = select(c.id).where(c.order_id == order_id).order_by(c.id).with_for_update()
-        self._lock_row: Any = update(self._table).where(mine).values(revision=c.revision)
-        self._select_row: Any = select(self._table).where(mine)
+        self._lock_row: Any = update(self.table).where(mine).values(revision=c.revision)
+        self._select_row: Any = select(self.table).where(mine)
 
     def lock(self, connection: Connection, checkout_id: str) -> Refundable:
         """Lock a checkout until the transaction ends, and read how much of its money can be refunded.
@@ -98,7 +98,7 @@ class RefundLimits:
         return Refundable(payment.paid, rest_of(payment.paid.amount, row["refunded_amount"]), row)
 
     def _set(self, connection: Connection, refundable: Refundable, rest: Decimal) -> None:
-        c, row = self._table.c, refundable.row
+        c, row = self.table.c, refundable.row
         refunded = _EXACT.subtract(refundable.arrived.amount, rest)
         before = c.refunded_amount.is_not_distinct_from(row["refunded_amount"])
         values: dict[str, Any] = {"refunded_amount": f"{refunded:f}" if refunded else None}
@@ -106,7 +106,7 @@ class RefundLimits:
             values["payback"] = REFUNDED
         elif row["payback"] == REFUNDED:
             values["payback"] = None
-        changed = connection.execute(update(self._table).where(c.id == row["id"], before).values(values))
+        changed = connection.execute(update(self.table).where(c.id == row["id"], before).values(values))
         if changed.rowcount != 1:
             # The row is locked, so only a database without row locks and with several writers comes here.
             raise RefundTooLarge(row["checkout_id"], refunded, rest, refundable.arrived.currency)

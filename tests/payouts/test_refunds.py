@@ -29,7 +29,7 @@ from tests.races.crowds import crowd
 from tests.scripted import Shop, number
 
 BANK = ToBank("Bo", "DE12500105170648489890", "b1", "Bank")
-HISTORIES, STEPS = 40, 25
+HISTORIES, STEPS = 15, 25
 
 
 def test_it_pays_back_in_the_currency_that_was_paid_and_belongs_to_the_order(shop: Shop) -> None:

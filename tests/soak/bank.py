@@ -1,0 +1,70 @@
+"""Who acts on money out beside the shop: the bank that carries transfers out, and the person who looks at doubts."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import Any
+
+from tests.chance import stream
+from tests.soak.calls import NoAnswer, call, pull
+from tests.soak.databases import Reader
+from tests.soak.processes import Sandbox
+
+# Of a hundred transfers so many come back.
+_FAILING = 8
+_PAUSE = 5.0
+
+
+class Bank:
+    """Completes what the service was asked to pay, or lets it fail, now and then."""
+
+    def __init__(self, sandbox: Sandbox, service: Reader, seed: int) -> None:
+        self._sandbox = sandbox
+        self._service = service
+        self._chance = stream(seed, "bank")
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="bank", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(60)
+
+    def works(self) -> None:
+        """Finish every bank transfer that is pending."""
+        for made in self._service.rows("SELECT id FROM disbursement WHERE kind = 'fiat' AND status = 'pending'"):
+            status = "failed" if self._chance.randrange(100) < _FAILING else "completed"
+            with suppress(NoAnswer):
+                pull(self._sandbox, "POST", f"disbursements/{made['id']}/finish", {"status": status})
+
+    def _run(self) -> None:
+        while not self._stop.wait(_PAUSE):
+            self.works()
+
+
+class Bookkeeper:
+    """The person who looks into the service's books for what the shop cannot know, and sends again what failed."""
+
+    def __init__(self, shop_url: str, shop: Reader, service: Reader) -> None:
+        self._shop_url = shop_url
+        self._shop = shop
+        self._service = service
+
+    def works(self) -> None:
+        """Decide everything that is unknown, and retry whatever has failed."""
+        for payout in self._rows("unknown"):
+            known = self._service.count("disbursement", "reference = :of", of=payout["service_reference"])
+            self._decides(payout, "resolve", {"sent": bool(known)})
+        for payout in self._rows("failed"):
+            self._decides(payout, "retry", {})
+
+    def _rows(self, status: str) -> list[dict[str, Any]]:
+        return self._shop.rows("SELECT * FROM paycheckout_payout WHERE status = :status", status=status)
+
+    def _decides(self, payout: dict[str, Any], what: str, body: dict[str, Any]) -> None:
+        with suppress(NoAnswer):
+            call("POST", f"{self._shop_url}/payouts/{payout['reference']}/{what}", body)

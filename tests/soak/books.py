@@ -1,0 +1,112 @@
+"""The accountant of money out: compares what the shop committed with what the service was asked to pay, to the cent."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+Row = dict[str, Any]
+Violations = Iterator[str]
+
+# Written down here a second time, from what the documentation says about the states.
+_PAID_OUT = {"sent", "completed"}
+_ENDED = {"sent", "completed", "failed", "cancelled", "claimable", "waiting"}
+
+
+class Books:
+    """What both sides wrote down about money out."""
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        self.payouts: list[Row] = record["payouts"]
+        self.disbursements: list[Row] = record["service_disbursements"]
+        self.checkouts: dict[str, Row] = {row["checkout_id"]: row for row in record["checkouts"]}
+        self.deposits: dict[str, Row] = {row["id"]: row for row in record["service_deposits"]}
+
+    @cached_property
+    def payout_of(self) -> dict[str, Row]:
+        """Each payout by every reference that the service was ever given for it."""
+        return {reference: payout for payout in self.payouts for reference in _references(payout)}
+
+    @cached_property
+    def made_for(self) -> dict[str, list[Row]]:
+        """The disbursements of each payout."""
+        grouped = defaultdict(list)
+        for made in self.disbursements:
+            if made["reference"] in self.payout_of:
+                grouped[self.payout_of[made["reference"]]["reference"]].append(made)
+        return grouped
+
+
+def _references(payout: Row) -> set[str]:
+    lines = [json.loads(line) for line in payout["history"].splitlines()]
+    return {payout["service_reference"], *(line["replaced"] for line in lines if "replaced" in line)}
+
+
+def each_paid_order_pays_its_maker_once(books: Books) -> Violations:
+    """The maker's payout exists exactly where an order was paid, since both were committed together."""
+    paid = {f"maker-{row['order_id']}" for row in books.checkouts.values() if row["paid_order_id"]}
+    stored = [row["reference"] for row in books.payouts if row["kind"] == "payout"]
+    if sorted(paid) != sorted(stored):
+        yield f"paid and without a payout: {sorted(paid - {*stored})}, payouts of others: {sorted({*stored} - paid)}"
+
+
+def nothing_is_paid_out_twice_or_made_up(books: Books) -> Violations:
+    """Of all that the service was asked to pay, at most one did not fail for each payout; each belongs to one."""
+    for made in books.disbursements:
+        if made["reference"] not in books.payout_of:
+            yield f"{made['id']} of {made['amount']} {made['currency']} belongs to no payout: {made['reference']}"
+    for reference, disbursements in books.made_for.items():
+        alive = [made for made in disbursements if made["status"] != "failed"]
+        if len(alive) > 1:
+            yield f"{reference} was paid out {len(alive)} times: {[made['id'] for made in alive]}"
+
+
+def both_books_are_equal(books: Books) -> Violations:
+    """What the shop believes to be paid out is with the service, with its amount; and the reverse."""
+    for payout in books.payouts:
+        alive = [made for made in books.made_for.get(payout["reference"], []) if made["status"] != "failed"]
+        believed = [(Decimal(payout["amount"]), payout["currency"])] if payout["status"] in _PAID_OUT else []
+        known = [(Decimal(made["amount"]), made["currency"]) for made in alive]
+        if believed != known:
+            yield f"{payout['reference']} is {payout['status']}, {believed}; the service has {known}"
+
+
+def refunds_are_never_more_than_what_arrived(books: Books) -> Violations:
+    """The refunds of a checkout that count are its sum, and not more than the deposit."""
+    sums: dict[str, Decimal] = defaultdict(Decimal)
+    for refund in books.payouts:
+        if refund["refund_of"] and refund["status"] not in {"cancelled", "failed"}:
+            sums[refund["refund_of"]] += Decimal(refund["amount"])
+    for checkout_id, checkout in books.checkouts.items():
+        stored, counted = Decimal(checkout["refunded_amount"] or 0), sums.get(checkout_id, Decimal(0))
+        arrived = Decimal(books.deposits[checkout_id]["input_amount"]) if counted else counted
+        if stored != counted or counted > arrived:
+            yield f"{checkout_id}: {arrived} arrived, refunds of {counted}, its row says {stored}"
+
+
+def a_refunded_payment_is_never_held(books: Books) -> Violations:
+    """The first refund of a held payment rejects it."""
+    for refund in books.payouts:
+        if refund["refund_of"] and books.checkouts[refund["refund_of"]]["status"] == "held":
+            yield f"{refund['refund_of']} is held, and has the refund {refund['reference']}"
+
+
+def no_payout_waits_for_a_process(books: Books) -> Violations:
+    """At rest every payout has ended, or waits for a person."""
+    for payout in books.payouts:
+        if payout["status"] not in _ENDED:
+            yield f"{payout['reference']} is {payout['status']}, next at {payout['next_attempt_at']}"
+
+
+BOOKS_PROMISES: tuple[Callable[[Books], Violations], ...] = (
+    each_paid_order_pays_its_maker_once,
+    nothing_is_paid_out_twice_or_made_up,
+    both_books_are_equal,
+    refunds_are_never_more_than_what_arrived,
+    a_refunded_payment_is_never_held,
+    no_payout_waits_for_a_process,
+)
