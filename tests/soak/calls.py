@@ -15,8 +15,11 @@ NoAnswer = requests.RequestException
 
 
 def call(method: str, url: str, body: Any = None, **headers: str) -> requests.Response:
-    """One request. :raises NoAnswer: nothing usable came back."""
-    return requests.request(method, url, json=body, headers=headers, timeout=TIMEOUT, allow_redirects=False)
+    """One request; a text is sent as a form. :raises NoAnswer: nothing usable came back."""
+    sent: dict[str, Any] = {"json": body}
+    if isinstance(body, str):
+        sent, headers = {"data": body}, headers | {"Content-Type": "application/x-www-form-urlencoded"}
+    return requests.request(method, url, headers=headers, timeout=TIMEOUT, allow_redirects=False, **sent)
 
 
 def pull(sandbox: Sandbox, method: str, lever: str, body: Any = None) -> requests.Response:

@@ -1,9 +1,9 @@
 """The accountant: says from the record alone whether the shop kept its promises. Knows nothing of flask_paycheckout.
 
-A record holds, by name, lists of rows: of the service `service_deposits` and `service_checkouts`; of the shop
-`checkouts`, `events`, `orders`, `versions` (how an order stood, and since when), `fulfilments`, `notes`; and of those
-outside `effects` (what the warehouse was told) and `locations` (every payment page a browser was sent to).
-`tolerance` is by how many seconds the times of two processes may differ.
+A record holds, by name, lists of rows: of the service `service_deposits`, `service_checkouts` and
+`service_disbursements`; of the shop `checkouts`, `payouts`, `events`, `orders`, `versions` (how an order stood, and
+since when), `fulfilments`, `notes`; and of those outside `effects` (what the warehouse was told) and `locations` (every
+payment page a browser was sent to). `tolerance` is by how many seconds the times of two processes may differ.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
+
+from tests.soak.books import BOOKS_PROMISES, Books
 
 Row = dict[str, Any]
 Violations = Iterator[str]
@@ -272,9 +274,10 @@ def second_payments_are_noticed(facts: Facts) -> Violations:
             late = first is not None and any(
                 at > first + facts.tolerance for at, state in _moves(checkout) if state == "held"
             )
+            settled = checkout["status"] in {"held", "rejected"}  # a refund rejects it
             wanted = "duplicate" if late and _is_right_money(checkout, deposit) else None
             told = [row["reason"] for row in facts.news["payment_held", checkout["checkout_id"]]]
-            if checkout["status"] != "held" or (wanted and (checkout["reason"], told) != (wanted, [wanted])):
+            if not settled or (wanted and (checkout["reason"], told) != (wanted, [wanted])):
                 yield (
                     f"{order} was paid by {paid[0]['checkout_id']}; its other payment {checkout['checkout_id']}"
                     f" is {checkout['status']}, reason {checkout['reason']}, told as {told}"
@@ -338,5 +341,6 @@ PROMISES: tuple[Callable[[Facts], Violations], ...] = (
 
 
 def check(record: dict[str, Any]) -> list[Violation]:
-    facts = Facts(record)
-    return [Violation(promise.__name__, evidence) for promise in PROMISES for evidence in promise(facts)]
+    facts, books = Facts(record), Books(record)
+    found = [Violation(promise.__name__, evidence) for promise in PROMISES for evidence in promise(facts)]
+    return found + [Violation(promise.__name__, words) for promise in BOOKS_PROMISES for words in promise(books)]

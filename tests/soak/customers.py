@@ -11,7 +11,9 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
+from urllib.parse import urlencode
 
 from requests import Response
 
@@ -28,7 +30,8 @@ _MINUTE = 60.0
 
 # What they set out to do, and how many in a hundred.
 PLANS = {
-    "pays": 40,
+    "pays": 28,
+    "wants_money_back": 12,
     "changes_the_cart_while_it_is_paid": 10,
     "pays_in_two_tabs": 7,
     "pays_less": 5,
@@ -39,6 +42,17 @@ PLANS = {
     "cancels": 5,
     "pays_an_old_and_a_new_page": 4,
     "pays_two_prices": 4,
+}
+_SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
+_BANKS = [{"account_number": "4000123499"}, {"account_number": "7700554477"}]
+_CLAIM = {
+    "account_name": "Cy Customer",
+    "bank_name": "First Sandbox Bank",
+    "email": "cy@example.com",
+    "address": "1 Analytical Street",
+    "city": "New York",
+    "post_code": "10001",
+    "country": "United States",
 }
 # Pay in dollars, pay in euros, or receive dollars for euros.
 _TOTALS = (("pay", "USD", None), ("pay", "EUR", None), ("receive", "USD", "EUR"))
@@ -96,6 +110,32 @@ class Customer:
         yield from self._looks(3)
         if self._chance.random() < 0.1:
             yield from self._presses_pay()
+
+    def _wants_money_back(self) -> Pauses:
+        """All of it or a part, at times twice at once; to where the merchant knows, or where the customer says."""
+        page = yield from self._presses_pay()
+        yield self._some(5, 60)
+        short = self._chance.random() < 0.3
+        yield from self._pays_on(page, "2.50" if short else None)
+        yield from self._looks(6)
+        wanted = {"amount": self._chance.choice([None, "1.00", "0.50"]), "claims": self._chance.random() < 0.5}
+        ask = f"/orders/{self.order_id}/refund"
+        if self._chance.random() < 0.3:
+            self._together(*[lambda: self._tries_once("POST", ask, wanted)] * 2)
+        answer = yield from self._tries(lambda: self._asks("POST", ask, wanted))
+        if answer is not None and answer.status_code == 200 and wanted["claims"]:
+            yield from self._claims(answer.json())
+
+    def _claims(self, refund: dict[str, str]) -> Pauses:
+        """Says where the money goes, at times once more while somebody approves it."""
+        path = "/" + refund["url"].split("/", 3)[3]
+        approve = f"/payouts/{refund['reference']}/approve"
+        for bank in self._chance.sample(_BANKS, self._chance.choice([1, 1, 2])):
+            yield self._some(1, 60)
+            claim = partial(self._tries_once, "POST", path, urlencode(_CLAIM | bank), **_SAME_SITE)
+            self._together(claim, partial(self._tries_once, "POST", approve, {}))
+        yield self._some(1, 60)
+        yield from self._tries(lambda: self._asks("POST", approve, {}))
 
     def _pays_in_two_tabs(self) -> Pauses:
         pages = self._together(self._press, self._press)
@@ -221,7 +261,7 @@ class Customer:
 
     def _send_form(self) -> Response | None:
         try:
-            return self._asks("POST", self._form, None, **{"Sec-Fetch-Site": "same-origin"})
+            return self._asks("POST", self._form, None, **_SAME_SITE)
         except NoAnswer:
             return None
 
@@ -279,9 +319,9 @@ class Customer:
         self._town.strange.append(f"{self.order_id}: the shop never answered")
         return None
 
-    def _tries_once(self, method: str, path: str, body: Any) -> None:
+    def _tries_once(self, method: str, path: str, body: Any, **headers: str) -> None:
         with suppress(NoAnswer):
-            self._asks(method, path, body)
+            self._asks(method, path, body, **headers)
 
     def _asks(self, method: str, path: str, body: Any, **headers: str) -> Response:
         shop = self._town.processes.url(self._balancer.choice(WEB))

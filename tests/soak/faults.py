@@ -10,6 +10,12 @@ from tests.soak.processes import Sandbox
 
 CREATE = "POST /v1/checkout"
 READ = "GET /v1/deposit/{id}"
+MONEY_OUT = (
+    "POST /v2/disbursement/fiat",
+    "POST /v1/disbursement/crypto",
+    "GET /v1/disbursement/fiat",
+    "GET /v1/disbursement/fiat/{id}",
+)
 WEBHOOK = "webhook"
 _NO_END = 1_000_000
 
@@ -39,6 +45,7 @@ def _of_calls(operation: str) -> tuple[Fault, ...]:
 WEATHER = (
     *_of_calls(CREATE),
     *_of_calls(READ),
+    *(fault for operation in MONEY_OUT for fault in _of_calls(operation)),
     Fault(WEBHOOK, "drop", 0.30),
     Fault(WEBHOOK, "duplicate", 0.30),
     Fault(WEBHOOK, "delay", 0.10, (("seconds", 120),)),

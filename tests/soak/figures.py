@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from tests.soak.run import Plan, Result
 
 # Which promises' violations are losses, and which are doubles.
-_LOSSES = ("no_payment_is_lost", "every_location_is_stored")
+_LOSSES = ("no_payment_is_lost", "every_location_is_stored", "each_paid_order_pays_its_maker_once")
+_DOUBLES = ("nothing_is_paid_out_twice_or_made_up", "refunds_are_never_more_than_what_arrived")
 _MOST_SHOWN = 50
 
 
@@ -32,12 +33,13 @@ def figures(plan: Plan, record: dict[str, Any], violations: list[Violation], tol
         **told,
         "checkouts": len(record["checkouts"]),
         **{state: states[state] for state in ("paid", "held", "abandoned", "pending", "created")},
+        "payouts": dict(Counter(f"{row['kind']} {row['status']}" for row in record["payouts"])),
         "webhooks": len(webhooks),
         "webhooks_dropped": sum(row["state"] == "dropped" for row in webhooks),
         "webhooks_doubled": sum(row["copies"] == 2 for row in webhooks),
         "events": len(record["events"]),
         "lost": sum(one.promise in _LOSSES for one in violations) + len(paid - set(sent)),
-        "doubled": sum(times > 1 for times in sent.values()),
+        "doubled": sum(one.promise in _DOUBLES for one in violations) + sum(times > 1 for times in sent.values()),
         "violations": len(violations),
     }
 

@@ -13,10 +13,12 @@ _OF_SANDBOX = {
     "service_checkouts": "SELECT id, created_at FROM checkout",
     "service_deposits": "SELECT id, status, input_currency, input_amount, output_currency, output_amount, updated_at"
     " FROM deposit",
+    "service_disbursements": "SELECT id, kind, reference, amount, currency, status FROM disbursement",
     "service_webhooks": "SELECT id, order_id, state, copies, attempts FROM webhook",
 }
 _OF_SHOP = {
     "checkouts": "SELECT * FROM paycheckout_checkout ORDER BY id",
+    "payouts": "SELECT * FROM paycheckout_payout ORDER BY id",
     "events": "SELECT * FROM paycheckout_event ORDER BY id",
     "orders": "SELECT * FROM shop_order ORDER BY id",
     "versions": "SELECT * FROM shop_version ORDER BY id",

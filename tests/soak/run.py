@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from tests.soak.bank import Bank, Bookkeeper
 from tests.soak.calls import NoAnswer, call, pull
 from tests.soak.checker import Violation, check
 from tests.soak.clock import Clockwork
@@ -110,6 +111,8 @@ class _Stage:
         self._quiet_since = 0.0
         self._hung: list[str] = []
         self._shop, self._service = Reader(at.shop), Reader(at.sandbox)
+        self.bank = Bank(sandbox, self._service, plan.seed)
+        self._bookkeeper = Bookkeeper(processes.url(WEB[0]), self._shop, self._service)
 
     @classmethod
     @contextmanager
@@ -136,7 +139,7 @@ class _Stage:
         self.killer.point_webhooks(WEB[0])
 
     def _stop(self) -> None:
-        for part in (self.killer, self.crowd, self.clockwork):
+        for part in (self.killer, self.crowd, self.clockwork, self.bank):
             part.stop()
         self._shop.close()
         self._service.close()
@@ -153,11 +156,11 @@ class _Stage:
         """The rough part, the calm after it, and the accounts."""
         order_faults(self._sandbox)
         began = time.monotonic()
-        for part in (self.clockwork, self.crowd, self.killer):
+        for part in (self.clockwork, self.crowd, self.killer, self.bank):
             part.start()
         self._endure(self._is_over, "customers and kills", self._plan.longest)
         rough = time.monotonic() - began
-        for part in (self.killer, self.crowd, self.clockwork):
+        for part in (self.killer, self.crowd, self.clockwork, self.bank):
             part.stop()
         struck = end_faults(self._sandbox)
         self._come_to_rest()
@@ -183,7 +186,11 @@ class _Stage:
 
     def _come_to_rest(self) -> None:
         for seconds in REST:
+            self._bookkeeper.works()
             self._pass_quietly(seconds)
+            self.bank.works()
+        # The reads that find what the bank has done last.
+        self._pass_quietly(REST[0] + REST[1])
         # A read that was under way all through a quiet moment has the next one planned from an earlier time.
         for _ in range(_MORE_REST):
             if not self._shop.count("paycheckout_checkout", "next_read_at IS NOT NULL"):
@@ -205,6 +212,7 @@ class _Stage:
         now = self.clockwork.now()
         return bool(
             self._shop.count("paycheckout_checkout", "next_read_at <= :now", now=now)
+            or self._shop.count("paycheckout_payout", "next_attempt_at <= :now", now=now)
             or self._shop.count("paycheckout_event", "next_attempt_at <= :now", now=now)
             or self._service.count("webhook", "state = 'waiting' AND due_at <= :now", now=now)
         )
@@ -258,6 +266,7 @@ def _write_settings(folder: Path, at: Databases, processes: Processes, sandbox: 
             "PAYCHECKOUT_BASE_URL": sandbox.url,
             "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
             "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
+            "PAYCHECKOUT_ACCESS_TOKEN": "sandbox-access-token",
             "PAYCHECKOUT_PUBLIC_URL": processes.url(WEB[0]),
             "PAYCHECKOUT_ALLOW_SANDBOX": True,
         },

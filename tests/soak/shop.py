@@ -26,8 +26,15 @@ from flask_paycheckout import (
     order_paid,
     order_pending,
     payment_held,
+    payment_resolved,
+    payout_completed,
+    payout_failed,
+    payout_sent,
+    payout_unknown,
+    refund_claimed,
 )
 from tests.soak.clock import FileClock
+from tests.soak.money_out import MoneyOut
 
 #: Names the file, in JSON, where the shop's processes find their settings.
 SETTINGS = "SOAK_SHOP_SETTINGS"
@@ -123,6 +130,7 @@ def create_app() -> Flask:
     app.config["CLOCK"] = clock = FileClock(Path(settings["clock_file"]))
     db.init_app(app)
     paycheckout.init_app(app, db, clock=clock)
+    MoneyOut(paycheckout, db).connect(app)
     with app.app_context():
         if db.engine.dialect.name == "sqlite":
             prepare_sqlite(db.engine)
@@ -251,8 +259,19 @@ def tell_warehouse(app: Flask, *, order_id: str, event_id: str, **extra: Any) ->
 @order_paid.connect
 @order_abandoned.connect
 @payment_held.connect
+@payment_resolved.connect
 def note_down(
     app: Flask, *, order_id: str, checkout: Any, event_id: str, reason: str | None = None, **extra: Any
 ) -> None:
     """Keep every piece of news."""
     db.session.add(Note(event_id=event_id, order_id=order_id, checkout_id=checkout.checkout_id, reason=reason))
+
+
+@refund_claimed.connect
+@payout_sent.connect
+@payout_completed.connect
+@payout_failed.connect
+@payout_unknown.connect
+def note_payout(app: Flask, *, order_id: str, payout: Any, event_id: str, **extra: Any) -> None:
+    """Keep every piece of news about money out."""
+    db.session.add(Note(event_id=event_id, order_id=order_id, checkout_id=payout.reference))

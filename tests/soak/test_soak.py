@@ -14,6 +14,7 @@ import pytest
 
 from tests.chance import seed_of, soak_count
 from tests.optional_parts import postgresql
+from tests.soak.books import BOOKS_PROMISES
 from tests.soak.checker import PROMISES, check
 from tests.soak.databases import KINDS
 
@@ -59,7 +60,7 @@ def test_a_small_soak_loses_nothing_and_doubles_nothing(kind: str, tmp_path: Pat
 
 def finds_what_is_broken_in(record: Record) -> None:
     """Each promise, broken on purpose in a history that kept them all."""
-    assert set(BREAKS) == {promise.__name__ for promise in PROMISES}
+    assert set(BREAKS) == {promise.__name__ for promise in (*PROMISES, *BOOKS_PROMISES)}
     for promise, breaks in BREAKS.items():
         broken = copy.deepcopy(record)
         breaks(broken)
@@ -75,6 +76,27 @@ def paid(record: Record) -> Record:
 def deposit(record: Record) -> Record:
     """The deposit of that checkout."""
     found: Record = next(row for row in record["service_deposits"] if row["id"] == paid(record)["checkout_id"])
+    return found
+
+
+def maker(record: Record) -> Record:
+    """A maker's payout that was carried out."""
+    done = ("sent", "completed")
+    found: Record = next(row for row in record["payouts"] if row["kind"] == "payout" and row["status"] in done)
+    return found
+
+
+def made(record: Record) -> Record:
+    """What the service was asked to pay for it."""
+    wanted, rows = maker(record)["service_reference"], record["service_disbursements"]
+    found: Record = next(row for row in rows if row["reference"] == wanted)
+    return found
+
+
+def refunded(record: Record) -> Record:
+    """A checkout with a refund."""
+    refund = next(row for row in record["payouts"] if row["kind"] == "refund")
+    found: Record = next(row for row in record["checkouts"] if row["checkout_id"] == refund["refund_of"])
     return found
 
 
@@ -96,6 +118,12 @@ BREAKS: dict[str, Callable[[Record], object]] = {
     "every_location_is_stored": lambda record: record["locations"][0].update(order_id="another"),
     "no_state_goes_backwards": lambda record: paid(record).update(status="rejected"),
     "every_event_is_delivered_once": lambda record: record["notes"].append(record["notes"][0]),
+    "each_paid_order_pays_its_maker_once": lambda record: record["payouts"].remove(maker(record)),
+    "nothing_is_paid_out_twice_or_made_up": lambda record: record["service_disbursements"].append(made(record)),
+    "both_books_are_equal": lambda record: made(record).update(amount="0.01"),
+    "refunds_are_never_more_than_what_arrived": lambda record: paid(record).update(refunded_amount="0.01"),
+    "a_refunded_payment_is_never_held": lambda record: refunded(record).update(status="held"),
+    "no_payout_waits_for_a_process": lambda record: maker(record).update(status="sending"),
     "everything_is_at_rest": lambda record: paid(record).update(next_read_at=paid(record)["created_at"]),
 }
 
