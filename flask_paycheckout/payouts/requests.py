@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.clock import Clock
@@ -203,8 +202,7 @@ class PayoutRequests:
             "history": entry,
             **(destination_columns(to, self._sealing) if to is not None else {}),
         }
-        dialect = session.get_bind(model).dialect.name
-        insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+        insert = _insert_of(session.get_bind(model).dialect.name)
         statement = insert(model).values(values).on_conflict_do_nothing(index_elements=[model.reference])
         return cast("PayoutMixin | None", session.scalars(statement.returning(model)).one_or_none())
 
@@ -223,6 +221,18 @@ class PayoutRequests:
             # The secret key that made the fingerprint is gone; the masked form is what remains.
             same = known.destination == to.masked
         return None if same else "destination"
+
+
+def _insert_of(dialect: str) -> Any:
+    """The INSERT of a database, whose conflicts may be skipped."""
+    # Imported when needed: the module of a database that the shop does not use is large.
+    if dialect == "postgresql":
+        from sqlalchemy.dialects.postgresql import insert as insert_in_postgresql
+
+        return insert_in_postgresql
+    from sqlalchemy.dialects.sqlite import insert as insert_in_sqlite
+
+    return insert_in_sqlite
 
 
 def new_service_reference(reference: str) -> str:

@@ -62,9 +62,13 @@ def rejecting() -> str:
 def who_and_why(by: str, why: str) -> tuple[str, str]:
     """Strip and check the name and the reason that a decision is recorded with.
 
+    :raises TypeError: one of them is not a string.
     :raises ValueError: one of them is empty or too long.
     """
-    for name, value, longest in (("by", by.strip(), MAX_BY), ("why", why.strip(), MAX_WHY)):
+    for name, given, longest in (("by", by, MAX_BY), ("why", why, MAX_WHY)):
+        if not isinstance(given, str):
+            raise TypeError(f"{name} must be a string, not {type(given).__name__}: the decision is recorded with it")
+        value = given.strip()
         if not value:
             raise ValueError(f"{name} must not be empty: the decision is recorded with it")
         if len(value) > longest:

@@ -56,11 +56,11 @@ def test_an_approval_is_of_the_destination_that_the_person_saw(shop: Shop) -> No
 
 
 @pytest.mark.parametrize("evidence", DECISIONS)
-@pytest.mark.parametrize("blank", ["by", "why"])
-def test_name_and_reason_must_not_be_blank(shop: Shop, evidence: PayoutEvidence, blank: str) -> None:
+@pytest.mark.parametrize(("name", "given"), [("by", "  "), ("why", ""), ("by", None), ("by", "x" * 256)])
+def test_name_and_reason_are_needed(shop: Shop, evidence: PayoutEvidence, name: str, given: Any) -> None:
     pays_out(shop)
-    with pytest.raises(ValueError, match=f"{blank} must not be empty"):
-        decides(shop, evidence, **{blank: "  "})
+    with pytest.raises((TypeError, ValueError), match=f"{name} must"):
+        decides(shop, evidence, **{name: given})
 
 
 def test_an_unknown_reference_is_told(shop: Shop) -> None:
