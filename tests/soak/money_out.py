@@ -22,8 +22,13 @@ if TYPE_CHECKING:
     from flask_sqlalchemy import SQLAlchemy
 
 _CENT = Decimal("0.01")
+# Of the sandbox's start state, by currency.
+_RECIPIENTS = {
+    "USD": ToRecipient("5a6d00000000000000000101"),
+    "EUR": ToRecipient("5a6d00000000000000000103"),
+}
 _MAKERS = (
-    (ToRecipient("5a6d00000000000000000101"), "USD"),
+    (_RECIPIENTS["USD"], "USD"),
     # This bank takes five dollars at least, so that some are refused.
     (ToBank("Bo Maker", "7700554411", "us_harbor_savings", "Harbor Savings Bank"), "USD"),
     (ToBank("Mo Maker", "4000987650", "us_first_sandbox", "First Sandbox Bank"), "USD"),
@@ -63,7 +68,7 @@ class MoneyOut:
         ).first()
         if paid is None:
             return jsonify(refused="nothing was paid"), 409
-        to = None if wanted["claims"] else _MAKERS[0][0]
+        to = None if wanted["claims"] else _RECIPIENTS[paid.payment.paid.currency]
         try:
             refund = self._paycheckout.refund(paid.checkout_id, wanted["amount"], by="Ada", why="one jar broke", to=to)
         except (NothingToRefund, RefundTooLarge, ValueError) as refused:
