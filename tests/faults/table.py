@@ -37,6 +37,7 @@ _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.
 _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
 _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
+_DESK, _OUT = "views/test_owner_payouts.py", "doctor/test_payout_alarms.py"
 
 #: By promise, or by threat with the defence against it.
 FAULTS: dict[str, tuple[Fault, ...]] = {
@@ -779,6 +780,33 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "table.c.payback.is_(None) | (table.c.payback == KEPT)",
                 "table.c.payback.is_distinct_from(PAID_BACK)",
             ),
+        ),
+    ),
+    "People decide on payouts once, on what they saw; what waits for them is told.": (
+        fault(
+            "a refund's form that is sent twice makes two",
+            f"{_DESK}::test_a_form_that_is_sent_twice_makes_one_refund",
+            Swap("payouts.refunds:Refunds.make", "self._seen_before(session, made) != seen", "False"),
+        ),
+        fault(
+            "an approval on the owner's page is of whatever is stored",
+            f"{_DESK}::test_an_approval_is_of_what_the_person_saw",
+            Swap("views.owner_payouts:_approve", "-1 if seen is None else seen", "None"),
+        ),
+        fault(
+            "a form about a payout is good for everybody",
+            f"{_DESK}::test_a_form_is_good_for_its_person_and_payout_only",
+            Swap("views.owner_forms:subject_of_form", "who != g.paycheckout_owner", "False"),
+        ),
+        fault(
+            "another site's form decides on a payout",
+            f"{_DESK}::test_a_form_is_good_for_its_person_and_payout_only",
+            Drop("views.owner_payouts:decide_payout", "require_same_site"),
+        ),
+        fault(
+            "a payout that nothing sends is no alarm",
+            f"{_OUT}::test_each_trouble_is_named_within_five_minutes[reconcile does not run]",
+            Swap("store.payout_overview:PayoutOverview.late", "c.next_attempt_at <= patience", "c.id < 0"),
         ),
     ),
     "Every call for an order is made with the keys of its own merchant account.": (
