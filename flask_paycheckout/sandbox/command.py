@@ -108,7 +108,7 @@ def _serve(options: argparse.Namespace) -> int:
     server = make_server(options.host, options.port, _not_ready, threaded=True, request_handler=QuietHandler)
     try:
         server.app = app = _open(options, server)
-        print(_greeting(app, options), flush=True)  # noqa: T201
+        print(greeting(app, options), flush=True)  # noqa: T201
         _run(server, app)
     finally:
         server.server_close()
@@ -185,7 +185,7 @@ def facts(app: Flask, names: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def _greeting(app: Flask, options: argparse.Namespace) -> str:
+def greeting(app: Flask, options: argparse.Namespace) -> str:
     known = facts(app, [name for name, _ in options.account])
     if options.json:
         return json.dumps(known)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from datetime import timedelta
 from threading import Event
 
 import pytest
 from flask import Flask
 
-from flask_paycheckout.sandbox.command import address_of, main, run_ticker
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.command import address_of, facts, greeting, main, run_ticker
 from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.context import world
@@ -84,6 +86,18 @@ def test_the_ticker_outlives_a_bad_moment(sandbox: Flask, receiver: Receiver) ->
         redeliver(session, tester.webhooks()[0]["id"])
     run_ticker(sandbox, Ticks(3))
     assert len(receiver.received) == 1
+
+
+def test_each_account_is_printed_with_the_lines_that_a_shop_needs() -> None:
+    app = create_sandbox(accounts={"anna": ENDPOINT, "bo": None})
+    accounts = facts(app, ["anna", "bo"])["accounts"]
+    printed = greeting(app, Namespace(json=False, account=[("anna", ENDPOINT), ("bo", None)])).splitlines()
+    assert [line for line in printed if line.startswith("The account ")] == ["The account anna:", "The account bo:"]
+    lines = [line for line in printed if line.startswith("export ")]
+    assert len(lines) == 9
+    for account, (_, client_id, secret) in zip(accounts, (lines[3:6], lines[6:]), strict=True):
+        assert client_id == f"export FLASK_PAYCHECKOUT_CLIENT_ID={account['clientId']}"
+        assert secret == f"export FLASK_PAYCHECKOUT_CLIENT_SECRET={account['clientSecret']}"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import WALLET, Payer
 from tests.sandbox.payments import customers
 from tests.sandbox.recipients.payees import adds
+from tests.sandbox.world.test_worlds import at_once
 
 SECRETS = ("clientSecret", "accessToken", "password")
 UNKNOWN = "5a6d0000000000000000ffff"
@@ -364,6 +365,24 @@ def test_accounts_of_the_start_outlive_a_reset_and_a_restart_with_their_credenti
     app, _ = opens()
     Tester(app).does("POST", "reset")
     assert [one[0] for one in keys(app)] == ["default", "anna", "bo", "cy"]
+
+
+@pytest.mark.each_database
+def test_accounts_are_made_and_removed_amid_calls_each_once(sandbox: Flask, tester: Tester) -> None:
+    made = [lambda: tester.asks("POST", "accounts", {"name": "anna"})] * 4
+    assert sorted(answer.http_status for answer in at_once(*made)) == [200, 409, 409, 409]
+    anna = payer_of(sandbox, tester.does("GET", "accounts/anna"))
+
+    def removes() -> Answer:
+        return tester.asks("DELETE", "accounts/anna")
+
+    def buys() -> Answer:
+        return anna.asks_checkout(inputCurrency="USD", inputAmount=5)
+
+    answers = at_once(removes, buys, removes, buys, buys)
+    assert sorted(answer.http_status for answer in answers[::2][:2]) == [200, 404]
+    assert {answer.http_status for answer in (answers[1], *answers[3:])} <= {200, 401}
+    assert tester.does("GET", "accounts")[1:] == []
 
 
 def test_accounts_are_read_with_the_control_token_only(sandbox: Flask) -> None:
