@@ -48,6 +48,9 @@ class OrderStatus:
     crowded: bool = False
     """Whether the order has reached its limit of open payment pages."""
 
+    refundable: bool = False
+    """Whether there is a payment that can have been refunded: one that was paid or rejected."""
+
 
 class OrderStatuses:
     """Gives the status of orders of one app, and reads their newest deposits when these are due."""
@@ -122,4 +125,5 @@ def _status_of(newest: Sequence[CheckoutSummary], counts: Mapping[str, int]) -> 
     poll_after = 0 if final else _PATIENT if held else _EAGER
     abandoned = [attempt.reason for attempt in newest if attempt.status == status == Status.ABANDONED]
     crowded = is_crowded(counts) and not (final or held)
-    return OrderStatus(status, final, poll_after, abandoned[0] if abandoned else None, crowded)
+    refundable = any(counts.get(decided) for decided in (Status.PAID, Status.REJECTED))
+    return OrderStatus(status, final, poll_after, abandoned[0] if abandoned else None, crowded, refundable)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from flask import Response, abort, jsonify, url_for
 
 from flask_paycheckout.operations import operations
+from flask_paycheckout.payouts.refund_progress import NO_REFUNDS
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.rules.text import visible
 from flask_paycheckout.runtime import runtime
@@ -45,7 +46,7 @@ def order_page(token: str) -> Response:
             reason=current.reason,
             crowded=current.crowded,
             # No link to the refund page: whoever has it says where the money goes, and this link may be in more hands.
-            refunds=operations().read_refunds(link.order_id),
+            refunds=operations().read_refunds(link.order_id) if current.refundable else NO_REFUNDS,
         ),
         standing=current,
         action=None if total is None else pay_path(link),
