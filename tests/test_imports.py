@@ -22,7 +22,7 @@ LAYERS = (
     {"checkouts", "payouts"},
     {"reports"},
     {"runtime"},
-    {"operations"},
+    {"operations", "payout_operations"},
     {"views", "doctor", "cli", "tasks", "admin"},
     {"extension"},
 )
