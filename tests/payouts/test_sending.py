@@ -253,6 +253,7 @@ def test_a_sender_that_died_is_looked_up_when_its_claim_has_ended(payer: Payer) 
     assert payer.sends() == PayoutReport(), "the claims still hold"
     payer.sandbox.advance(minutes=2)
     assert payer.sends() == PayoutReport(unknown=1)
+    assert payer.payout("before").doubted, "nobody knows what became of the call"
     payer.sandbox.advance(minutes=2)
     assert payer.sends() == PayoutReport(sent=1)
     assert (payer.status("before"), payer.status("token")) == ("sent", "unknown")
