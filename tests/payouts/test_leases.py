@@ -106,15 +106,10 @@ def test_a_late_answer_about_what_is_decided_is_kept(payer: Payer, caplog: pytes
 
 
 def test_a_late_answer_to_an_older_reference_moves_nothing(payer: Payer) -> None:
+    """Meanwhile it was tried again, under a new reference, and another process is sending that."""
     payer.owes(to=WALLET)
-    busy: list[int] = []
-
-    def people_decide() -> None:
-        if not busy:
-            busy.append(1)
-            payer.stands(status="ready", service_reference="another", lease_token=None)
-
-    payer.meanwhile(CRYPTO, people_decide)
-    payer.sends()
-    assert payer.payout().status in ("ready", "sent")
-    assert any(entry["what"] == "not applied" for entry in lines(payer.payout().history))
+    payer.meanwhile(CRYPTO, lambda: payer.stands(service_reference="another", changes=99))
+    assert payer.sends() == PayoutReport()
+    payout = payer.payout()
+    assert (payout.status, payout.disbursement_id) == ("sending", None)
+    assert lines(payout.history)[-1]["what"] == "not applied"
