@@ -95,7 +95,7 @@ class Books:
         self.creating: Callable[[Sequence[str]], None] = lambda references: None
         self.created: Callable[[Sequence[str]], None] = lambda references: None
         self._page_size = page_size
-        self._unique = unique
+        self.unique = unique
         self._clock = clock or (lambda: datetime.now(UTC))
         self._one_at_a_time = Lock()
 
@@ -146,7 +146,7 @@ class Books:
         if self.instead:
             return self.instead.pop(0)
         known = self.paid
-        used = {one.reference for one in known} if self._unique else set()
+        used = {one.reference for one in known} if self.unique else set()
         for item in wanted:
             if item["reference"] in used or any(item["reference"].startswith(each) for each in self.refused):
                 return refusal(400, f"{item['reference']} cannot be paid")
