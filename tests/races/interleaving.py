@@ -2,8 +2,8 @@
 
 Each thread stops before every statement and every commit. The leader lets one of them do one, and waits until it
 stands before its next, has ended, or waits for a lock that the other holds. Where more than one could go on, the run
-branches; runs are repeated until every branch was taken. A thread that stored or moved a checkout goes on when
-no other can: what it does then, telling receivers, concerns nobody.
+branches; runs are repeated until every branch was taken. A thread that stored or moved a checkout, or moved a payout,
+goes on when no other can: what it does then, telling receivers, concerns nobody.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from sqlalchemy import Connection, Engine, event, text
 _PATIENCE = 60
 _LOOK_AGAIN = 0.002
 _WRITES = ("INSERT", "UPDATE", "DELETE", "WITH due", "BEGIN IMMEDIATE")
-_MOVES = re.compile(r"INSERT INTO paycheckout_checkout |UPDATE paycheckout_checkout SET ((?! WHERE ).)*\bstatus ?=")
+_MOVES = re.compile(
+    r"INSERT INTO paycheckout_checkout |UPDATE paycheckout_(checkout|payout) SET ((?! WHERE ).)*\bstatus ?="
+)
 
 Act = Callable[[], object]
 #: The index of who goes on, of so many who could: each branch that a run took.

@@ -1,0 +1,159 @@
+"""A customer changes where a refund goes while people decide about it: it goes only where the approver saw it going."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from flask_paycheckout import Pay, TransitionRefused
+from tests.payouts.books import Books, Pages, Paid, PayingService
+from tests.payouts.claiming import Customer
+from tests.payouts.shop import decides, payout, refunds, sends
+from tests.races.interleaving import every_interleaving
+from tests.scripted import Shop
+
+pytestmark = pytest.mark.on_each_database
+
+#: Account numbers, of which a person sees the last four digits.
+FIRST, SECOND, THIRD = "400012341111", "400012342222", "400012343333"
+
+
+@pytest.fixture
+def books() -> Books:
+    return Books(Pages())
+
+
+@pytest.fixture
+def service(books: Books) -> PayingService:
+    return PayingService(books)
+
+
+class Refund:
+    """A refund that goes to the first account so far, again and again, each time of a new order."""
+
+    def __init__(self, shop: Shop, books: Books) -> None:
+        self.shop, self._books = shop, books
+        self._numbers = count(1)
+        self._customer = Customer(shop, "")
+        #: What the approver saw, when the approval was taken.
+        self._approved: str | None = None
+        #: How the runs ended.
+        self.ends: set[str] = set()
+
+    def ask_anew(self) -> None:
+        order_id = f"c-{next(self._numbers)}"
+        self.shop.totals[order_id] = Pay("12.50", "USD")
+        reference = refunds(self.shop, self.shop.has_paid(order_id), "5.00").reference
+        self._customer = Customer(self.shop, reference)
+        self._approved = None
+        self.claims(FIRST)
+
+    def claims(self, number: str) -> None:
+        assert self._customer.sends(account_number=number).status_code in (303, 409)
+
+    def approves(self) -> None:
+        """As the owner's view does: what is shown is approved, and nothing else."""
+        shown = self._customer.refund
+        reference, seen = shown.reference, shown.revision
+        with self.shop.app.app_context():
+            try:
+                self.shop.paycheckout.approve_payout(reference, by="Ada", seen=seen)
+            except TransitionRefused:
+                return
+        self._approved = shown.destination
+
+    def cancels(self) -> None:
+        decides(self.shop, "cancel", self._customer.reference)
+
+    def sends(self) -> None:
+        sends(self.shop)
+
+    def check(self) -> None:
+        """It went where the approver saw it going; without an approval, or when it was cancelled, nowhere."""
+        self.sends()
+        stored = payout(self.shop, self._customer.reference)
+        paid = [one for one in self._books.paid if one.reference == stored.service_reference]
+        self.ends.add(stored.status if self._approved is None else f"approved {self._approved[-4:]}, {stored.status}")
+        if stored.status in ("waiting", "cancelled"):
+            assert paid == []
+            assert stored.status == "cancelled" or self._approved is None
+            return
+        assert stored.status == "sent"
+        assert [_shown(one) for one in paid] == [self._approved]
+
+
+def _shown(one: Paid) -> str:
+    return f"Zoë Quist, First Bank, •••• {one.to[-4:]}"
+
+
+Act = Callable[[Refund], None]
+APPROVE: Act = Refund.approves
+SEND: Act = Refund.sends
+CANCEL: Act = Refund.cancels
+
+
+def claim(number: str) -> Act:
+    return lambda refund: refund.claims(number)
+
+
+def approve_and_send(refund: Refund) -> None:
+    refund.approves()
+    refund.sends()
+
+
+ACTS: dict[str, tuple[list[Act], int, set[str]]] = {
+    "a change and an approval": (
+        [claim(SECOND), approve_and_send],
+        2,
+        {"waiting", "approved 1111, sent", "approved 2222, sent"},
+    ),
+    "two changes and an approval": (
+        [claim(SECOND), claim(THIRD), APPROVE],
+        1,
+        {"waiting", "approved 1111, sent", "approved 3333, sent"},
+    ),
+    "a change, an approval and a sender": (
+        [claim(SECOND), APPROVE, SEND],
+        1,
+        {"waiting", "approved 1111, sent", "approved 2222, sent"},
+    ),
+    "a change, an approval and a cancellation": (
+        [claim(SECOND), approve_and_send, CANCEL],
+        1,
+        {"cancelled", "approved 1111, sent", "approved 1111, cancelled"},
+    ),
+}
+
+
+@pytest.mark.parametrize("acts", ACTS.values(), ids=ACTS)
+def test_a_refund_goes_only_where_the_approver_saw_it_going(
+    paying_shop: Shop, books: Books, acts: tuple[list[Act], int, set[str]]
+) -> None:
+    """Each act is led through the statements of the others; a soak leaves an act once more often."""
+    doing, preemptions, ends = acts
+    assert try_all(Refund(paying_shop, books), doing, preemptions) >= ends, (
+        "both orders of what matters were among them"
+    )
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("acts", ACTS.values(), ids=ACTS)
+def test_a_refund_goes_only_where_the_approver_saw_it_going_in_many_more_orders(
+    paying_shop: Shop, books: Books, acts: tuple[list[Act], int, set[str]]
+) -> None:
+    doing, preemptions, ends = acts
+    assert try_all(Refund(paying_shop, books), doing, preemptions + 1) >= ends
+
+
+def try_all(refund: Refund, acts: list[Act], preemptions: int) -> set[str]:
+    """Does the acts in every order of their statements; gives how the runs ended."""
+
+    def begin() -> dict[str, Callable[[], object]]:
+        refund.ask_anew()
+        return {f"{place}": lambda act=act: act(refund) for place, act in enumerate(acts)}  # type: ignore[misc]
+
+    engine = refund.shop.runtime.engine()
+    assert every_interleaving(engine, begin, refund.check, preemptions=preemptions) > 5
+    return refund.ends
