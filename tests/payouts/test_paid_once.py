@@ -1,0 +1,136 @@
+"""Each guard against paying twice, against forgetting and against telling too much, by itself.
+
+The service pays whatever it is asked to, so that a call that is made twice pays twice; its list comes in pages of one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from flask_paycheckout import ToBank
+from tests.conftest import OpenShop
+from tests.payouts.books import NO_ANSWER, Books, Pages, PayingService
+from tests.payouts.shop import TOKEN, WALLET, comes_to_rest, payout, pays_out, sends
+from tests.scripted import Shop, refusal
+
+NUMBER = "400012341234"
+BANK = ToBank("Bo", NUMBER, "b1", "Bank")
+
+
+@pytest.fixture
+def books() -> Books:
+    return Books(Pages(), page_size=1, unique=False)
+
+
+@pytest.fixture
+def service(books: Books) -> PayingService:
+    return PayingService(books)
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Shop:
+    return open_shop(PAYCHECKOUT_ACCESS_TOKEN="unit-token")
+
+
+def statuses(shop: Shop) -> dict[str, int]:
+    return shop.runtime.payouts.counts()
+
+
+def owes_three(shop: Shop) -> None:
+    for number in (1, 2, 3):
+        pays_out(shop, f"p-{number}")
+
+
+def owes_a_token(shop: Shop) -> None:
+    pays_out(shop, "p-1", "8.00", to=WALLET, currency=TOKEN)
+
+
+@pytest.mark.on_each_database
+def test_a_payout_is_claimed_and_committed_before_the_call(shop: Shop, books: Books) -> None:
+    seen: list[tuple[dict[str, int], list[bool]]] = []
+
+    def look(references: Sequence[str]) -> None:
+        known = [payout(shop, f"p-{number}").service_reference for number in (1, 2, 3)]
+        seen.append((statuses(shop), [reference in references for reference in known]))
+
+    owes_three(shop)
+    books.creating = look
+    sends(shop)
+    assert seen == [({"sending": 3}, [True] * 3)]
+
+
+def test_lost_answers_are_found_on_whichever_page_they_are(shop: Shop, books: Books) -> None:
+    owes_three(shop)
+    books.lost = 1
+    sends(shop)
+    assert statuses(shop) == {"sent": 3}
+    assert len(books.paid) == 3
+
+
+def test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference(shop: Shop, books: Books) -> None:
+    reference = pays_out(shop).service_reference
+    books.instead = [NO_ANSWER]
+    sends(shop)
+    for seconds, sent in ((30, []), (29, []), (1, [reference])):
+        shop.clock.advance(seconds=seconds)
+        sends(shop)
+        assert [one.reference for one in books.paid] == sent
+    assert payout(shop, "maker-1").status == "sent"
+
+
+def test_look_ups_that_fail_prove_nothing(shop: Shop, books: Books) -> None:
+    pays_out(shop)
+    books.lost = 1
+    books.instead_of_pages = [refusal(503)] * 8
+    for _ in range(8):
+        sends(shop)
+        assert payout(shop, "maker-1").status == "sending"
+        shop.clock.advance(hours=2)
+    sends(shop)
+    assert payout(shop, "maker-1").status == "sent"
+    assert len(books.paid) == 1
+
+
+def test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself(shop: Shop, books: Books) -> None:
+    owes_a_token(shop)
+    books.lost = 1
+    for _ in range(4):
+        sends(shop)
+        shop.clock.advance(hours=2)
+    assert payout(shop, "p-1").status == "unknown"
+    assert len(books.paid) == 1
+
+
+@pytest.mark.parametrize("kind", ["bank", "token"])
+def test_of_each_move_one_event_is_stored(shop: Shop, books: Books, kind: str) -> None:
+    if kind == "token":
+        owes_a_token(shop)
+    else:
+        pays_out(shop, "p-1", to=BANK)
+    comes_to_rest(shop, books)
+    told = Counter(event.name for event in shop.events())
+    assert told == ({"payout_sent": 1} if kind == "token" else {"payout_sent": 1, "payout_completed": 1})
+
+
+def test_the_account_number_is_wiped_when_the_bank_has_completed(shop: Shop, books: Books) -> None:
+    pays_out(shop, to=BANK)
+    assert NUMBER in payout(shop, "maker-1").to_details
+    comes_to_rest(shop, books)
+    stored = payout(shop, "maker-1")
+    assert (stored.status, stored.to_details, stored.destination) == ("completed", None, "Bo, Bank, •••• 1234")
+
+
+def test_no_account_number_is_logged_or_told_when_the_service_repeats_it(
+    shop: Shop, books: Books, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    pays_out(shop, to=BANK)
+    books.instead = [refusal(400, f"the account {NUMBER} is closed")]
+    sends(shop)
+    stored = payout(shop, "maker-1")
+    assert stored.status == "failed"
+    assert "is closed" in stored.problem
+    assert NUMBER not in f"{stored.problem} {stored.history} {stored!r} {caplog.text}"
