@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.planting import Edit, plant
+from tests.faults.planting import Edit, NotPlanted, plant
 
 #: Loaded once for all forks: what product and tests import from elsewhere.
 _LIBRARIES = (
@@ -23,6 +23,8 @@ _LIBRARIES = (
     "psycopg",
     "pytest",
 )
+#: The exit code of a fork whose faults cannot be planted any more; pytest has no such code.
+_STALE = 99
 #: A missing defence may show a secret too, and the test that is asked must notice by itself.
 _WITHOUT = ("cacheprovider", "randomly", "schemathesis", "tests.canaries", "xdist")
 
@@ -50,6 +52,10 @@ def _run(tests: list[str], edits: list[Edit], log: str) -> None:
     # The variables of the run that asks would make this a part of it.
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]
-    plant(edits)
+    try:
+        plant(edits)
+    except NotPlanted as stale:
+        print(stale, flush=True)
+        sys.exit(_STALE)
     options = ["-qx", "--assert=plain", *(f"-pno:{plugin}" for plugin in _WITHOUT)]
     sys.exit(int(pytest.main([*options, *(f"tests/{test}" for test in tests)])))

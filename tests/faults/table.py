@@ -37,6 +37,8 @@ _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
 _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
+_ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
+_REFUNDS = "payouts/test_refunds.py"
 _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
 _DESK, _OUT = "views/test_owner_payouts.py", "doctor/test_payout_alarms.py"
 
@@ -565,7 +567,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "a form is good for everybody",
             f"{_OWNER}::test_a_form_is_good_for_the_person_it_was_made_for_only",
-            Swap("views.owner:_checkout_of", "who != g.paycheckout_owner", "False"),
+            Swap("views.owner_forms:subject_of_form", "who != g.paycheckout_owner", "False"),
         ),
         fault(
             "a receiver's words are shown",
@@ -890,6 +892,149 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             "the keys of an account show themselves in an error",
             "accounts/test_keys.py::test_an_account_that_is_gone_is_told_without_secrets",
             Swap("service.accounts:Accounts._asked", "type(error).__name__", "error"),
+        ),
+    ),
+    "Nothing is paid out twice, and nothing that was committed is forgotten.": (
+        fault(
+            "a payout is stored in a transaction of its own",
+            "payouts/test_requests.py::test_it_exists_exactly_if_the_shop_commits",
+            Swap(
+                "payouts.requests:PayoutRequests._insert",
+                "session.scalars(statement.returning(model)).one_or_none()",
+                "(session.scalars(statement.returning(model)).one_or_none(), session.commit())[0]",
+            ),
+        ),
+        fault(
+            "a payout is claimed after the call",
+            f"{_ONCE}::test_a_payout_is_claimed_and_committed_before_the_call[sqlite]",
+            Before(
+                "payouts.sending:Sending.run",
+                "take",
+                "from sqlalchemy import select\n"
+                "table = self._queue._table\n"
+                "with self._queue._single.connect() as connection:\n"
+                "    rows = connection.execute(select(table).where(table.c.status == 'ready')).mappings().all()\n"
+                "unclaimed = [self._queue._models.payout_of_row(row) for row in rows]\n"
+                "made = self._calls.send(client, self._addressed(unclaimed, results))\n"
+                "self._calls.send = lambda client, batch: made",
+            ),
+        ),
+        fault(
+            "a sender does not look whether its claim still holds",
+            f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-bank]",
+            Swap(
+                "payouts.sending:Sending._send",
+                "self._held(self._addressed(taken, results))",
+                "self._addressed(taken, results)",
+            ),
+        ),
+        fault(
+            "a result is stored although the payout has changed since it was claimed",
+            f"{_LATE}::test_a_refusal_that_comes_after_the_lease_sends_nothing_again[sqlite-429-bank]",
+            Swap("store.payout_moves:PayoutMoves._update", '("id", "status", "changes")', '("id",)'),
+        ),
+        fault(
+            "one look-up that misses a payout is enough to send it again",
+            f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
+            Never("payouts.results:PayoutResults.missed", "missed_at"),
+        ),
+        fault(
+            "two look-ups that miss a payout may follow each other at once",
+            f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
+            Value("rules.payout_schedule:SECOND_LOOK_UP", "timedelta(0)"),
+        ),
+        fault(
+            "a look-up that fails counts as one that misses",
+            f"{_ONCE}::test_look_ups_that_fail_prove_nothing",
+            Swap(
+                "payouts.look_ups:LookUps.look_up",
+                'results.unread(payout, f"it could not be looked up: {words_of(error)}")',
+                "missing(payout, began)",
+            ),
+        ),
+        fault(
+            "what was missed is sent again under a new reference",
+            f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
+            Swap(
+                "payouts.results:PayoutResults.missed",
+                "PayoutMove(PayoutEvidence.MISSED, values)",
+                "PayoutMove(PayoutEvidence.MISSED, values | {'service_reference': payout.service_reference + '-2'})",
+            ),
+        ),
+        fault(
+            "a token is sent again when its answer was lost",
+            f"{_ONCE}::test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself",
+            Swap(
+                "payouts.sending:Sending._lost",
+                "results.in_doubt(one.payout, words)",
+                "results.not_carried_out(one.payout, words)",
+            ),
+        ),
+        fault(
+            "a token whose sender died is sent again",
+            f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-token]",
+            Swap(
+                "payouts.look_ups:LookUps.run",
+                "results.in_doubt(payout, _IN_DOUBT)",
+                "results.not_carried_out(payout, _IN_DOUBT)",
+            ),
+            Swap(
+                "payouts.sending:Sending._send",
+                "self._held(self._addressed(taken, results))",
+                "self._addressed(taken, results)",
+            ),
+        ),
+        fault(
+            "a move of a payout stores two events",
+            f"{_ONCE}::test_of_each_move_one_event_is_stored[bank]",
+            Before(
+                "store.payout_moves:PayoutMoves._store",
+                "store",
+                "self._events.store(connection, shop, NewEvent(signal, f'again:{row[\"changes\"]}', '', '',"
+                " payout.reference), lambda: self._models.payout_of_row(row),"
+                " lambda opened: self._payouts.find_in(opened, payout.reference), now)",
+            ),
+        ),
+    ),
+    "Refunds are never more than what arrived, go where the approver saw them going, and tell no account number.": (
+        fault(
+            "the sum of refunds is compared outside the lock and the statement that changes it",
+            f"{_REFUNDS}::test_refunds_at_once_are_together_never_more_than_what_arrived[sqlite]",
+            Swap(
+                "store.refund_limits:RefundLimits._locked",
+                'connection.execute(self._lock_row, {"of_checkout_id": checkout_id}).rowcount == 0',
+                "False",
+            ),
+            Swap(
+                "store.refund_limits:RefundLimits._set",
+                'update(self._table).where(c.id == row["id"], before)',
+                'update(self._table).where(c.id == row["id"])',
+            ),
+        ),
+        fault(
+            "an approval binds nothing",
+            "payouts/test_decisions.py::test_an_approval_is_of_the_destination_that_the_person_saw",
+            Never("payouts.decisions:PayoutDecisions._decide", "seen"),
+        ),
+        fault(
+            "a held payment that was refunded can still be accepted",
+            f"{_REFUNDS}::test_a_held_payment_is_rejected_by_its_refund_in_part_too[sqlite]",
+            Drop("payouts.requests:PayoutRequests.refund", "_reject_held"),
+        ),
+        fault(
+            "a failed refund keeps its money from others",
+            f"{_REFUNDS}::test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again",
+            Drop("store.payout_moves:PayoutMoves._count_refund", "give_back"),
+        ),
+        fault(
+            "the account number stays when the bank has completed",
+            f"{_ONCE}::test_the_account_number_is_wiped_when_the_bank_has_completed",
+            Value("rules.payout_states:WIPING", "frozenset({PayoutStatus.CANCELLED})"),
+        ),
+        fault(
+            "where a payout goes is logged when it is sent",
+            f"{_ONCE}::test_no_account_number_is_logged_or_told_when_the_service_repeats_it",
+            Before("payouts.sending:Sending._send", "send", "_log.info('%s', [one.to_details for one in taken])"),
         ),
     ),
 }

@@ -78,7 +78,8 @@ class Books:
     :param page_size: the most records of a page, whatever is asked for.
     :param unique: whether it refuses a reference that it was given before, as the service does; without that each call
         that is made twice pays twice.
-    :ivar lost: how many of the next creates are done but never answered.
+    :ivar lost: how many of the next creates are done but never answered as they should be.
+    :ivar lost_as: what comes instead of such an answer.
     :ivar instead: what the next creates come to, instead of being done.
     :ivar instead_of_pages: what the next look-ups come to, instead of a page.
     :ivar refused: beginnings of references that it refuses, and with them their batch.
@@ -91,6 +92,7 @@ class Books:
     ) -> None:
         self.paper = paper
         self.lost = 0
+        self.lost_as: Answer = NO_ANSWER
         self.instead: list[Answer] = []
         self.instead_of_pages: list[Answer] = []
         self.refused: set[str] = set()
@@ -167,7 +169,7 @@ class Books:
         self.paper.add("asked to pay", items=made)
         if self.lost:
             self.lost -= 1
-            return NO_ANSWER
+            return self.lost_as
         shown = [_shown(Paid(**item | {"amount": Decimal(item["amount"])})) for item in made]
         return success({"disburseData": shown}, 201)
 

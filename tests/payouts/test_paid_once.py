@@ -104,6 +104,39 @@ def test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself(shop: Shop,
     assert len(books.paid) == 1
 
 
+NAMED = '{"statusCode": 201, "message": "ok", "data": {"disburseData": [%s]}}'
+UNREADABLE = [
+    b"",
+    b"null",
+    b"[]",
+    b"\xff\xfe\x00",
+    b'{"statusCode": 201, "message": "ok"}',
+    b'{"statusCode": 201, "message": "ok", "data": {"disburseData": {}}}',
+    b'{"statusCode": ' + b"9" * 5000 + b"}",
+    (NAMED % '{"disbursementId": "\\ud800", "status": "pending"}').encode(),
+    (NAMED % '{"disbursementId": "a", "status": "pending", "amount": 1e999999999}').encode(),
+    (NAMED % ('{"disbursementId": "a", "status": "pending", "amount": %s}' % ("9" * 5000))).encode(),
+    (NAMED % '{"disbursementId": "a", "status": "pending", "amount": "NaN"}').encode(),
+    (NAMED % '{"disbursementId": "a", "status": "pending", "reference": "another"}').encode(),
+    (NAMED % "").encode(),
+    b'{"statusCode": 201, "data": ' + b"[" * 100_000,
+    b'{"statusCode": 500, "message": "busy"}',
+    b'{"statusCode": 302, "message": "elsewhere"}',
+]
+
+
+@pytest.mark.parametrize("body", UNREADABLE, ids=range(len(UNREADABLE)))
+def test_an_answer_that_cannot_be_read_is_a_lost_one(shop: Shop, books: Books, body: bytes) -> None:
+    pays_out(shop, "p-bank")
+    pays_out(shop, "p-token", "8.00", to=WALLET, currency=TOKEN)
+    books.lost, books.lost_as = 2, body
+    for _ in range(4):
+        sends(shop)
+        shop.clock.advance(hours=2)
+    assert [payout(shop, f"p-{kind}").status for kind in ("bank", "token")] == ["sent", "unknown"]
+    assert len(books.paid) == 2
+
+
 @pytest.mark.parametrize("kind", ["bank", "token"])
 def test_of_each_move_one_event_is_stored(shop: Shop, books: Books, kind: str) -> None:
     if kind == "token":
