@@ -96,8 +96,8 @@ class Books:
         self.instead: list[Answer] = []
         self.instead_of_pages: list[Answer] = []
         self.refused: set[str] = set()
-        self.creating: Callable[[Sequence[str]], None] = lambda references: None
-        self.created: Callable[[Sequence[str]], None] = lambda references: None
+        self.creating: Callable[[Sequence[str]], object] = lambda references: None
+        self.created: Callable[[Sequence[str]], object] = lambda references: None
         self._page_size = page_size
         self.unique = unique
         self._clock = clock or (lambda: datetime.now(UTC))

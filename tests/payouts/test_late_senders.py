@@ -81,7 +81,7 @@ def once_it_claimed(shop: Shop, books: Books, clock: SleepyClock, meanwhile: Mea
 
     engine = shop.runtime.engine()
     event.listen(engine, "after_cursor_execute", fall_asleep)
-    books.creating = lambda references: bool(clock())
+    books.creating = lambda references: clock()
     yield
     event.remove(engine, "after_cursor_execute", fall_asleep)
     assert asleep
