@@ -871,7 +871,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
         fault(
             "all accounts share one limit of reads",
             f"{_ACCOUNTS}::test_keys_that_are_refused_do_not_end_the_round_of_the_others",
-            Swap("checkouts.reconcile:Reconciler.run", "self._several_accounts()", "False"),
+            Swap("checkouts.reconcile:Reconciler", "self._several_accounts()", "False"),
         ),
         fault(
             "all accounts share one circuit breaker",
@@ -1007,8 +1007,8 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             ),
             Swap(
                 "store.refund_limits:RefundLimits._set",
-                'update(self._table).where(c.id == row["id"], before)',
-                'update(self._table).where(c.id == row["id"])',
+                'update(self.table).where(c.id == row["id"], before)',
+                'update(self.table).where(c.id == row["id"])',
             ),
         ),
         fault(
