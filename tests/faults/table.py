@@ -24,7 +24,7 @@ def fault(name: str, noticed_by: str, *edits: Edit) -> Fault:
 
 
 _ACCOUNTS = "accounts/test_orders.py"
-_ACCOUNTS = "sandbox/levers/test_accounts.py"
+_SANDBOX_ACCOUNTS = "sandbox/levers/test_accounts.py"
 _ANSWERS, _IDS = "hostile/test_answers.py", "hostile/test_ids.py"
 _CARTS = "races/test_changed_carts.py::test_a_cart_that_changes_while_it_is_settled"
 _COMPARED = "rules/test_matching.py::test_each_comparison_names_what_differs"
@@ -625,22 +625,22 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
     "Accounts of one sandbox see nothing of each other.": (
         fault(
             "a deposit is read by everybody",
-            f"{_ACCOUNTS}::test_what_one_account_made_is_unknown_to_another_both_ways[memory-deposits]",
+            f"{_SANDBOX_ACCOUNTS}::test_what_one_account_made_is_unknown_to_another_both_ways[memory-deposits]",
             Swap("sandbox.deposits.transitions:find_deposit", "deposit.user_id == user_id", "True"),
         ),
         fault(
             "webhooks go to the first account's address",
-            f"{_ACCOUNTS}::test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_address[memory]",
+            f"{_SANDBOX_ACCOUNTS}::test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_address[memory]",
             Swap("sandbox.outgoing.webhooks:_claim_next", "webhook.user_id", '"5a6d00000000000000000001"'),
         ),
         fault(
             "the log tells who a caller claims to be",
-            f"{_ACCOUNTS}::test_the_log_tells_whose_credentials_were_accepted",
+            f"{_SANDBOX_ACCOUNTS}::test_the_log_tells_whose_credentials_were_accepted",
             Swap("sandbox.wire.request_log:log_request", 'g.get("account")', 'request.headers.get("X-Client-ID")'),
         ),
         fault(
             "a fault of one account strikes all",
-            f"{_ACCOUNTS}::test_a_fault_of_an_account_strikes_nobody_else[error]",
+            f"{_SANDBOX_ACCOUNTS}::test_a_fault_of_an_account_strikes_nobody_else[error]",
             Swap("sandbox.outgoing.faults:_of_account", "fault.user_id in {None, user_id}", "True"),
         ),
     ),
