@@ -1,8 +1,8 @@
 """The format of records of the logger `flask_paycheckout`.
 
 A failure that is expected to pass, such as a service that does not answer, is one line at WARNING; only an unexpected
-error has a traceback, at ERROR. Records about a checkout have the fields `order_id` and `checkout_id`. Control
-characters in untrusted text are escaped, so that it cannot forge lines.
+error has a traceback, at ERROR. Records about a checkout or payout have the fields `order_id`, `checkout_id` and
+`account`. Control characters in untrusted text are escaped, so that it cannot forge lines.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ _HEALS = "paycheckout_heals"
 _MAX_MESSAGE = 500
 
 
-def about(order_id: str | None = None, checkout_id: str | None = None, *, heals: bool = False) -> dict[str, Any]:
+def about(
+    order_id: str | None = None, checkout_id: str | None = None, account: str | None = None, *, heals: bool = False
+) -> dict[str, Any]:
     """The fields of a log record, for `extra`.
 
+    :param account: the merchant account's name; "" is the one of the settings.
     :param heals: whether the failure is expected to pass, whatever its type, so that its traceback is left out.
     """
-    fields: dict[str, Any] = {"order_id": order_id, "checkout_id": checkout_id, _HEALS: heals}
+    fields: dict[str, Any] = {"order_id": order_id, "checkout_id": checkout_id, "account": account, _HEALS: heals}
     return {name: visible(field) if isinstance(field, str) else field for name, field in fields.items()}
 
 

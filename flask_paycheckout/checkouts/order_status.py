@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.clock import Clock
@@ -102,7 +103,9 @@ class OrderStatuses:
         except NotAsked:
             return False
         except Exception:
-            _log.warning("checkout %s could not be read for its status page", attempt.checkout_id, exc_info=True)
+            fields = about(None, attempt.checkout_id, attempt.account)
+            ids = attempt.checkout_id
+            _log.warning("checkout %s could not be read for its status page", ids, exc_info=True, extra=fields)
         return True
 
 

@@ -275,6 +275,8 @@ class Outbox:
         failure: BaseException | None = None
         failed = ""
         done = names_of(event.receivers_done)
+        # Now, since a receiver's own session may expire the object.
+        account = event.subject.account
         for number, receiver in enumerate(runnable, start=1):
             last = failure is None and blocked_until is None and number == len(runnable)
             try:
@@ -293,7 +295,8 @@ class Outbox:
             except BaseException as error:
                 # No error of a receiver may stop the other receivers, or this process.
                 names = receiver.name, event.name, event.order_id, event.checkout_id
-                fields = about(event.order_id, event.checkout_id, heals=self._fails_again(receiver, event))
+                heals = self._fails_again(receiver, event)
+                fields = about(event.order_id, event.checkout_id, account, heals=heals)
                 _log.exception("receiver %s of %s failed for order %s, checkout %s", *names, extra=fields)
                 failure, failed = error, receiver.name
                 # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.

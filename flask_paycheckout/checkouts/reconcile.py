@@ -202,7 +202,7 @@ def _ids(attempt: CheckoutMixin) -> tuple[str, str]:
 
 
 def _fields(attempt: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
-    return about(attempt.order_id, attempt.checkout_id, heals=heals)
+    return about(attempt.order_id, attempt.checkout_id, attempt.account, heals=heals)
 
 
 def _threads(most: int, name: str) -> Executor:

@@ -212,7 +212,8 @@ class Settlement:
             try:
                 return self._moves.move_as_shop_says(attempt, now, decide)
             except _OrderTotalFailed:
-                _log.warning("order_total failed for order %s, whose payment a person accepted", attempt.order_id)
+                order_id, fields = attempt.order_id, _fields(attempt)
+                _log.warning("order_total failed for order %s, whose payment a person accepted", order_id, extra=fields)
         return self._moves.move(attempt, move, now)
 
     # The read
@@ -267,7 +268,7 @@ class Settlement:
                 try:
                     stored = self._move(attempt, target, ruling, refused, deposit, via, now, seen)
                 except ReceiverFailed as error:
-                    again = about(attempt.order_id, attempt.checkout_id, heals=attempt.failed_reads > 0)
+                    again = _fields(attempt, heals=attempt.failed_reads > 0)
                     ids = attempt.checkout_id, attempt.order_id
                     _log.exception("checkout %s of order %s could not be settled", *ids, extra=again)
                     noted = self._note_failure(attempt, Entry.NOT_APPLIED, error, seen)
@@ -290,7 +291,8 @@ class Settlement:
         try:
             self._note_failure(attempt, Entry.NOT_APPLIED, error, seen)
         except SQLAlchemyError as fault:
-            _log.warning("checkout %s: its failure could not be stored: %s", attempt.checkout_id, first_line(fault))
+            ids, fields = attempt.checkout_id, _fields(attempt)
+            _log.warning("checkout %s: its failure could not be stored: %s", ids, first_line(fault), extra=fields)
 
     @staticmethod
     def _method(attempt: CheckoutMixin, deposit: Deposit | None) -> str | None:
@@ -388,7 +390,8 @@ class Settlement:
         try:
             return self._moves.move_as_shop_says(attempt, now, decide)
         except _OrderTotalFailed as failure:
-            _log.exception("order_total failed for order %s, whose payment is held", attempt.order_id)
+            order_id, fields = attempt.order_id, _fields(attempt)
+            _log.exception("order_total failed for order %s, whose payment is held", order_id, extra=fields)
             held = self._without_shop(attempt, ruling, failure)
         return self._moves.move(attempt, planned(held), now)
 
@@ -427,6 +430,10 @@ class Settlement:
 
 def _raise(error: PaymentsError) -> None:
     raise error
+
+
+def _fields(attempt: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
+    return about(attempt.order_id, attempt.checkout_id, attempt.account, heals=heals)
 
 
 def _problem(error: Exception) -> str:

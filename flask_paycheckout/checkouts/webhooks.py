@@ -79,7 +79,7 @@ class Webhooks:
                 # The service's limits log this themselves; the hint is stored below.
                 pass
             except AccountUnavailable as error:
-                _log.warning(_LATER, checkout_id, error, extra=about(None, checkout_id))
+                _log.warning(_LATER, checkout_id, error, extra=about(None, checkout_id, attempt.account))
         self._note(attempt)
 
     def _read(self, attempt: CheckoutSummary, turn: Turn) -> None:
@@ -90,7 +90,7 @@ class Webhooks:
             self._settlement.settle_attempt(reading, FoundBy.WEBHOOK, turn)
         except Exception:
             # The read is stored as due, so reconcile makes it after any error here.
-            fields = about(reading.order_id, reading.checkout_id)
+            fields = about(reading.order_id, reading.checkout_id, reading.account)
             ids = reading.checkout_id
             _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
 
@@ -99,7 +99,8 @@ class Webhooks:
         try:
             defer(reading.checkout_id)
         except Exception:
-            ids, fields = reading.checkout_id, about(reading.order_id, reading.checkout_id, heals=True)
+            fields = about(reading.order_id, reading.checkout_id, reading.account, heals=True)
+            ids = reading.checkout_id
             _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
 
     def _note(self, attempt: CheckoutSummary) -> CheckoutMixin | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.client import FiatDisbursement, PaymentsError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls, words_of
@@ -62,7 +63,8 @@ class Following:
         for payout, read in zip(claimed, reads, strict=True):
             if isinstance(read, Exception):
                 if payout.failures == 0 or not isinstance(read, PaymentsError):
-                    _log.warning("payout %s could not be read: %s", payout.reference, words_of(read))
+                    fields = about(payout.order_id, payout.refund_of, payout.account)
+                    _log.warning("payout %s could not be read: %s", payout.reference, words_of(read), extra=fields)
                 results.call_failed()
                 results.unread(payout, f"it could not be read: {words_of(read)}")
             elif (problem := self._problem(payout, read)) is not None or read is None:

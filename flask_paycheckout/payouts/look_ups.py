@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import groupby
 
+from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.client import FiatDisbursement
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls, words_of
@@ -69,7 +70,8 @@ class LookUps:
             found = self._calls.find(payouts)
         except Exception as error:
             # A signer of the shop's own may raise anything.
-            _log.warning("%d payouts could not be looked up: %s", len(payouts), words_of(error))
+            fields = about(account=payouts[0].account)
+            _log.warning("%d payouts could not be looked up: %s", len(payouts), words_of(error), extra=fields)
             results.call_failed()
             for payout in payouts:
                 results.unread(payout, f"it could not be looked up: {words_of(error)}")

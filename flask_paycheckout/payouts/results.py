@@ -186,7 +186,7 @@ class PayoutResults:
     def _not_stored(self, payout: PayoutMixin, error: ReceiverFailed) -> str:
         """Log that an atomic receiver refused a move; the error for people."""
         self._failed_calls += 1
-        fields = about(payout.order_id, payout.refund_of, heals=payout.failures > 0)
+        fields = about(payout.order_id, payout.refund_of, payout.account, heals=payout.failures > 0)
         _log.error("payout %s could not be stored", payout.reference, exc_info=error, extra=fields)
         return "an atomic receiver of its signal raised, so the answer could not be stored"
 
@@ -227,7 +227,8 @@ class PayoutResults:
         if payout.disbursement_id == disbursement_id:
             return
         problem = f"an answer of the service came late: {move.evidence}, as {disbursement_id}"
-        _log.warning("payout %s is %s: %s", payout.reference, payout.status, problem)
+        fields = about(payout.order_id, payout.refund_of, payout.account)
+        _log.warning("payout %s is %s: %s", payout.reference, payout.status, problem, extra=fields)
         found: PayoutMixin | None = payout
         for _ in range(_MAX_ROUNDS):
             if found is None:

@@ -6,6 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
+from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.client import PaymentsClient, PaymentsError, ServiceFault
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PAYOUT, AccessToken, Addressed, PayoutCalls, is_refusal, words_of
@@ -69,7 +70,7 @@ class Sending:
         except Exception as error:
             # Without its message, which the shop's own function may have made of the token.
             words = f"no access token: PAYCHECKOUT_ACCESS_TOKEN raised {type(error).__name__}"
-        _log.warning("payouts are not sent: %s", words)
+        _log.warning("payouts are not sent: %s", words, extra=about(account=account))
         self._record.on_failure(PAYOUT, words, account)
         results.call_failed()
         return None
@@ -82,7 +83,8 @@ class Sending:
         try:
             made = self._calls.send(client, batch)
         except PaymentsError as error:
-            _log.warning("%d payouts were not sent, or not for certain: %s", len(batch), words_of(error, batch))
+            fields, words = about(account=batch[0].payout.account), words_of(error, batch)
+            _log.warning("%d payouts were not sent, or not for certain: %s", len(batch), words, extra=fields)
             results.call_failed()
             return self._failed(batch, error, results)
         except (TypeError, ValueError) as error:

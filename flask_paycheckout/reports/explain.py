@@ -14,7 +14,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.reports.payout_story import PayoutStory, payout_lines, payout_story
 from flask_paycheckout.rules.decisions import accepting, rejecting
 from flask_paycheckout.rules.states import best_of
-from flask_paycheckout.rules.text import moment_text, plain, visible
+from flask_paycheckout.rules.text import account_text, moment_text, plain, visible
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.event_model import EventMixin
@@ -68,6 +68,9 @@ class AttemptStory:
     """One attempt at paying an order, with its whole history."""
 
     checkout_id: str
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
     status: str
     reason: str | None
     total: str
@@ -195,6 +198,7 @@ def explain(engine: Engine, models: Models, checkouts: Checkouts, payouts: Payou
 def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
     return AttemptStory(
         attempt.checkout_id,
+        attempt.account,
         attempt.status,
         attempt.reason,
         total_text(attempt),
@@ -318,7 +322,8 @@ _TEXT_OF = {
 
 def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -> list[str]:
     reason = f" ({attempt.reason})" if attempt.reason else ""
-    text = [f"Attempt {number}: checkout {attempt.checkout_id}, {attempt.total}: {attempt.status}{reason}"]
+    checkout = f"checkout {attempt.checkout_id}{account_text(attempt.account)}"
+    text = [f"Attempt {number}: {checkout}, {attempt.total}: {attempt.status}{reason}"]
     if attempt.payment is not None:
         seen = moment_text(attempt.payment.completed_at)
         text.append(f"  Money: {attempt.payment}; seen as completed {seen}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
-from flask_paycheckout.rules.text import moment_text
+from flask_paycheckout.rules.text import account_text, moment_text
 from flask_paycheckout.store.history import Entry, lines
 from flask_paycheckout.store.payout_model import PayoutMixin
 
@@ -114,7 +114,7 @@ def payout_steps(payout: PayoutMixin) -> list[PayoutStep]:
 
 def payout_lines(story: PayoutStory) -> Iterator[str]:
     """The story of a payout in lines for people; control characters are not escaped yet."""
-    of = f" of checkout {story.refund_of}" if story.refund_of else ""
+    of = (f" of checkout {story.refund_of}" if story.refund_of else "") + account_text(story.account)
     yield f"{story.kind.capitalize()} {story.reference}{of}, {story.amount:f} {story.currency}: {story.status}"
     yield f"  To: {story.destination or 'not said yet'}"
     if story.note:

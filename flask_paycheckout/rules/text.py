@@ -9,12 +9,17 @@ from typing import Any
 
 from flask_paycheckout.clock import as_utc
 
-__all__ = ["moment_text", "plain", "visible"]
+__all__ = ["account_text", "moment_text", "plain", "visible"]
 
 
 def moment_text(moment: datetime) -> str:
     """Format a time for people: UTC, to the second."""
     return as_utc(moment).strftime("%Y-%m-%d %H:%M:%S") + "Z"
+
+
+def account_text(account: str) -> str:
+    """A merchant account's name to stand behind a subject; nothing for the account of the settings."""
+    return f" (account {account})" if account else ""
 
 
 def visible(line: str) -> str:
