@@ -26,7 +26,9 @@ from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.rules.refund_forms import RefundForm
 from flask_paycheckout.rules.states import FoundBy, Status
 from flask_paycheckout.runtime import Runtime, runtime
+from flask_paycheckout.service.accounts import AccountUnavailable, require_account_name
 from flask_paycheckout.service.calls import PROOF
+from flask_paycheckout.store.account_names import is_stored, stored_accounts
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
 from flask_paycheckout.store.payout_model import PayoutMixin
@@ -255,15 +257,48 @@ class AppOperations(Operations):
             )
 
     def list_payouts(
-        self, status: PayoutStatus | None, kind: PayoutKind | None, place: str | None, limit: int = 25
+        self,
+        status: PayoutStatus | None,
+        kind: PayoutKind | None,
+        place: str | None,
+        limit: int = 25,
+        account: str | None = None,
     ) -> PayoutPage:
         """A page of payouts and refunds, newest first.
 
         :param place: `next_place` of the page before; None for the first page.
+        :param account: only those of this merchant account.
         """
         shop = self._for_reading("the list of payouts")
         with shop.engine().connect() as connection:
-            return PayoutOverview(connection, shop.models, shop.clock()).page(status, kind, place, limit)
+            return PayoutOverview(connection, shop.models, shop.clock(), account).page(status, kind, place, limit)
+
+    def stored_accounts(self) -> list[str]:
+        """The names of the merchant accounts that checkouts or payouts are stored with; 1,000 at most."""
+        with self._runtime.engine().connect() as connection:
+            return stored_accounts(connection, self._runtime.models)
+
+    def require_account(self, name: str) -> str:
+        """Return the name of a merchant account that is stored with a checkout or payout, or has keys in the shop.
+
+        :raises ValueError: there is no such account.
+        """
+        require_account_name(name)
+        shop = self._for_reading("the merchant account")
+        with shop.engine().connect() as connection:
+            if name == "" or is_stored(connection, shop.models, name):
+                return name
+        try:
+            shop.accounts.client_of(name)
+        except AccountUnavailable:
+            known = None
+        else:
+            known = name
+        if known is None:
+            raise ValueError(
+                f"account {name!r} is unknown: no checkout or payout has it, and the shop gives it no keys"
+            )
+        return known
 
     def find_payout(self, reference: str) -> PayoutMixin | None:
         """The payout or refund with this reference; None when there is none."""
@@ -316,17 +351,24 @@ class AppOperations(Operations):
         with self._for_reading("the transfer proof").service.turn(PROOF, payout.account) as turn:
             return turn.read_proof(payout.disbursement_id)
 
-    def report(self, webhook_url: str) -> Report:
-        """Report on all payments of the shop: counts, and everything that needs a person."""
+    def report(self, webhook_url: str, account: str | None = None) -> Report:
+        """Report on all payments of the shop: counts, and everything that needs a person.
+
+        :param account: only those of this merchant account.
+        """
         shop = self._for_reading("the report")
         missing = shop.settings.access_token is None
-        return report(shop.engine(), shop.models, shop.clock(), webhook_url, token_missing=missing)
+        now = shop.clock()
+        return report(shop.engine(), shop.models, now, webhook_url, account=account, token_missing=missing)
 
-    def alarms(self) -> Alarms:
-        """Problems that a person has to look at, as the owner's pages and `doctor` show them."""
+    def alarms(self, account: str | None = None) -> Alarms:
+        """Problems that a person has to look at, as the owner's pages and `doctor` show them.
+
+        :param account: only those of this merchant account.
+        """
         shop = self._runtime
         missing = shop.settings.access_token is None
-        return read_alarms(shop.engine(), shop.models, shop.clock(), token_missing=missing)
+        return read_alarms(shop.engine(), shop.models, shop.clock(), account=account, token_missing=missing)
 
     def reconcile_with_progress(self, limit: int | None, progress: Progress | None) -> ReconcileReport:
         """Run one round of `reconcile`, reporting progress.

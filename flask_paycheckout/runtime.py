@@ -125,6 +125,7 @@ class Runtime:
     due_reads: DueReads
     moves: Moves
     accounts: Accounts
+    callbacks: Callbacks
     ask_total: OrderTotal
     order_url: OrderUrl
     starter: Starter
@@ -314,6 +315,7 @@ def build_runtime(
         due_reads=due_reads,
         moves=moves,
         accounts=accounts,
+        callbacks=callbacks,
         ask_total=ask_total,
         order_url=lambda order_id: callbacks.order_url(order_id),
         starter=Starter(checkouts, moves, outbox, service, clock, ask_order, origins_of, record, elapsed),

@@ -13,6 +13,7 @@ from typing import Any
 import click
 from flask.cli import with_appcontext
 
+from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.client import PaymentsError
@@ -64,18 +65,21 @@ def refund(checkout_id: str, amount: str | None, by: str, why: str, as_json: boo
 
 @paycheckout.group(invoke_without_command=True, short_help="List payouts and refunds, send them, decide on them.")
 @click.option("--status", type=click.Choice([each.value for each in PayoutStatus]), help="Only payouts in this state.")
+@click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=_LISTED, show_default=True, help="The most to list.")
 @_as_json
 @click.pass_context
 @with_appcontext
-def payouts(context: click.Context, status: str | None, limit: int, as_json: bool) -> None:
+def payouts(context: click.Context, status: str | None, account: str | None, limit: int, as_json: bool) -> None:
     """List payouts and refunds, newest first; the commands below send them and record decisions.
 
-    Exit code 0: listed.
+    Exit code 0: listed. 2: there is no such account.
     """
     if context.invoked_subcommand is not None:
         return
-    page = operations().list_payouts(PayoutStatus(status) if status else None, None, None, limit)
+    page = operations().list_payouts(
+        PayoutStatus(status) if status else None, None, None, limit, known_account(account)
+    )
     if as_json:
         click.echo(json.dumps([plain(asdict(one)) for one in page.payouts], indent=2))
     else:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from flask_paycheckout.doctor.checks import Check, failure, ok
 from flask_paycheckout.reports.payout_alarms import PayoutAlarms, late_remedy, payout_text
 from flask_paycheckout.reports.report import Alarms, operation_text
-from flask_paycheckout.rules.text import moment_text
+from flask_paycheckout.rules.text import account_text, moment_text
 
 __all__ = ["check_alarms"]
 
@@ -32,8 +32,10 @@ def _reads(alarms: Alarms) -> Iterator[Check]:
         since = moment_text(group.since)
         yield failure(
             "reads",
-            f"{group.count} could not be read or settled, the longest since {since}: {group.problem}",
+            f"{group.count}{account_text(group.account)} could not be read or settled, the longest since {since}:"
+            f" {group.problem}",
             "See service and credentials, above; for one order: flask paycheckout show ORDER_ID",
+            group.account,
         )
     if not backlog.overdue and not alarms.unreadable:
         yield ok("reconcile", "no read is overdue, and none has failed for more than five minutes")
@@ -42,6 +44,7 @@ def _reads(alarms: Alarms) -> Iterator[Check]:
             "starts" if calls.operation == "start" else calls.operation,
             f"{operation_text(calls)} since {moment_text(calls.since)}: {calls.words}",
             "See service, credentials and configuration, above.",
+            calls.account,
         )
 
 
@@ -51,7 +54,8 @@ def _money(alarms: Alarms) -> Iterator[Check]:
         yield failure(
             "money",
             f"{len(alarms.unsettled)} completed at the service and neither paid nor held, the first {first.checkout_id}"
-            f" of order {first.order_id} since {moment_text(first.since)}: {first.problem}",
+            f" of order {first.order_id}{account_text(first.account)} since {moment_text(first.since)}:"
+            f" {first.problem}",
             "Repair the named cause; reconcile tries again.",
         )
     if alarms.held:

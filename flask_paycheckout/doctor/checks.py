@@ -31,6 +31,9 @@ class Check:
     remedy: str | None = None
     """An instruction that resolves the finding; None when all is well."""
 
+    account: str | None = None
+    """The name of the merchant account that it is about; None: not about a single one."""
+
     def __str__(self) -> str:
         line = visible(f"{self.level:8} {self.about}: {self.found}")
         return line if self.remedy is None else f"{line}\n{'':9}-> {visible(self.remedy)}"
@@ -44,5 +47,5 @@ def warning(about: str, found: str, remedy: str) -> Check:
     return Check(about, Level.WARNING, found, remedy)
 
 
-def failure(about: str, found: str, remedy: str) -> Check:
-    return Check(about, Level.FAILURE, found, remedy)
+def failure(about: str, found: str, remedy: str, account: str | None = None) -> Check:
+    return Check(about, Level.FAILURE, found, remedy, account)

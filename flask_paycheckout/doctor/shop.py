@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.settlement import says_absent
 from flask_paycheckout.client import NotFound, PaymentsError, Probe, RequestRefused, Unauthorized
+from flask_paycheckout.doctor.accounts import Progress, check_accounts, needs_default
 from flask_paycheckout.doctor.alarms import check_alarms
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, database_text
@@ -55,10 +57,31 @@ class Diagnosis:
         return "\n".join([*map(str, self.checks), "", f"Webhook URL to register: {self.webhook_url}"])
 
 
-def examine(shop: Runtime) -> Diagnosis:
-    """Run every check on the shop of the current app. Calls the service once, and changes nothing."""
+def examine(shop: Runtime, account: str | None = None, progress: Progress = lambda done, count: None) -> Diagnosis:
+    """Run every check on the shop of the current app, and change nothing.
+
+    Calls the service once, and once more for each merchant account that has open payments.
+
+    :param account: of the accounts only this one.
+    :param progress: called after the read of each account.
+    """
     refuse_uncommitted(shop.db, "doctor", only_if_blocking=True)
-    return Diagnosis(tuple(result for check in _CHECKS for result in check(shop)), webhook_address(shop))
+    checks: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
+        # First, since the other checks open connections.
+        _forks,
+        _configuration,
+        _public_address,
+        _database,
+        partial(_service, account=account),
+        partial(check_accounts, account=account, progress=progress),
+        _order_total,
+        _receivers,
+        _webhook,
+        _deferred,
+        partial(_payouts, account=account),
+        partial(_alarms, account=account),
+    )
+    return Diagnosis(tuple(result for check in checks for result in check(shop)), webhook_address(shop))
 
 
 def webhook_address(shop: Runtime) -> str:
@@ -110,7 +133,18 @@ def _database(shop: Runtime) -> Iterator[Check]:
     return check_database(shop.engine(), shop.models)
 
 
-def _service(shop: Runtime) -> Iterator[Check]:
+def _service(shop: Runtime, account: str | None) -> Iterator[Check]:
+    """Check the account of the settings; a shop that does not use it is only warned."""
+    if account:
+        return
+    used = account is not None or needs_default(shop)
+    for check in _signed_read(shop):
+        is_warning = check.level is Level.FAILURE and check.about != "clock" and not used
+        found = f"{check.found} (no payment uses the account of the settings)"
+        yield replace(check, level=Level.WARNING, found=found) if is_warning else check
+
+
+def _signed_read(shop: Runtime) -> Iterator[Check]:
     try:
         probe = shop.client.probe()
     except PaymentsError as error:
@@ -192,14 +226,14 @@ def _remedy(signal_name: str) -> str:
     )
 
 
-def _payouts(shop: Runtime) -> Iterator[Check]:
+def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:
     """Say what sends the payouts of a shop that has any, and how their account numbers are stored."""
     if not _pays_out(shop):
         return
     with shop.engine().connect() as connection:
-        overview = PayoutOverview(connection, shop.models, shop.clock())
+        overview = PayoutOverview(connection, shop.models, shop.clock(), account)
         accounts, numbers_wait = overview.accounts_to_send(), overview.has_account_numbers()
-    without = [failed for account in accounts for failed in _access_token(shop, account)]
+    without = [failed for name in accounts for failed in _access_token(shop, name)]
     yield from without
     if not without:
         by = "an access token is configured; reconcile sends what is ready"
@@ -288,9 +322,9 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
         yield ok("tasks", "the broker answers")
 
 
-def _alarms(shop: Runtime) -> Iterator[Check]:
+def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
     try:
-        yield from check_alarms(AppOperations(shop).alarms())
+        yield from check_alarms(AppOperations(shop).alarms(account))
     except SQLAlchemyError as error:
         yield failure("reconcile", database_text(error), "See database, above.")
 
@@ -306,22 +340,6 @@ def _forks(shop: Runtime) -> Iterator[Check]:
             " with gunicorn --preload all workers would share them",
             "Call db.engine.dispose(close=False) in gunicorn's post_fork hook, as docs/production.md shows.",
         )
-
-
-_CHECKS: tuple[Callable[[Runtime], Iterator[Check]], ...] = (
-    # First, since the other checks open connections.
-    _forks,
-    _configuration,
-    _public_address,
-    _database,
-    _service,
-    _order_total,
-    _receivers,
-    _webhook,
-    _deferred,
-    _payouts,
-    _alarms,
-)
 
 
 def _is_beside_sandbox(shop: Runtime) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from flask_paycheckout.rules.payout_states import PayoutStatus
-from flask_paycheckout.rules.text import moment_text
+from flask_paycheckout.rules.text import account_text, moment_text
 from flask_paycheckout.store.overview import LISTED
 from flask_paycheckout.store.payout_overview import FAILED_FOR, ListedPayout, PayoutOverview
 
@@ -85,7 +85,7 @@ def late_remedy(alarms: PayoutAlarms) -> str:
 
 def payout_text(payout: ListedPayout) -> str:
     """Describe a payout in one line, for people."""
-    about = f" of order {payout.order_id}" if payout.order_id else ""
+    about = (f" of order {payout.order_id}" if payout.order_id else "") + account_text(payout.account)
     to = f" to {payout.destination}" if payout.destination else ""
     problem = f": {' '.join(payout.problem.split())}" if payout.problem else ""
     since = moment_text(payout.moved_at)

@@ -12,8 +12,14 @@ from sqlalchemy import Engine
 from flask_paycheckout.payouts.calls import PAYOUT
 from flask_paycheckout.reports.payout_alarms import PayoutAlarms, payout_lines, read_payout_alarms
 from flask_paycheckout.rules.states import Status
-from flask_paycheckout.rules.text import moment_text, plain, visible
+from flask_paycheckout.rules.text import account_text, moment_text, plain, visible
 from flask_paycheckout.service.record import START, FailingCalls, failing_calls
+from flask_paycheckout.store.account_names import (
+    LISTED_ACCOUNTS,
+    AccountCounts,
+    count_by_account,
+    stored_accounts,
+)
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.overview import (
     LISTED,
@@ -59,7 +65,7 @@ class Alarms:
     """Completed payments that could not be applied; 100 at most."""
 
     unreadable: tuple[Unreadable, ...] = ()
-    """Checkouts that cannot be read or settled, grouped by error, the oldest group first; 10 at most."""
+    """Checkouts that cannot be read or settled, by account and error, the oldest first; 10 of an account at most."""
 
     failing: tuple[FailingCalls, ...] = ()
     """Calls that the service has failed to answer, or has refused, for more than five minutes."""
@@ -76,6 +82,15 @@ class Report:
     """
 
     at: datetime
+    account: str | None
+    """The merchant account that this report is limited to; None: it covers all."""
+
+    accounts: tuple[AccountCounts, ...]
+    """The counts of each account; empty for a shop that only uses the one of the settings. 1,000 at most."""
+
+    more_accounts: bool
+    """Whether there are more accounts than `accounts` has."""
+
     checkouts: dict[str, int]
     """The number of checkouts in each state, zeros included."""
 
@@ -101,7 +116,7 @@ class Report:
     """Completed payments that could not be applied, oldest first; 100 at most."""
 
     unreadable: tuple[Unreadable, ...]
-    """Checkouts that cannot be read or settled, grouped by error, the oldest group first; 10 at most."""
+    """Checkouts that cannot be read or settled, by account and error, the oldest first; 10 of an account at most."""
 
     failing: tuple[FailingCalls, ...]
     """Calls that the service has failed to answer, or has refused, for more than five minutes."""
@@ -136,26 +151,49 @@ class Report:
 
     def __str__(self) -> str:
         troubles = (_held_lines, _payback_lines, _unsettled_lines, _undelivered_lines, _webhook_lines)
-        sections = (_count_lines, *troubles, _failing_lines, _unreadable_lines, _backlog_lines, _payout_lines)
+        sections = (
+            _count_lines,
+            _account_lines,
+            *troubles,
+            _failing_lines,
+            _unreadable_lines,
+            _backlog_lines,
+            _payout_lines,
+        )
         return "\n".join(visible(line) for section in sections for line in section(self))
 
 
-def report(engine: Engine, models: Models, now: datetime, webhook_url: str, *, token_missing: bool = False) -> Report:
+def report(
+    engine: Engine,
+    models: Models,
+    now: datetime,
+    webhook_url: str,
+    *,
+    account: str | None = None,
+    token_missing: bool = False,
+) -> Report:
     """Report on all payments and payouts, from the stored rows alone; the service is not called.
 
+    :param account: only those of this merchant account.
     :param token_missing: whether no access token is configured.
     """
-    calls = failing_calls(engine, models.services)
+    calls = failing_calls(engine, models.services, account)
     with engine.connect() as connection:
-        overview, payouts = Overview(connection, models, now), PayoutOverview(connection, models, now)
+        overview = Overview(connection, models, now, account)
+        payouts = PayoutOverview(connection, models, now, account)
+        names = stored_accounts(connection, models, LISTED_ACCOUNTS + 1) if account is None else [account]
+        shown = names[:LISTED_ACCOUNTS] if account is not None or any(names) else []
         paid = overview.recently_paid()
         unheard = [payment for payment, webhooks in paid if not webhooks]
         return Report(
             at=now,
+            account=account,
+            accounts=count_by_account(connection, models, shown) if shown else (),
+            more_accounts=len(names) > LISTED_ACCOUNTS,
             checkouts=overview.count_by_status(),
             held=overview.held(),
-            to_pay_back_count=count_to_pay_back(connection, models),
-            to_pay_back=list_to_pay_back(connection, models, LISTED),
+            to_pay_back_count=count_to_pay_back(connection, models, account),
+            to_pay_back=list_to_pay_back(connection, models, LISTED, account),
             undelivered_count=overview.count_undelivered(),
             undelivered=overview.undelivered(),
             recently_paid=len(paid),
@@ -173,38 +211,39 @@ def report(engine: Engine, models: Models, now: datetime, webhook_url: str, *, t
         )
 
 
-def read_alarms(engine: Engine, models: Models, now: datetime, *, token_missing: bool = False) -> Alarms:
+def read_alarms(
+    engine: Engine, models: Models, now: datetime, *, account: str | None = None, token_missing: bool = False
+) -> Alarms:
     """Collect everything that needs a person now, from the stored rows alone.
 
+    :param account: only what is about this merchant account.
     :param token_missing: whether no access token is configured.
     """
-    calls = failing_calls(engine, models.services)
+    calls = failing_calls(engine, models.services, account)
     with engine.connect() as connection:
-        overview = Overview(connection, models, now)
+        overview = Overview(connection, models, now, account)
         return Alarms(
             held=overview.count_held(),
-            to_pay_back=count_to_pay_back(connection, models),
+            to_pay_back=count_to_pay_back(connection, models, account),
             stuck=_stuck(overview.undelivered(), now),
             webhooks_silent=_silent(overview.recently_paid(_SILENT)),
             backlog=overview.backlog(),
             unsettled=overview.unsettled(),
             unreadable=overview.unreadable(),
             failing=_failing(calls, overview, now),
-            payouts=read_payout_alarms(PayoutOverview(connection, models, now), token_missing=token_missing),
+            payouts=read_payout_alarms(PayoutOverview(connection, models, now, account), token_missing=token_missing),
         )
 
 
 def _failing(failing: Sequence[FailingCalls], overview: Overview, now: datetime) -> tuple[FailingCalls, ...]:
     """Calls that have failed more than once, and for more than five minutes, since they were last answered.
 
-    A newer checkout proves that starts are answered again, whichever process made it.
+    A newer checkout of the same account proves that its starts are answered again, whichever process made it.
     """
-    if not failing:
-        return ()
-    answered_at = overview.newest_checkout_at()
     found = []
     for calls in failing:
-        if calls.operation == START and answered_at is not None and answered_at > calls.since:
+        answered_at = overview.newest_checkout_at(calls.account) if calls.operation == START else None
+        if answered_at is not None and answered_at > calls.since:
             if answered_at >= calls.last_failure_at:
                 continue
             calls = replace(calls, since=answered_at)
@@ -223,9 +262,23 @@ def _silent(paid: list[tuple[UnheardPayment, int]]) -> bool:
 
 def _count_lines(report: Report) -> Iterator[str]:
     counted = ", ".join(f"{count} {state}" for state, count in report.checkouts.items())
-    yield f"Checkouts at {moment_text(report.at)}: {counted}."
+    of = f" of account {report.account}" if report.account else ""
+    yield f"Checkouts{of} at {moment_text(report.at)}: {counted}."
     if not report.needs_a_person:
         yield "Nothing needs a person."
+
+
+def _account_lines(report: Report) -> Iterator[str]:
+    if report.account is not None or not report.accounts:
+        return
+    yield from ("", "By account:")
+    for counts in report.accounts[:LISTED]:
+        states = ", ".join(f"{count} {state}" for state, count in counts.checkouts.items() if count)
+        payouts = ", ".join(f"{count} {state}" for state, count in counts.payouts.items() if count)
+        told = "; ".join([*([states] if states else []), *([f"payouts: {payouts}"] if payouts else [])])
+        yield f"  {counts.account or 'the account of the settings'}: {told}"
+    if report.more_accounts or len(report.accounts) > LISTED:
+        yield "  ... and more; see one with: flask paycheckout report --account NAME"
 
 
 def _held_lines(report: Report) -> Iterator[str]:
@@ -235,7 +288,7 @@ def _held_lines(report: Report) -> Iterator[str]:
     yield from ("", f"HELD: {_number(count, 'payment waits', 'payments wait')} for your decision.")
     for payment in report.held:
         yield (
-            f"  {payment.checkout_id} of order {payment.order_id}: {payment.reason},"
+            f"  {payment.checkout_id} of order {payment.order_id}{account_text(payment.account)}: {payment.reason},"
             f" {_arrived(payment.paid)} of {payment.asked}, since {moment_text(payment.since)}"
         )
     yield from _more(count, len(report.held))
@@ -251,8 +304,8 @@ def _payback_lines(report: Report) -> Iterator[str]:
     for money in report.to_pay_back:
         decided = "accepted as a second payment" if money.accepted else "rejected"
         yield (
-            f"  {money.checkout_id} of order {money.order_id}: {_arrived(money.paid)} of {money.asked},"
-            f" {money.reason}, {decided} {moment_text(money.since)}{_left_text(money)}"
+            f"  {money.checkout_id} of order {money.order_id}{account_text(money.account)}: {_arrived(money.paid)}"
+            f" of {money.asked}, {money.reason}, {decided} {moment_text(money.since)}{_left_text(money)}"
         )
     yield from _more(report.to_pay_back_count, len(report.to_pay_back))
     sums = sums_of(report.to_pay_back)
@@ -280,7 +333,8 @@ def _unsettled_lines(report: Report) -> Iterator[str]:
     yield from ("", f"NEITHER PAID NOR HELD: {count}{more} {are} completed at the service, and cannot be applied here.")
     for payment in report.unsettled:
         yield (
-            f"  {payment.checkout_id} of order {payment.order_id}, since {moment_text(payment.since)}:"
+            f"  {payment.checkout_id} of order {payment.order_id}{account_text(payment.account)},"
+            f" since {moment_text(payment.since)}:"
             f" {_one_line(payment.problem)}"
         )
     yield "  Repair the named cause; reconcile tries again within ten minutes."
@@ -306,7 +360,8 @@ def _unreadable_lines(report: Report) -> Iterator[str]:
     checkouts = _number(count, "checkout", "checkouts")
     yield from ("", f"NOT READABLE: {checkouts} could not be read or settled, the longest since {since}.")
     for group in report.unreadable:
-        yield f"  {group.count} since {moment_text(group.since)}: {_one_line(group.problem)}"
+        first = moment_text(group.since)
+        yield f"  {group.count}{account_text(group.account)} since {first}: {_one_line(group.problem)}"
     yield _DOCTOR
 
 
@@ -343,8 +398,8 @@ def _webhook_lines(report: Report) -> Iterator[str]:
         yield f"WITHOUT A WEBHOOK: {report.unheard_count} of the newest {report.recently_paid} paid checkouts."
         for payment in report.unheard[:10]:
             yield (
-                f"  {payment.checkout_id} of order {payment.order_id}, paid {moment_text(payment.paid_at)},"
-                f" found by {payment.found_by}"
+                f"  {payment.checkout_id} of order {payment.order_id}{account_text(payment.account)},"
+                f" paid {moment_text(payment.paid_at)}, found by {payment.found_by}"
             )
         yield from _more(report.unheard_count, min(len(report.unheard), 10))
     if report.webhooks_silent:
@@ -360,6 +415,10 @@ def _backlog_lines(report: Report) -> Iterator[str]:
         overdue = _number(report.backlog.overdue, "read is", "reads are")
         since = moment_text(report.backlog.since)
         yield from ("", f"RECONCILE IS BEHIND: {overdue} overdue, the longest since {since}.")
+        if any(reads.account for reads in report.backlog.accounts):
+            for reads in report.backlog.accounts:
+                name = reads.account or "the account of the settings"
+                yield f"  {reads.overdue} of {name} since {moment_text(reads.since)}"
         yield "  Keep this running beside the shop: flask paycheckout reconcile --watch"
 
 

@@ -215,11 +215,12 @@ class ServiceRecord:
         return [self._table.c[name] == value for name, value in row.items()]
 
 
-def failing_calls(engine: Engine, table: Table) -> Sequence[FailingCalls]:
-    """List the operations that fail, according to the table."""
+def failing_calls(engine: Engine, table: Table, account: str | None = None) -> Sequence[FailingCalls]:
+    """List the operations that fail, according to the table, of one account or of all; 100 at most."""
     c = table.c
     columns = select(c.account, c.operation, c.failing_since, c.last_failure_at, c["count"], c.words)
-    failing = columns.where(c.failing_since.is_not(None)).order_by(c.account, c.operation).limit(100)
+    of_account = [] if account is None else [c.account == account]
+    failing = columns.where(c.failing_since.is_not(None), *of_account).order_by(c.account, c.operation).limit(100)
     try:
         with engine.connect() as connection:
             rows = connection.execute(failing).all()

@@ -46,6 +46,9 @@ class CheckoutMixin:
             Index("ix_paycheckout_checkout_state", "status", "moved_at"),
             # For the due reads of one of many merchant accounts.
             Index("ix_paycheckout_checkout_account", "account", "next_read_at"),
+            # For the report and the owner's lists of one account.
+            Index("ix_paycheckout_checkout_account_state", "account", "status", "moved_at"),
+            Index("ix_paycheckout_checkout_account_id", "account", "id"),
             # For an order's newest checkouts, however many it has.
             Index("ix_paycheckout_checkout_order", "order_id", "id"),
             Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),

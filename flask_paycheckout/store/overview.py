@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -9,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.states import OPEN, Status
+from flask_paycheckout.rules.text import account_text
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
 
@@ -17,6 +19,7 @@ __all__ = [
     "PATIENCE",
     "Backlog",
     "HeldPayment",
+    "OverdueReads",
     "Overview",
     "UndeliveredEvent",
     "UnheardPayment",
@@ -31,7 +34,7 @@ PATIENCE = timedelta(minutes=5)
 """In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""
 
 _RECENT = 1000
-# The most different problems that are listed.
+# The most different problems of an account that are listed.
 _GROUPS = 10
 _COMPLETED = "completed"
 
@@ -42,6 +45,9 @@ class HeldPayment:
 
     checkout_id: str
     order_id: str
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
     reason: str | None
     since: datetime
     asked: str
@@ -61,6 +67,9 @@ class UndeliveredEvent:
     order_id: str
     """The order that it is about; empty for a payout that belongs to no order."""
 
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
     payout_reference: str | None
     """The payout that it is about; None for an event of a checkout."""
 
@@ -71,7 +80,8 @@ class UndeliveredEvent:
     @property
     def subject(self) -> str:
         """The order or payout that it is about, for people."""
-        return f"order {self.order_id}" if self.payout_reference is None else f"payout {self.payout_reference}"
+        about = f"order {self.order_id}" if self.payout_reference is None else f"payout {self.payout_reference}"
+        return about + account_text(self.account)
 
 
 @dataclass(frozen=True)
@@ -80,9 +90,23 @@ class UnheardPayment:
 
     checkout_id: str
     order_id: str
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
     paid_at: datetime
     found_by: str | None
     """The caller whose read found the payment: status page, reconcile or settle."""
+
+
+@dataclass(frozen=True)
+class OverdueReads:
+    """Reads of one merchant account that have been due for more than five minutes."""
+
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
+    overdue: int
+    since: datetime
 
 
 @dataclass(frozen=True)
@@ -91,6 +115,8 @@ class Backlog:
 
     overdue: int
     since: datetime | None
+    accounts: tuple[OverdueReads, ...] = ()
+    """The same by account, the longest overdue first; 100 at most."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +125,9 @@ class UnsettledPayment:
 
     checkout_id: str
     order_id: str
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
     since: datetime
     problem: str
     """The error; for a failed receiver it includes the receiver's name."""
@@ -106,7 +135,10 @@ class UnsettledPayment:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Checkouts that have failed for more than five minutes with one common error, in the read or in applying it."""
+    """Checkouts of an account that have failed for over five minutes with one error, in the read or in applying it."""
+
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
 
     count: int
     since: datetime
@@ -120,35 +152,42 @@ class Overview:
     """The overview of one app's payments at a moment.
 
     :param connection: of the transaction that reads.
+    :param account: only of this merchant account; None: of all.
     """
 
-    def __init__(self, connection: Connection, models: Models, now: datetime) -> None:
+    def __init__(self, connection: Connection, models: Models, now: datetime, account: str | None = None) -> None:
         self._connection = connection
         self._checkouts = models.checkouts
+        self._payouts = models.payouts
         self._events = models.events
         self._now = now
+        self._account = account
+        self._of_account = [] if account is None else [models.checkouts.c.account == account]
 
     def count_by_status(self) -> dict[str, int]:
         """How many checkouts have each status; every status is named."""
         status = self._checkouts.c.status
-        rows = self._connection.execute(select(status, func.count()).group_by(status))
+        rows = self._connection.execute(select(status, func.count()).where(*self._of_account).group_by(status))
         counted = {row[0]: row[1] for row in rows}
         return {state.value: counted.get(state.value, 0) for state in Status}
 
     def count_held(self) -> int:
         """How many payments are held."""
-        held = select(func.count()).where(self._checkouts.c.status == Status.HELD.value)
+        held = select(func.count()).where(self._checkouts.c.status == Status.HELD.value, *self._of_account)
         return int(self._connection.execute(held).scalar_one())
 
     def held(self) -> tuple[HeldPayment, ...]:
         """The held payments, the longest held first."""
         c = self._checkouts.c
-        columns = [c.checkout_id, c.order_id, c.reason, c.moved_at, c.total_amount, c.total_currency]
-        held = select(*columns, *(c[name] for name in PAYMENT_COLUMNS)).where(c.status == Status.HELD.value)
+        columns = [c.checkout_id, c.order_id, c.account, c.reason, c.moved_at, c.total_amount, c.total_currency]
+        held = select(*columns, *(c[name] for name in PAYMENT_COLUMNS)).where(
+            c.status == Status.HELD.value, *self._of_account
+        )
         return tuple(
             HeldPayment(
                 row["checkout_id"],
                 row["order_id"],
+                row["account"],
                 row["reason"],
                 as_utc(row["moved_at"]),
                 f"{row['total_amount']} {row['total_currency']}",
@@ -159,30 +198,42 @@ class Overview:
 
     def backlog(self) -> Backlog:
         """The reads that reconcile should have made more than five minutes ago."""
-        due = self._checkouts.c.next_read_at
-        overdue = select(func.count(), func.min(due)).where(due <= self._now - PATIENCE)
-        count, since = self._connection.execute(overdue).one()
-        return Backlog(count, since and as_utc(since))
+        c = self._checkouts.c
+        due = c.next_read_at
+        is_overdue = due <= self._now - PATIENCE
+        count, since = self._connection.execute(
+            select(func.count(), func.min(due)).where(is_overdue, *self._of_account)
+        ).one()
+        if not count:
+            return Backlog(0, None)
+        by_account = select(c.account, func.count(), func.min(due)).where(is_overdue, *self._of_account)
+        rows = self._connection.execute(by_account.group_by(c.account).order_by(func.min(due)).limit(LISTED))
+        return Backlog(count, as_utc(since), tuple(OverdueReads(row[0], row[1], as_utc(row[2])) for row in rows))
 
     def unsettled(self) -> tuple[UnsettledPayment, ...]:
         """Completed deposits that could not be applied, the longest first."""
         c = self._checkouts.c
-        columns = select(c.checkout_id, c.order_id, c.problem_since, c.problem)
+        columns = select(c.checkout_id, c.order_id, c.account, c.problem_since, c.problem)
         longest_first = columns.where(*self._has_problem, self._is_completed).order_by(c.problem_since).limit(LISTED)
         return tuple(
-            UnsettledPayment(row.checkout_id, row.order_id, as_utc(row.problem_since), row.problem or "")
+            UnsettledPayment(row.checkout_id, row.order_id, row.account, as_utc(row.problem_since), row.problem or "")
             for row in self._connection.execute(longest_first)
         )
 
     def unreadable(self) -> tuple[Unreadable, ...]:
-        """Other checkouts whose reads have failed for more than five minutes, grouped by their problem."""
+        """Other checkouts whose reads have failed for over five minutes, grouped by account and problem."""
         # By the last success, not by the next due read: each failed read sets a new due time, so it is never overdue.
         c = self._checkouts.c
         since = func.min(c.problem_since)
-        columns = select(func.count(), since, c.problem).group_by(c.problem)
+        columns = select(c.account, func.count(), since, c.problem).group_by(c.account, c.problem)
         failing = columns.where(*self._has_problem, c.problem_since <= self._now - PATIENCE, ~self._is_completed)
-        rows = self._connection.execute(failing.order_by(since).limit(_GROUPS)).all()
-        return tuple(Unreadable(row[0], as_utc(row[1]), row[2] or "") for row in rows)
+        rows = self._connection.execute(failing.order_by(since).limit(LISTED)).all()
+        groups, of_account = [], Counter[str]()
+        for account, count, first, problem in rows:
+            of_account[account] += 1
+            if of_account[account] <= _GROUPS:
+                groups.append(Unreadable(account, count, as_utc(first), problem or ""))
+        return tuple(groups)
 
     def recently_paid(self, limit: int = _RECENT) -> list[tuple[UnheardPayment, int]]:
         """The newest payments, each with its number of webhooks.
@@ -190,43 +241,63 @@ class Overview:
         Payments of the last five minutes are left out, since their webhooks may still arrive.
         """
         c = self._checkouts.c
-        columns = select(c.checkout_id, c.order_id, c.moved_at, c.found_by, c.webhooks)
-        paid = columns.where(c.status == Status.PAID.value, c.moved_at <= self._now - PATIENCE)
+        columns = select(c.checkout_id, c.order_id, c.account, c.moved_at, c.found_by, c.webhooks)
+        paid = columns.where(c.status == Status.PAID.value, c.moved_at <= self._now - PATIENCE, *self._of_account)
         rows = self._connection.execute(paid.order_by(c.moved_at.desc()).limit(limit))
         return [
-            (UnheardPayment(row.checkout_id, row.order_id, as_utc(row.moved_at), row.found_by), row.webhooks)
+            (
+                UnheardPayment(row.checkout_id, row.order_id, row.account, as_utc(row.moved_at), row.found_by),
+                row.webhooks,
+            )
             for row in rows
         ]
 
-    def newest_checkout_at(self) -> datetime | None:
-        """When the newest checkout was made; None without any."""
+    def newest_checkout_at(self, account: str) -> datetime | None:
+        """When the newest checkout of an account was made; None without any."""
         c = self._checkouts.c
-        newest = select(c.created_at).where(c.id == select(func.max(c.id)).scalar_subquery())
+        newest = select(c.created_at).where(c.account == account).order_by(c.id.desc()).limit(1)
         made = self._connection.execute(newest).scalar()
         return None if made is None else as_utc(made)
 
     def count_undelivered(self) -> int:
         """How many events are neither delivered nor superseded."""
-        waiting = select(func.count()).where(self._events.c.next_attempt_at.is_not(None))
+        waiting = select(func.count()).select_from(self._events).where(*self._waits)
         return int(self._connection.execute(waiting).scalar_one())
 
     def undelivered(self) -> tuple[UndeliveredEvent, ...]:
         """Events that wait for delivery, those that failed first."""
         c = self._events.c
         columns = select(
-            *(c.event_id, c.name, c.checkout_id, c.order_id, c.payout_reference),
+            *(c.event_id, c.name, c.checkout_id, c.order_id, self._event_account.label("account"), c.payout_reference),
             *(c.occurred_at, c.attempts, c.last_error),
         )
-        waiting = columns.where(c.next_attempt_at.is_not(None)).order_by(c.last_error.is_(None), c.id).limit(LISTED)
+        waiting = columns.where(*self._waits).order_by(c.last_error.is_(None), c.id).limit(LISTED)
         return tuple(
-            UndeliveredEvent(*row[:5], as_utc(row.occurred_at), row.attempts, row.last_error)
+            UndeliveredEvent(
+                *(row.event_id, row.name, row.checkout_id, row.order_id, row.account, row.payout_reference),
+                *(as_utc(row.occurred_at), row.attempts, row.last_error),
+            )
             for row in self._connection.execute(waiting)
         )
 
     @property
+    def _event_account(self) -> ColumnElement[str]:
+        """The account of the checkout or payout that an event is about."""
+        events, checkouts, payouts = self._events.c, self._checkouts.c, self._payouts.c
+        # Subqueries, which look one row up each; a join could read all checkouts.
+        of_payout = select(payouts.account).where(payouts.reference == events.payout_reference).scalar_subquery()
+        of_checkout = select(checkouts.account).where(checkouts.checkout_id == events.checkout_id).scalar_subquery()
+        return func.coalesce(of_payout, of_checkout, "")
+
+    @property
+    def _waits(self) -> tuple[ColumnElement[bool], ...]:
+        waits = self._events.c.next_attempt_at.is_not(None)
+        return (waits,) if self._account is None else (waits, self._event_account == self._account)
+
+    @property
     def _has_problem(self) -> tuple[ColumnElement[bool], ...]:
         c = self._checkouts.c
-        return c.problem_since.is_not(None), c.status.in_(OPEN)
+        return c.problem_since.is_not(None), c.status.in_(OPEN), *self._of_account
 
     @property
     def _is_completed(self) -> ColumnElement[bool]:

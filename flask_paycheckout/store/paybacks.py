@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Context, Decimal
 from typing import NoReturn
 
-from sqlalchemy import Connection, Engine, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, Engine, func, select, text, update
 
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import PaybackRefused, UnknownCheckout
@@ -46,6 +46,9 @@ class MoneyToPayBack:
 
     checkout_id: str
     order_id: str
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
     reason: str | None
     """The reason why the payment was held."""
 
@@ -109,21 +112,29 @@ class Paybacks:
         raise PaybackRefused(checkout_id, found.status, found.payback, pays_order=found.paid_order_id is not None)
 
 
-def count_to_pay_back(connection: Connection, models: Models) -> int:
-    """Count the payments that wait to be recorded as paid back or kept."""
-    counted = select(func.count()).select_from(models.checkouts).where(text(MONEY_TO_PAY_BACK))
+def count_to_pay_back(connection: Connection, models: Models, account: str | None = None) -> int:
+    """Count the payments that wait to be recorded as paid back or kept, of one account or of all."""
+    counted = select(func.count()).select_from(models.checkouts).where(*_waiting(models, account))
     return connection.execute(counted).scalar_one()
 
 
-def list_to_pay_back(connection: Connection, models: Models, limit: int) -> tuple[MoneyToPayBack, ...]:
-    """List up to `limit` payments that wait to be recorded as paid back or kept, the longest waiting first."""
+def list_to_pay_back(
+    connection: Connection, models: Models, limit: int, account: str | None = None
+) -> tuple[MoneyToPayBack, ...]:
+    """List up to `limit` payments that wait to be recorded as paid back or kept, the longest waiting first.
+
+    :param account: only of this merchant account; None: of all.
+    """
     c = models.checkouts.c
-    columns = [c.checkout_id, c.order_id, c.reason, c.status, c.moved_at, c.total_amount, c.total_currency]
-    waiting = select(*columns, c.refunded_amount, *(c[name] for name in PAYMENT_COLUMNS)).where(text(MONEY_TO_PAY_BACK))
+    columns = [c.checkout_id, c.order_id, c.account, c.reason, c.status, c.moved_at, c.total_amount, c.total_currency]
+    waiting = select(*columns, c.refunded_amount, *(c[name] for name in PAYMENT_COLUMNS)).where(
+        *_waiting(models, account)
+    )
     return tuple(
         MoneyToPayBack(
             row["checkout_id"],
             row["order_id"],
+            row["account"],
             row["reason"],
             row["status"] == "paid",
             f"{row['total_amount']} {row['total_currency']}",
@@ -133,6 +144,11 @@ def list_to_pay_back(connection: Connection, models: Models, limit: int) -> tupl
         )
         for row in connection.execute(waiting.order_by(c.moved_at).limit(limit)).mappings()
     )
+
+
+def _waiting(models: Models, account: str | None) -> list[ColumnElement[bool]]:
+    of_account = [] if account is None else [models.checkouts.c.account == account]
+    return [text(MONEY_TO_PAY_BACK), *of_account]  # type: ignore[list-item]
 
 
 def sums_of(listed: tuple[MoneyToPayBack, ...]) -> tuple[Amount, ...]:

@@ -33,6 +33,9 @@ class PayoutMixin:
             Index("ix_paycheckout_payout_due", "status", "next_attempt_at", "id"),
             Index("ix_paycheckout_payout_state", "status", "id"),
             Index("ix_paycheckout_payout_kind", "kind", "id"),
+            # The same lists of one merchant account.
+            Index("ix_paycheckout_payout_account_state", "account", "status", "id"),
+            Index("ix_paycheckout_payout_account_id", "account", "id"),
         )
 
     if TYPE_CHECKING:

@@ -71,17 +71,20 @@ class PayoutOverview:
     """The overview of one app's payouts at a moment.
 
     :param connection: of the transaction that reads.
+    :param account: only of this merchant account; None: of all.
     """
 
-    def __init__(self, connection: Connection, models: Models, now: datetime) -> None:
+    def __init__(self, connection: Connection, models: Models, now: datetime, account: str | None = None) -> None:
         self._connection = connection
         self._payouts = models.payouts
         self._now = now
+        self._of_account = [] if account is None else [models.payouts.c.account == account]
 
     def count_by_status(self) -> dict[str, int]:
         """The number of payouts in each state; every state is named."""
         status = self._payouts.c.status
-        counted = {row[0]: row[1] for row in self._connection.execute(select(status, func.count()).group_by(status))}
+        counting = select(status, func.count()).where(*self._of_account).group_by(status)
+        counted = {row[0]: row[1] for row in self._connection.execute(counting)}
         return {state.value: counted.get(state.value, 0) for state in PayoutStatus}
 
     def page(self, status: PayoutStatus | None, kind: PayoutKind | None, place: str | None, limit: int) -> PayoutPage:
@@ -90,7 +93,7 @@ class PayoutOverview:
         :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
         """
         c = self._payouts.c
-        wanted = [c.status == status.value] if status else []
+        wanted = [*self._of_account, *([c.status == status.value] if status else [])]
         wanted += [c.kind == kind.value] if kind else []
         if place and place.isascii() and place.isdigit() and len(place) <= _MAX_PLACE_DIGITS:
             wanted.append(c.id < int(place))
@@ -106,7 +109,12 @@ class PayoutOverview:
     def accounts_to_send(self) -> tuple[str, ...]:
         """The merchant accounts whose payouts are ready to be sent; 100 at most."""
         c = self._payouts.c
-        ready = select(c.account).where(c.status == PayoutStatus.READY.value).distinct().order_by(c.account)
+        ready = (
+            select(c.account)
+            .where(c.status == PayoutStatus.READY.value, *self._of_account)
+            .distinct()
+            .order_by(c.account)
+        )
         return tuple(self._connection.execute(ready.limit(LISTED)).scalars())
 
     def has_account_numbers(self) -> bool:
@@ -155,7 +163,7 @@ class PayoutOverview:
         self, *conditions: ColumnElement[bool], order: ColumnElement[Any] | None = None
     ) -> tuple[ListedPayout, ...]:
         first = self._payouts.c.id if order is None else order
-        oldest = self._columns().where(*conditions).order_by(first).limit(LISTED)
+        oldest = self._columns().where(*conditions, *self._of_account).order_by(first).limit(LISTED)
         return tuple(_listed(row) for row in self._connection.execute(oldest).mappings())
 
     def _columns(self) -> Select[Any]:

@@ -113,7 +113,7 @@ def test_programs_are_told_the_same(well: Shop) -> None:
     ran = doctor(well, "--json")
     found = json.loads(ran.stdout)
     assert (ran.exit_code, found["failed"]) == (1, True)
-    assert {"about", "level", "found", "remedy"} == set(found["checks"][0])
+    assert {"about", "level", "found", "remedy", "account"} == set(found["checks"][0])
     assert found["webhook_url"].startswith("https://shop.example/")
 
 

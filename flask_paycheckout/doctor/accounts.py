@@ -1,0 +1,124 @@
+"""The checks of merchant accounts: functions of the shop, keys that it gives, and whether the service takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from flask_paycheckout.checkouts.settlement import says_absent
+from flask_paycheckout.client import NotFound, PaymentsClient, PaymentsError, RequestRefused
+from flask_paycheckout.doctor.checks import Check, failure, ok, warning
+from flask_paycheckout.runtime import Callbacks, Runtime
+from flask_paycheckout.service.accounts import AccountUnavailable
+from flask_paycheckout.store.account_names import is_stored, open_accounts
+
+__all__ = ["Progress", "check_accounts", "needs_default"]
+
+Progress = Callable[[int, int], object]
+"""Called with the number of accounts that were checked, and of all."""
+
+_CHECKED = 100
+# Reads at once, and the most seconds of each: the check of all accounts takes about a minute at most.
+_AT_ONCE = 8
+_LONGEST = 5.0
+_ONE = "Check one: flask paycheckout doctor --account NAME"
+_KEYS = "Let @paycheckout.account return its present keys; until then its payments are not read."
+
+
+def check_accounts(shop: Runtime, account: str | None, progress: Progress) -> Iterator[Check]:
+    """Make a signed read with the keys of each account that has open checkouts or payouts.
+
+    :param account: only this one, whatever it has open.
+    """
+    yield from _functions(shop.callbacks)
+    names = _open(shop) if account is None else [account] if account else []
+    if not names:
+        return
+    if len(names) > _CHECKED:
+        names = names[:_CHECKED]
+        yield warning("accounts", f"more than {_CHECKED} have open payments; the others were not checked", _ONE)
+    clients: dict[str, PaymentsClient] = {}
+    for name in names:
+        # The shop is asked now, whatever it said a moment ago.
+        shop.accounts.refused(name)
+        try:
+            clients[name] = shop.accounts.client_of(name)
+        except AccountUnavailable as error:
+            yield failure("accounts", str(error), _KEYS, name)
+    accepted = 0
+    answers = _read(clients, min(_LONGEST, shop.settings.timeout), progress)
+    for name in clients:
+        fault = _fault(name, answers[name])
+        if fault is None:
+            accepted += 1
+        else:
+            yield fault
+    if accepted:
+        yield ok("accounts", f"the service accepted a signed read with the keys of {accepted} of {len(names)}")
+
+
+def needs_default(shop: Runtime) -> bool:
+    """Whether the shop uses the account of the settings: it names no other, or has payments with it."""
+    if shop.callbacks.account_of is None:
+        return True
+    try:
+        with shop.engine().connect() as connection:
+            return is_stored(connection, shop.models, "")
+    except SQLAlchemyError:
+        # Told by the check of the database.
+        return True
+
+
+def _functions(callbacks: Callbacks) -> Iterator[Check]:
+    if callbacks.account_of is not None and callbacks.account is None:
+        found = "account_of names the accounts of orders, and no function gives their keys"
+        yield failure("accounts", found, "Register the function that gives them: @paycheckout.account.")
+    elif callbacks.account is not None and callbacks.account_of is None:
+        found = "account gives keys, and no function names an order's account: all use the one of the settings"
+        yield failure("accounts", found, "Register the function that names it: @paycheckout.account_of.")
+
+
+def _open(shop: Runtime) -> list[str]:
+    try:
+        with shop.engine().connect() as connection:
+            # One more than is checked, and the account of the settings.
+            names = open_accounts(connection, shop.models, _CHECKED + 2)
+    except SQLAlchemyError:
+        # Told by the check of the database.
+        return []
+    return [name for name in names if name][: _CHECKED + 1]
+
+
+def _read(
+    clients: Mapping[str, PaymentsClient], seconds: float, progress: Progress
+) -> dict[str, Exception | RequestRefused | None]:
+    """Read with each client, some at a time; the refusal, error, or None of each account."""
+
+    def probe(client: PaymentsClient) -> Exception | RequestRefused | None:
+        try:
+            return client.within(seconds).probe().refusal
+        except Exception as error:
+            # A signer of the shop's own may raise anything.
+            return error
+
+    with ThreadPoolExecutor(_AT_ONCE, "paycheckout-doctor") as pool:
+        reads = {pool.submit(probe, client): name for name, client in clients.items()}
+        answers = {}
+        for done, read in enumerate(as_completed(reads), start=1):
+            answers[reads[read]] = read.result()
+            progress(done, len(reads))
+    return answers
+
+
+def _fault(name: str, answer: Exception | RequestRefused | None) -> Check | None:
+    if answer is None or (isinstance(answer, NotFound) and says_absent(answer)):
+        return None
+    if isinstance(answer, RequestRefused):
+        return failure("accounts", f"account {name!r}: refused: {answer}", _KEYS, name)
+    if isinstance(answer, PaymentsError):
+        return failure("accounts", f"account {name!r}: {answer}", "Check the base_url of its Account.", name)
+    # Without its message, which the shop's signer may have made of the secret.
+    words = f"account {name!r}: its request could not be signed ({type(answer).__name__})"
+    return failure("accounts", words, "Check the keys and the signer that @paycheckout.account returns.", name)

@@ -1,0 +1,241 @@
+"""Several merchant accounts, as people see them: named, and filtered by, in reports, lists and log records."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout import order_paid
+from tests.accounts.conftest import Sellers, SigningService
+from tests.conftest import OpenShop
+from tests.payouts.shop import pays_out
+from tests.scripted import Shop, number
+
+
+def runs(shop: Shop, *arguments: str) -> tuple[int, str]:
+    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", *arguments])
+    return ran.exit_code, ran.output
+
+
+def told(shop: Shop, *arguments: str) -> Any:
+    return json.loads(shop.app.test_cli_runner().invoke(args=["paycheckout", *arguments, "--json"]).stdout)
+
+
+@pytest.fixture
+def busy(market: Sellers) -> Sellers:
+    """Each seller has a held payment and a payout that waits; the platform sells as well, and pays out."""
+    market.add("", "o-3")
+    for order_id in ("o-1", "o-2", "o-3"):
+        market.shop.has_held(order_id)
+    for name in ("ada", "bo", ""):
+        pays_out(market.shop, f"of-{name}", account=name, approve=True)
+    return market
+
+
+def test_the_report_names_each_account_and_counts_by_it(busy: Sellers) -> None:
+    code, text = runs(busy.shop, "report")
+    assert code == 1
+    [of_ada] = [line for line in text.splitlines() if "order o-1" in line]
+    [of_platform] = [line for line in text.splitlines() if "order o-3" in line]
+    assert "(account ada)" in of_ada
+    assert "account" not in of_platform
+    assert "  bo: 1 held; payouts: 1 waiting" in text.splitlines()
+    report = told(busy.shop, "report")
+    assert [one["account"] for one in report["held"]] == ["ada", "bo", ""]
+    assert [one["account"] for one in report["payout_alarms"]["waiting"]] == ["ada", "bo", ""]
+    counted = {one["account"]: (one["checkouts"]["held"], one["payouts"]["waiting"]) for one in report["accounts"]}
+    assert counted == {"": (1, 1), "ada": (1, 1), "bo": (1, 1)}
+
+
+@pytest.mark.parametrize("account", ["bo", ""])
+def test_report_and_lists_are_limited_to_one_account(busy: Sellers, account: str) -> None:
+    report = told(busy.shop, "report", "--account", account)
+    assert report["account"] == account
+    assert report["checkouts"]["held"] == report["payouts"]["waiting"] == 1
+    assert [one["account"] for one in report["held"] + report["payout_alarms"]["waiting"]] == [account] * 2
+    assert [one["account"] for one in report["accounts"]] == [account]
+    assert [one["reference"] for one in told(busy.shop, "payouts", "--account", account)] == [f"of-{account}"]
+
+
+def test_every_alarm_of_another_account_is_left_out(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    shop.resolves(shop.has_held("o-1"), accept=False)
+    market.add("ada", "o-4")
+    shop.service.says(shop.has_deposit("completed", "o-4", inputAmount=number("1")), "completed")
+    service.refused = {"id-ada"}
+    for _ in range(8):
+        shop.clock.advance(minutes=1)
+        shop.reconciles()
+    whole, of_ada = told(shop, "report"), told(shop, "report", "--account", "ada")
+    of_bo = told(shop, "report", "--account", "")
+    assert whole["needs_a_person"] is of_ada["needs_a_person"] is True
+    assert [one["account"] for one in of_ada["unreadable"] + of_ada["to_pay_back"]] == ["ada", "ada"]
+    assert (of_bo["needs_a_person"], of_bo["to_pay_back_count"], of_bo["unreadable"]) == (False, 0, [])
+
+
+def test_undelivered_events_are_those_of_their_account(open_shop: OpenShop) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_UNHEARD=[]))
+    held = {name: market.shop.has_held(order_id) for order_id, name in (("o-1", "ada"), ("o-2", "bo"))}
+    assert {one["account"] for one in told(market.shop, "report")["undelivered"]} == {"ada", "bo"}
+    report = told(market.shop, "report", "--account", "bo")
+    assert [one["checkout_id"] for one in report["undelivered"]] == [held["bo"]]
+    assert report["undelivered_count"] == 1
+
+
+@pytest.mark.parametrize("name", ["nobody", "a\nb", "x" * 300])
+def test_an_unknown_account_is_a_clear_error(busy: Sellers, name: str) -> None:
+    for command in ("report", "payouts"):
+        code, text = runs(busy.shop, command, "--account", name)
+        assert code == 2
+        assert "--account" in text
+        assert "a\nb" not in text
+
+
+def test_starts_of_one_account_that_fail_are_told_while_another_one_sells(
+    market: Sellers, service: SigningService
+) -> None:
+    service.refused = {"id-ada"}
+    for place in range(8):
+        with pytest.raises(Exception, match="Unknown client"):
+            market.shop.starts("o-1")
+        market.add("bo", f"b-{place}")
+        market.shop.starts(f"b-{place}")
+        market.shop.clock.advance(minutes=1)
+    [failing] = told(market.shop, "report")["failing"]
+    assert (failing["account"], failing["operation"]) == ("ada", "start")
+    assert "with account ada" in runs(market.shop, "report")[1]
+    assert told(market.shop, "report", "--account", "bo")["failing"] == []
+
+
+def test_an_account_that_is_gone_is_reported_by_name_within_five_minutes(market: Sellers) -> None:
+    shop = market.shop
+    shop.has_deposit("pending", "o-1")
+    shop.has_deposit("pending", "o-2")
+    del market.client_ids["ada"]
+    for _ in range(6):
+        shop.clock.advance(minutes=1)
+        shop.reconciles()
+    code, text = runs(shop, "report", "--account", "ada")
+    assert code == 1
+    assert "(account ada)" in text
+    assert "the shop knows no such account" in text
+    assert runs(shop, "report", "--account", "bo")[0] == 0
+
+
+def test_log_records_and_explanations_name_the_account(
+    market: Sellers, service: SigningService, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = market.shop
+    shop.has_deposit("pending", "o-2")
+    pays_out(shop, "of-bo", account="bo", order_id="o-2")
+    service.refused = {"id-bo", "token-bo"}
+    shop.clock.advance(minutes=5)
+    with caplog.at_level(logging.WARNING, "flask_paycheckout"):
+        shop.reconciles()
+        with shop.app.app_context():
+            shop.paycheckout.send_payouts()
+    named = [record for record in caplog.records if "checkout" in record.getMessage() or "payouts" in record.message]
+    assert named
+    assert {record.account for record in named} == {"bo"}  # type: ignore[attr-defined]
+    assert "canary" not in caplog.text
+    story = told(shop, "show", "o-2")
+    assert [one["account"] for one in story["attempts"] + story["payouts"]] == ["bo", "bo"]
+    text = runs(shop, "show", "o-2")[1]
+    assert "checkout chk-1 (account bo)" in text
+    assert "Payout of-bo (account bo)" in text
+
+
+# The doctor
+
+
+def examined(shop: Shop, *arguments: str) -> tuple[int, list[Any]]:
+    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "doctor", *arguments, "--json"])
+    return ran.exit_code, [check for check in json.loads(ran.stdout)["checks"] if check["about"] == "accounts"]
+
+
+def hears(app: Flask, **facts: Any) -> None:
+    """A receiver of order_paid."""
+
+
+@pytest.fixture
+def well(market: Sellers, service: SigningService) -> Iterator[Sellers]:
+    """Both sellers have an open checkout, and the platform never sold anything."""
+    with order_paid.connected_to(hears):
+        market.shop.has_deposit("pending", "o-1")
+        market.shop.has_deposit("pending", "o-2")
+        service.signed.clear()
+        yield market
+
+
+def test_the_doctor_reads_with_the_keys_of_each_account_that_has_open_payments(
+    well: Sellers, service: SigningService
+) -> None:
+    well.client_ids["idle"] = "id-idle"
+    pays_out(well.shop, "of-cy", account="cy")
+    well.client_ids["cy"] = "id-cy"
+    _, [check] = examined(well.shop)
+    assert (check["level"], check["found"].rsplit(" ", 3)[-3:]) == ("ok", ["3", "of", "3"])
+    assert {client_id for client_id, _ in service.signed} == {"shop-1", "id-ada", "id-bo", "id-cy"}
+    service.signed.clear()
+    assert examined(well.shop, "--account", "bo")[1][0]["level"] == "ok"
+    assert [client_id for client_id, _ in service.signed] == ["id-bo"]
+
+
+@pytest.mark.parametrize("trouble", ["gone", "refused"])
+def test_the_doctor_names_an_account_that_is_gone_or_refused_at_once(
+    well: Sellers, service: SigningService, trouble: str
+) -> None:
+    if trouble == "gone":
+        # Its keys are still remembered.
+        well.shop.runtime.accounts.client_of("ada")
+        del well.client_ids["ada"]
+    else:
+        service.refused = {"id-ada"}
+    code, checks = examined(well.shop)
+    [failure] = [check for check in checks if check["level"] == "failure"]
+    assert (code, failure["account"]) == (1, "ada")
+    assert "account 'ada'" in failure["found"]
+    assert ("no such account" if trouble == "gone" else "Unknown client") in failure["found"]
+    assert examined(well.shop, "--account", "bo")[1][-1]["level"] == "ok"
+    code, text = runs(well.shop, "doctor", "--account", "ada")
+    assert code == 1
+    assert "canary" not in text
+
+
+def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, service: SigningService) -> None:
+    service.refused = {"shop-1"}
+
+    def level() -> str:
+        checks = told(well.shop, "doctor")["checks"]
+        return str(next(check["level"] for check in checks if check["about"] == "credentials"))
+
+    assert level() == "warning"
+    well.add("", "o-3")
+    service.refused = set()
+    well.shop.starts("o-3")
+    service.refused = {"shop-1"}
+    assert level() == "failure"
+
+
+@pytest.mark.parametrize(("forgotten", "remedy"), [("account", "@paycheckout.account."), ("account_of", "account_of.")])
+def test_one_function_without_the_other_is_a_failure(market: Sellers, forgotten: str, remedy: str) -> None:
+    setattr(market.shop.runtime.callbacks, forgotten, None)
+    code, [check] = examined(market.shop)
+    assert (code, check["level"]) == (1, "failure")
+    assert check["remedy"].endswith(remedy)
+
+
+def test_of_very_many_accounts_a_hundred_are_checked_and_it_is_told(market: Sellers, service: SigningService) -> None:
+    for place in range(102):
+        market.client_ids[f"s-{place:03}"] = f"id-{place}"
+        pays_out(market.shop, f"of-{place}", account=f"s-{place:03}")
+    _, [more, accepted] = examined(market.shop)
+    assert more["level"] == "warning"
+    assert "more than 100" in more["found"]
+    assert accepted["found"].endswith("100 of 100")
+    assert len({client_id for client_id, _ in service.signed} - {"shop-1"}) == 100
