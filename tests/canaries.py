@@ -74,7 +74,7 @@ _BANK = frozenset({"account number", "canary"})
 BELONGS = (
     Belongs("service answer", _BANK | {"published", "payment URL"}, "the service tells an account what is its own"),
     Belongs("control answer", _BANK | {"payment URL"}, "levers for the developer; the request log is masked by itself"),
-    Belongs("answer about one account", frozenset({"published"}), "the tester asks for its credentials"),
+    Belongs("answer about one account", frozenset({"published", "canary"}), "the tester asks for its credentials"),
     Belongs("shop page", frozenset({"payment URL"}), "the customer is sent there"),
     Belongs("sandbox page", frozenset({"payment URL"}), "the developer opens the customer's page"),
     Belongs("output", frozenset({"payment URL"}), "the tests' own words"),
