@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -207,7 +207,9 @@ def trade(market: Market) -> None:
         market.reconciles()
         assert market.paid() == expected, "reconcile finds the others' payments in its first round"
     known = market.accounts_by_id()
-    assert GONE not in {account_of(line, known, market.amounts) for id, line in market.log.items() if id > last_line}
+    assert GONE not in {
+        account_of(line, known, market.amounts) for line in market.log.values() if line["id"] > last_line
+    }
 
     market.gone.clear()
     for _ in range(12):
@@ -239,7 +241,7 @@ def check(market: Market, signals: Signals) -> None:
     assert set(refused) == {ROTATED}, "only replaced keys were refused"
     assert refused[ROTATED] <= 3
     assert market.wire.leaks == []
-    assert Counter(seen.order_id for seen in signals if seen.name == "order_paid") == Counter(market.checkouts)
+    assert Counter(seen.order_id for seen in signals if seen.name == "order_paid") == Counter([*market.checkouts])
     assert {payout.status for payout in payouts(market.shop)} == {"sent"}
     for name in market.names:
         tokens = market.sandbox.control("GET", f"disbursements?account={name or 'default'}")
@@ -260,23 +262,24 @@ def look_around(market: Market) -> None:
     assert "canary" not in "\n".join(seen)
 
 
+Run = Callable[[int, int], None]
+
+
 @pytest.fixture
-def open_checked(open_market: OpenMarket, paycheckout_signals: Signals) -> Iterator[Callable[[int, int], None]]:
+def run(open_market: OpenMarket, paycheckout_signals: Signals) -> Run:
     def run(sellers: int, orders: int) -> None:
         market = open_market(sellers, orders)
         trade(market)
         check(market, paycheckout_signals)
         look_around(market)
 
-    yield run
+    return run
 
 
-def test_every_call_of_ten_accounts_is_signed_by_the_orders_own(open_checked: Callable[[int, int], None]) -> None:
-    open_checked(10, 5)
+def test_every_call_of_ten_accounts_is_signed_by_the_orders_own(run: Run) -> None:
+    run(10, 5)
 
 
 @pytest.mark.soak
-def test_every_call_of_two_hundred_accounts_is_signed_by_the_orders_own(
-    open_checked: Callable[[int, int], None],
-) -> None:
-    open_checked(soak_count(200), 50)
+def test_every_call_of_two_hundred_accounts_is_signed_by_the_orders_own(run: Run) -> None:
+    run(soak_count(200), 50)
