@@ -54,7 +54,8 @@ class Wire(httpx.BaseTransport):
         owner = self.owners[request.headers.get("X-Client-ID") or token]
         shown = set(re.findall(r"canary-[\w-]+", sent))
         self.leaks += [f"{owner} sent {one}" for one in shown if one in self.secrets or self.owners.get(one) != owner]
-        return self._inner.handle_request(request)
+        answer: httpx.Response = self._inner.handle_request(request)
+        return answer
 
     def close(self) -> None:
         self._inner.close()
