@@ -67,7 +67,17 @@ class CheckoutView(_ReadOnlyView):
     :raises ConfigurationError: `permission` is not a function.
     """
 
-    column_list = ("order_id", "status", "reason", "total", "payment", "checkout_id", "created_at", "moved_at")
+    column_list = (
+        "order_id",
+        "account",
+        "status",
+        "reason",
+        "total",
+        "payment",
+        "checkout_id",
+        "created_at",
+        "moved_at",
+    )
     column_details_list = (*column_list, "payback", "deposit_status", "found_by", "webhooks", "reads", "next_read_at")
 
 
@@ -84,6 +94,7 @@ class PayoutView(_ReadOnlyView):
     column_list = (
         "reference",
         "kind",
+        "account",
         "status",
         "amount",
         "currency",
@@ -94,7 +105,7 @@ class PayoutView(_ReadOnlyView):
     )
     column_details_list = (
         *column_list,
-        *("refund_of", "account", "note", "revision", "service_reference", "disbursement_id"),
+        *("refund_of", "note", "revision", "service_reference", "disbursement_id"),
         *("problem", "problem_since", "next_attempt_at"),
     )
 

@@ -234,16 +234,17 @@ class AppOperations(Operations):
 
         return order_list.find_order_id(self._runtime.engine(), self._runtime.models, text)
 
-    def list_orders(self, status: Status | None, place: str | None) -> OrderPage:
+    def list_orders(self, status: Status | None, place: str | None, account: str | None = None) -> OrderPage:
         """A page of orders with their attempts, newest first.
 
         :param status: only orders in this state.
         :param place: `next_place` of the page before; None for the first page.
+        :param account: only those of this merchant account.
         """
         from flask_paycheckout.reports import order_list
 
-        shop = self._runtime
-        return order_list.page_of_orders(shop.engine(), shop.models, shop.checkouts.order_statuses, status, place)
+        shop, statuses = self._runtime, self._runtime.checkouts.order_statuses
+        return order_list.page_of_orders(shop.engine(), shop.models, statuses, status, place, account=account)
 
     def list_money_to_pay_back(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
         """Payments that paid no order, until a person says whether they were paid back or are kept.

@@ -37,6 +37,9 @@ class ListedAttempt:
     """One attempt at paying an order, with the few columns that a list shows."""
 
     checkout_id: str
+    account: str
+    """The merchant account's name; "" is the one of the settings."""
+
     status: str
     reason: str | None
     total: str
@@ -68,6 +71,7 @@ def page_of_orders(
     status: Status | None = None,
     place: str | None = None,
     limit: int = _PAGE,
+    account: str | None = None,
 ) -> OrderPage:
     """One page of orders, newest first; with a status, by the time of the last change of status.
 
@@ -75,9 +79,10 @@ def page_of_orders(
     :param status: only orders with this status; for `held` and `rejected`, every order with such an attempt.
     :param place: `next_place` of the page before; None, or an invalid one, gives the first page.
     :param limit: the most orders on the page.
+    :param account: only orders whose newest attempt, or attempt with this status, is of this merchant account.
     """
     with Session(engine) as session:
-        found = session.execute(rows_of_page(models, status, place, limit)).all()
+        found = session.execute(rows_of_page(models, status, place, limit, account)).all()
         order_ids = [row.order_id for row in found[:limit]]
         attempts = _attempts(session, models, order_ids)
     statuses = order_statuses(order_ids)
@@ -98,10 +103,14 @@ def find_order_id(engine: Engine, models: Models, search: str) -> str | None:
     return None
 
 
-def rows_of_page(models: Models, status: Status | None, place: str | None, limit: int) -> Select[Any]:
+def rows_of_page(
+    models: Models, status: Status | None, place: str | None, limit: int, account: str | None = None
+) -> Select[Any]:
     """Select one row for each order of a page, and one more when there is a next page."""
     c = models.checkouts.c
     columns = select(c.id, c.order_id, c.moved_at).limit(limit + 1)
+    if account is not None:
+        columns = columns.where(c.account == account)
     after = _read_place(place, status)
     if status is None:
         newest = columns.where(c.current_order_id.is_not(None)).order_by(c.id.desc())
@@ -146,7 +155,8 @@ def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dic
     model = models.Checkout
     # Leave out the URL, with which anybody could pay, and the long history.
     shown = load_only(
-        *(getattr(model, name) for name in ("order_id", "checkout_id", "status", "reason", "created_at", "moved_at")),
+        *(getattr(model, name) for name in ("order_id", "checkout_id", "account", "status")),
+        *(getattr(model, name) for name in ("reason", "created_at", "moved_at")),
         *(getattr(model, f"total_{part}") for part in ("kind", "amount", "currency", "other_currency")),
         raiseload=True,
     )
@@ -160,6 +170,7 @@ def _attempts(session: Session, models: Models, order_ids: Sequence[str]) -> dic
 def _listed(attempt: CheckoutMixin) -> ListedAttempt:
     return ListedAttempt(
         attempt.checkout_id,
+        attempt.account,
         attempt.status,
         attempt.reason,
         total_text(attempt),

@@ -242,11 +242,12 @@ def _failing(failing: Sequence[FailingCalls], overview: Overview, now: datetime)
     """
     found = []
     for calls in failing:
-        answered_at = overview.newest_checkout_at(calls.account) if calls.operation == START else None
-        if answered_at is not None and answered_at > calls.since:
-            if answered_at >= calls.last_failure_at:
-                continue
-            calls = replace(calls, since=answered_at)
+        if calls.operation == START:
+            answered_at = overview.newest_checkout_at(calls.account)
+            if answered_at is not None and answered_at > calls.since:
+                if answered_at >= calls.last_failure_at:
+                    continue
+                calls = replace(calls, since=answered_at)
         if calls.count > 1 and calls.since <= now - PATIENCE:
             found.append(calls)
     return tuple(found)

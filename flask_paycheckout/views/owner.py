@@ -23,7 +23,14 @@ from flask_paycheckout.store.paybacks import sums_of
 from flask_paycheckout.views import owner_payouts
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.headers import harden, require_same_site
-from flask_paycheckout.views.owner_forms import form_url, owner, owner_page, subject_of_form, why_given
+from flask_paycheckout.views.owner_forms import (
+    account_asked_for,
+    form_url,
+    owner,
+    owner_page,
+    subject_of_form,
+    why_given,
+)
 
 __all__ = ["make_owner_view"]
 
@@ -69,11 +76,14 @@ def list_orders() -> str | tuple[str, int] | Response:
         if order_id is not None:
             return redirect(url_for("paycheckout_owner.show_order", id=order_id), 303)
     status = _status_asked_for()
-    page = shop.list_orders(status, request.args.get("after"))
+    account, accounts = account_asked_for()
+    page = shop.list_orders(status, request.args.get("after"), account)
     shown = owner_page(
         "orders",
         page=page,
-        alarms=shop.alarms(),
+        alarms=shop.alarms(account),
+        account=account,
+        accounts=accounts,
         statuses=[each.value for each in Status],
         status=status,
         first="after" not in request.args,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from flask import abort, g, render_template, request, url_for
 
+from flask_paycheckout.operations import operations
 from flask_paycheckout.rules.decisions import MAX_BY, MAX_WHY
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
 
-__all__ = ["form_url", "owner", "owner_page", "subject_of_form", "why_given"]
+__all__ = ["account_asked_for", "form_url", "owner", "owner_page", "subject_of_form", "why_given"]
 
 
 def owner() -> str:
@@ -22,6 +23,18 @@ def owner_page(template: str, **facts: object) -> str:
     return render_template(
         f"paycheckout/owner/{template}.html", moment=moment_text, visible=visible, who=g.paycheckout_owner, **facts
     )
+
+
+def account_asked_for() -> tuple[str | None, list[str]]:
+    """The merchant account that a list is limited to, if any, and the names of all when the shop has more than one."""
+    names = operations().stored_accounts()
+    if len(names) < 2:
+        return None, []
+    asked = request.args.get("account")
+    try:
+        return None if asked is None else operations().require_account(asked), names
+    except ValueError:
+        abort(404, "There is no such account.")
 
 
 def form_url(endpoint: str, purpose: str, subject: str) -> str:

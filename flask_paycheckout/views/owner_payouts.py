@@ -30,7 +30,14 @@ from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order_urls import refund_url
-from flask_paycheckout.views.owner_forms import form_url, owner, owner_page, subject_of_form, why_given
+from flask_paycheckout.views.owner_forms import (
+    account_asked_for,
+    form_url,
+    owner,
+    owner_page,
+    subject_of_form,
+    why_given,
+)
 
 __all__ = ["ask_for_refund", "decide_payout", "give_proof", "list_payouts", "refund", "show_payout"]
 
@@ -94,9 +101,12 @@ _ALLOWED = {
 def list_payouts() -> str:
     """List payouts and refunds, newest first."""
     status, kind = _chosen(PayoutStatus, "status"), _chosen(PayoutKind, "kind")
+    account, accounts = account_asked_for()
     return owner_page(
         "payouts",
-        page=operations().list_payouts(status, kind, request.args.get("after")),
+        page=operations().list_payouts(status, kind, request.args.get("after"), account=account),
+        account=account,
+        accounts=accounts,
         status=status,
         kind=kind,
         statuses=list(PayoutStatus),

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from flask import Flask
+from werkzeug.test import TestResponse
 
 from flask_paycheckout import order_paid
-from tests.accounts.conftest import Sellers, SigningService
+from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out
 from tests.scripted import Shop, number
+from tests.views.test_owner import ROOT, opens_view
 
 
 def runs(shop: Shop, *arguments: str) -> tuple[int, str]:
@@ -239,3 +242,70 @@ def test_of_very_many_accounts_a_hundred_are_checked_and_it_is_told(market: Sell
     assert "more than 100" in more["found"]
     assert accepted["found"].endswith("100 of 100")
     assert len({client_id for client_id, _ in service.signed} - {"shop-1"}) == 100
+
+
+# The owner's pages
+
+HOSTILE = "<script>alert(1)</script>&\u202eada"
+
+
+def opens(shop: Shop, path: str, **query: str) -> TestResponse:
+    return shop.browser.get(ROOT + path, query_string=query)
+
+
+def subjects(answer: TestResponse) -> list[str]:
+    """The orders or payouts on a page."""
+    return re.findall(r'<h2><a href="[^"]*[?](?:id|reference)=[^"]*">([^<]*)</a>', answer.text)
+
+
+def test_the_owners_lists_name_and_filter_accounts(busy: Sellers) -> None:
+    shop = opens_view(busy.shop)
+    assert subjects(opens(shop, "")) == ["o-3", "o-2", "o-1"]
+    assert "account ada" in opens(shop, "").text
+    for query in ({}, {"status": "held"}):
+        assert subjects(opens(shop, "", account="ada", **query)) == ["o-1"]
+        assert subjects(opens(shop, "", account="", **query)) == ["o-3"]
+    assert subjects(opens(shop, "/payouts", account="bo")) == ["of-bo"]
+    assert subjects(opens(shop, "/payouts", account="", status="waiting")) == ["of-"]
+    assert len(subjects(opens(shop, "/payouts", kind="payout"))) == 3
+    page = opens(shop, "/payouts", account="bo", status="waiting").text
+    # The filters keep each other.
+    assert 'name="status" value="waiting"' in page
+    assert "status=failed&amp;account=bo" in page
+    assert "1</strong>" not in page
+    assert "<strong>1 payment waits for your decision.</strong>" in " ".join(opens(shop, "", account="bo").text.split())
+    for unknown in ("nobody", "a\x00b", "x" * 300):
+        assert (
+            opens(shop, "", account=unknown).status_code == opens(shop, "/payouts", account=unknown).status_code == 404
+        )
+
+
+def test_a_shop_with_one_account_sees_no_filter(shop: Shop) -> None:
+    opens_view(shop)
+    shop.has_held("o-1")
+    pays_out(shop)
+    for path in ("", "/payouts"):
+        assert "account" not in opens(shop, path, account="nobody").text.lower()
+
+
+def test_pages_of_one_order_or_payout_name_its_account_and_hostile_names_are_escaped(
+    market: Sellers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = opens_view(market.shop)
+    monkeypatch.setitem(SECRETS, HOSTILE, "canary-secret-of-nine")
+    market.add(HOSTILE, "o-9")
+    market.client_ids[HOSTILE] = "id-nine"
+    checkout_id = shop.has_held("o-9")
+    shop.has_held("o-1")
+    pays_out(shop, "of-9", account=HOSTILE, order_id="o-9", approve=True)
+    shop.resolves(checkout_id, accept=False)
+    pages = [
+        *(opens(shop, path) for path in ("", "/payouts", "/paybacks")),
+        *(opens(shop, "/order", id="o-9"), opens(shop, "/payout", reference="of-9")),
+        *(opens(shop, "/refund", checkout=checkout_id), opens(shop, "", account=HOSTILE)),
+    ]
+    for page in pages:
+        assert page.status_code == 200
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in page.text
+        assert "<script>alert" not in page.text
+    assert "account ada" in opens(shop, "/order", id="o-1").text
