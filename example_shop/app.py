@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flask import Flask, redirect, render_template, url_for
 
-from example_shop import basket, catalogue, csrf, database, door, hooks, money, orders, owner, payments
+from example_shop import basket, brands, catalogue, csrf, database, door, hooks, money, orders, owner, payments
 from example_shop.clock import remember_clock, utc_now
 from example_shop.money import CURRENCY
 
@@ -57,6 +57,7 @@ def create_app(
     money.init_app(app)
     csrf.init_app(app)
     payments.init_app(app, transport=transport, clock=clock)
+    brands.init_app(app)
     catalogue.init_app(app)
     basket.init_app(app)
     orders.init_app(app)

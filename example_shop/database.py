@@ -1,4 +1,4 @@
-"""The shop's own database: its set-up, and column types for money and times."""
+"""The shop's own database: its set-up, and column types for money, times and secrets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from cryptography.fernet import Fernet, MultiFernet
+from flask import current_app
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Dialect, String, event
+from sqlalchemy import Dialect, String, Text, event
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
 
@@ -54,6 +56,23 @@ class Moment(TypeDecorator[datetime]):
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         return None if value is None else datetime.fromisoformat(value)
+
+
+class Sealed(TypeDecorator[str]):
+    """Text that is encrypted in the database: the first of BRAND_KEYS encrypts, and each of them decrypts."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else _brand_keys().encrypt(value.encode()).decode()
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else _brand_keys().decrypt(value.encode()).decode()
+
+
+def _brand_keys() -> MultiFernet:
+    return MultiFernet([Fernet(key) for key in current_app.config["BRAND_KEYS"]])
 
 
 def changed(statement: Update | Delete) -> int:

@@ -28,7 +28,15 @@ def pay_suppliers(app: Flask, *, order_id: str, checkout: CheckoutMixin, **extra
     for supplier in SUPPLIERS:
         if share := supplier.part_of(order):
             reference = f"{supplier.slug}-{order_id}"
-            paycheckout.pay_out(reference, share, supplier.currency, supplier.account, note=NOTE, order_id=order_id)
+            paycheckout.pay_out(
+                reference,
+                share,
+                supplier.currency,
+                supplier.account,
+                note=NOTE,
+                order_id=order_id,
+                account=checkout.account,
+            )
 
 
 def init_app(app: Flask) -> None:

@@ -12,8 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Self
 
 import requests
+from cryptography.fernet import Fernet
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
+from example_shop import brands
 from example_shop.app import create_app
 from example_shop.database import db
 from example_shop.payments import paycheckout
@@ -155,6 +157,7 @@ class Demo:
 
             for app, listener in ((self.warehouse, warehouse), (self.app, shop), (self.sandbox, sandbox)):
                 parts.callback(Server(app, listener).stop)
+            self._open_account(brands.LIGHTHOUSE, self._webhook_url() if webhooks else None)
             if reconciler:
                 parts.callback(Reconciler(self.reconcile, reconcile_every).stop)
             self._parts = parts.pop_all()
@@ -170,6 +173,7 @@ class Demo:
             # Browsers share cookies among all ports of a host, and the sandbox has a session cookie too.
             "SESSION_COOKIE_NAME": "fair_and_foul",
             "SESSION_COOKIE_SECURE": False,  # the demo uses plain http on this machine
+            "BRAND_KEYS": [Fernet.generate_key().decode()],  # encrypt the keys of the second brand's account
             "PAYCHECKOUT_BASE_URL": self.sandbox_url,
             "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
             "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
@@ -178,6 +182,12 @@ class Demo:
             "PAYCHECKOUT_WEBHOOK_SECRET": secrets.token_urlsafe(16),
             "PAYCHECKOUT_ALLOW_SANDBOX": True,
         }
+
+    def _open_account(self, brand: str, webhook_url: str | None) -> None:
+        """Make a brand's account at the service, and store its keys in the shop."""
+        made = self.control("POST", "/accounts", {"name": brand, "webhookUrl": webhook_url})
+        with self.app.app_context():
+            brands.keep_keys(brand, made["clientId"], made["clientSecret"], made["accessToken"])
 
     def _now(self) -> datetime:
         """The sandbox's time, so that advancing its clock advances the shop's too."""

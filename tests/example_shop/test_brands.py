@@ -1,0 +1,71 @@
+"""The second brand: its orders are paid into its own account, whose keys the database does not show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from cryptography.fernet import Fernet
+from sqlalchemy import select, text
+
+from example_shop.brands import LIGHTHOUSE, keep_keys
+from example_shop.database import db
+from example_shop.payments import paycheckout
+from tests.example_shop.conftest import Payments, Shopper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flask import Flask
+
+    from flask_paycheckout.testing import Sandbox, SandboxAccount
+
+
+@pytest.fixture
+def shop(make_shop: Callable[..., Flask]) -> Flask:
+    return make_shop(BRAND_KEYS=[Fernet.generate_key().decode()])
+
+
+@pytest.fixture
+def lighthouse(shop: Flask, paycheckout_sandbox: Sandbox) -> SandboxAccount:
+    made = paycheckout_sandbox.account(LIGHTHOUSE)
+    with shop.app_context():
+        keep_keys(LIGHTHOUSE, made.client_id, made.client_secret, made.access_token)
+    return made
+
+
+@pytest.mark.usefixtures("lighthouse")
+@pytest.mark.parametrize(
+    ("jars", "account"),
+    [
+        ({"sea_breeze": 1, "full_moon": 1}, LIGHTHOUSE),
+        ({"first_snow": 1}, ""),
+        ({"first_snow": 1, "sea_breeze": 1}, ""),
+    ],
+)
+def test_an_order_is_paid_into_the_account_of_its_brand(
+    jars: dict[str, int], account: str, shop: Flask, payments: Payments, paycheckout_sandbox: Sandbox
+) -> None:
+    order_id = payments.buys(**jars)
+    with shop.app_context():
+        assert paycheckout.order_status(order_id) == "paid"
+        checkout = db.session.scalars(select(paycheckout.Checkout)).one()
+        assert checkout.account == account
+        suppliers_paid_by = {payout.account for payout in db.session.scalars(select(paycheckout.Payout))}
+    assert suppliers_paid_by == {account}
+    calls = paycheckout_sandbox.control("GET", "requests")
+    assert {call["account"] for call in calls} == {account or "default"}
+
+
+def test_keys_are_encrypted_in_the_database(shop: Flask, lighthouse: SandboxAccount) -> None:
+    with shop.app_context():
+        stored = str(db.session.execute(text("SELECT * FROM brand_accounts")).all())
+    assert LIGHTHOUSE in stored
+    assert lighthouse.client_secret not in stored
+    assert lighthouse.access_token not in stored
+
+
+def test_a_brand_without_an_account_sells_under_the_shops_own(shop: Flask, shopper: Shopper) -> None:
+    shopper.starts_to_pay(shopper.orders(sea_breeze=1))
+    with shop.app_context():
+        assert db.session.scalars(select(paycheckout.Checkout)).one().account == ""
