@@ -75,6 +75,15 @@ def test_a_payment_goes_all_the_way_to_the_warehouse_by_webhook() -> None:
         assert order_id in requests.get(demo.warehouse_url, timeout=PATIENCE).text
 
 
+def test_the_second_brand_is_paid_into_its_own_account() -> None:
+    with Demo(reconciler=False) as demo:
+        customer = Customer(demo)
+        order_id = customer.orders("sea-breeze")
+        customer.pays(order_id)
+        assert "Paid, thank you!" in customer.get(f"/orders/{order_id}")
+        assert {call["account"] for call in demo.control("GET", "/requests")} == {"lighthouse"}
+
+
 def test_the_reconciler_needs_nobody_to_call_it() -> None:
     told = threading.Event()
     with Demo(webhooks=False, reconcile_every=0.05) as demo:
