@@ -290,7 +290,7 @@ FAULTS: list[tuple[dict[str, Any], Callable[[Shop], object], str, str, str]] = [
     ({}, nothing, "SQLite", "journal mode is delete", "WAL"),
     ({"SQLALCHEMY_DATABASE_URI": "sqlite://"}, nothing, "SQLite", "in memory", ""),
     ({}, lambda shop: setattr(shop.service, "meanwhile", is_away), "service", "no connection", ""),
-    ({}, lambda shop: setattr(shop.paycheckout, "_order_total", None), "order_total", "is registered", ""),
+    ({}, lambda shop: setattr(shop.paycheckout._callbacks, "order_total", None), "order_total", "is registered", ""),
     ({}, lambda shop: shop.paycheckout.order_total(lambda _: shop.totals["o-1"]), "order_total", "gave a price", ""),
     ({}, lambda shop: shop.paycheckout.order_total(dict[str, Any]().__getitem__), "order_total", "KeyError", ""),
     ({}, guards_forms, "webhook", "its route answered 400 to a well-formed webhook", "csrf.exempt"),
