@@ -15,7 +15,7 @@ from werkzeug.test import TestResponse
 from flask_paycheckout import order_paid
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.conftest import OpenShop
-from tests.payouts.shop import pays_out
+from tests.payouts.shop import pays_out, stands
 from tests.scripted import Shop, number
 from tests.views.test_owner import ROOT, opens_view
 
@@ -179,6 +179,8 @@ def test_the_doctor_reads_with_the_keys_of_each_account_that_has_open_payments(
     well: Sellers, service: SigningService
 ) -> None:
     well.client_ids["idle"] = "id-idle"
+    pays_out(well.shop, "of-idle", account="idle")
+    stands(well.shop, "of-idle", status="cancelled", next_attempt_at=None)
     pays_out(well.shop, "of-cy", account="cy")
     well.client_ids["cy"] = "id-cy"
     _, [check] = examined(well.shop)
