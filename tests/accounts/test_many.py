@@ -195,6 +195,9 @@ def trade(market: Market) -> None:
     last_line = max(market.log)
     announced = market.orders_of(*market.names, third=1)
     market.in_portions(announced[0::2], market.pays)
+    with shop.app.app_context():
+        # With many accounts the old keys may be forgotten by now, and then nothing would be refused.
+        shop.paycheckout.client_of(ROTATED)
     market.rotates(ROTATED)
     market.in_portions(announced[1::2], market.pays)
     expected |= set(market.orders_of(*others, third=1))
