@@ -11,6 +11,7 @@ from flask_paycheckout.client import (
     FiatDisbursement,
     FiatItem,
     NewRecipient,
+    NotFound,
     PaymentsClient,
     PaymentsError,
     PayoutBank,
@@ -114,7 +115,7 @@ class PayoutCalls:
     def find(self, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement]:
         """Look bank transfers of one account up at the service, by their service references."""
         account = payouts[0].account
-        return self._signed(account, lambda client: _find(client, payouts))()
+        return self._signed(account, lambda clients: _find(clients, payouts))()
 
     def reading(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
         """A function that reads a sent bank transfer; it returns None when the service does not know its reference.
@@ -123,15 +124,22 @@ class PayoutCalls:
 
         :raises PaymentsError: the shop gives no keys for the account.
         """
-        return self._signed(payout.account, lambda client: _read(client, payout))
+        return self._signed(payout.account, lambda clients: _read(clients, payout))
 
-    def _signed(self, account: str, call: Callable[[PaymentsClient], Result]) -> Callable[[], Result]:
-        """A call with the keys of an account, which are asked for again after the service has refused them."""
+    def _signed(self, account: str, call: Callable[[Sequence[PaymentsClient]], Result]) -> Callable[[], Result]:
+        """Calls with the keys of an account, which are asked for again after the service has refused them.
+
+        Payouts of an account without an access token of its own are sent with that of the settings, so perhaps only the
+        keys of the settings can read them: those are asked too before anything counts as missing.
+        """
         client = self._accounts.client_of(account, PAYOUT)
+        clients = [client]
+        if account and self._accounts.access_token_of(account) is None:
+            clients.append(self._accounts.client_of(""))
 
         def run() -> Result:
             try:
-                return call(client)
+                return call(clients)
             except Unauthorized:
                 self._accounts.refused(account, client)
                 raise
@@ -145,15 +153,24 @@ class PayoutCalls:
         return client.fiat_disbursements.create(currency, [_item(one) for one in batch]).disburse_data
 
 
-def _find(client: PaymentsClient, payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement]:
+def _find(clients: Sequence[PaymentsClient], payouts: Sequence[PayoutMixin]) -> Mapping[str, FiatDisbursement]:
     since = min(payout.taken_at or payout.created_at for payout in payouts) - LOOK_BACK
-    return client.fiat_disbursements.find([payout.service_reference for payout in payouts], since=since)
+    found: dict[str, FiatDisbursement] = {}
+    for client in clients:
+        missing = [payout.service_reference for payout in payouts if payout.service_reference not in found]
+        found |= client.fiat_disbursements.find(missing, since=since)
+    return found
 
 
-def _read(client: PaymentsClient, payout: PayoutMixin) -> FiatDisbursement | None:
-    if payout.disbursement_id is not None:
-        return client.fiat_disbursements.get(payout.disbursement_id)
-    return _find(client, [payout]).get(payout.service_reference)
+def _read(clients: Sequence[PaymentsClient], payout: PayoutMixin) -> FiatDisbursement | None:
+    if payout.disbursement_id is None:
+        return _find(clients, [payout]).get(payout.service_reference)
+    for client in clients[:-1]:
+        try:
+            return client.fiat_disbursements.get(payout.disbursement_id)
+        except NotFound:
+            continue
+    return clients[-1].fiat_disbursements.get(payout.disbursement_id)
 
 
 def is_refusal(error: PaymentsError) -> bool:

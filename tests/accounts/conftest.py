@@ -10,8 +10,10 @@ import pytest
 
 from flask_paycheckout import Account, Pay
 from tests.conftest import OpenShop
-from tests.scripted import Answer, Service, Shop, refusal, success
+from tests.scripted import Answer, Service, Shop, garbage, refusal, success
 
+# Whose access token is whose.
+OWNERS = {"token-ada": "id-ada", "token-bo": "id-bo", "token-of-the-platform": "shop-1"}
 SECRETS = {"ada": "canary-secret-of-ada", "bo": "canary-secret-of-bo"}
 
 
@@ -22,6 +24,10 @@ class SigningService(Service):
         super().__init__()
         self.signed: list[tuple[str, str]] = []
         self.refused: set[str] = set()
+        self.keeps_answers = False
+        self.paid_out: dict[str, str] = {}
+        """The token by each reference of a disbursement: only the keys of the token's account can read it."""
+
         self.before: Callable[[str], None] = lambda client_id: None
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -35,6 +41,10 @@ class SigningService(Service):
         if "disbursement" not in request.url.path:
             return super()._create(request)
         body = loads(request.content)
+        token = request.headers["Authorization"].removeprefix("Bearer ")
+        self.paid_out |= {item["reference"]: token for item in body["disburseData"]}
+        if self.keeps_answers:
+            return garbage()
         made = [
             {"disbursementId": f"of-{item['reference']}", "status": "pending", "reference": item["reference"]}
             for item in body["disburseData"]
@@ -45,6 +55,12 @@ class SigningService(Service):
         found = request.url.path.rsplit("/", 1)[1]
         if "disbursement" not in request.url.path:
             return super()._read(request)
+        reader = request.headers["X-Client-ID"]
+        if found == "fiat":
+            known = [made for made, token in self.paid_out.items() if OWNERS.get(token) == reader]
+            return success([{"disbursementId": f"of-{made}", "status": "pending", "reference": made} for made in known])
+        if OWNERS.get(self.paid_out.get(found.removeprefix("of-"), "")) not in (None, reader):
+            return refusal(404, "Disbursement not found")
         return success({"disbursementId": found, "status": "completed", "reference": found.removeprefix("of-")})
 
 

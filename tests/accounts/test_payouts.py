@@ -72,3 +72,19 @@ def test_an_account_without_a_token_of_its_own_uses_that_of_the_settings(
     tokens = [token for token, path in service.signed if path == "fiat"]
     assert sorted(tokens) == ["token-ada", "token-of-the-platform", "token-of-the-platform"]
     assert statuses(owing)["bo"] == "sent"
+
+
+def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys(
+    owing: Sellers, service: SigningService
+) -> None:
+    """A lost answer must not be taken for a payout that was never sent."""
+    del owing.tokens["bo"]
+    service.keeps_answers = True
+    sends(owing.shop, "token-of-the-platform")
+    owing.shop.clock.advance(minutes=10)
+    sends(owing.shop, "token-of-the-platform")
+    assert set(statuses(owing).values()) <= {"sent", "completed"}
+    owing.shop.clock.advance(hours=1)
+    sends(owing.shop)
+    assert statuses(owing) == {"ada": "completed", "bo": "completed", "": "completed"}
+    assert len(service.paid_out) == 3

@@ -889,6 +889,11 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
             Swap("payouts.calls:PayoutCalls.token_of", "self._accounts.access_token_of(account) or given", "given"),
         ),
         fault(
+            "what was sent with the token of the settings is looked up with the account's keys only",
+            "accounts/test_payouts.py::test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys",
+            Never("payouts.calls:PayoutCalls._signed", "account"),
+        ),
+        fault(
             "the keys of an account show themselves in an error",
             "accounts/test_keys.py::test_an_account_that_is_gone_is_told_without_secrets",
             Swap("service.accounts:Accounts._asked", "type(error).__name__", "error"),
