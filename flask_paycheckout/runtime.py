@@ -339,7 +339,7 @@ def build_runtime(
             several_accounts,
             PayoutsBeside(
                 payout_sender.idle,
-                lambda stopped: payout_sender.run_round(stopped=stopped),
+                lambda stopped: payout_sender.run_round(stopped=stopped, at_once=False),
                 # A connection that all threads share serves one at a time.
                 lambda: not isinstance(engine().pool, (StaticPool, SingletonThreadPool)),
             ),

@@ -57,11 +57,16 @@ class PayoutSender:
         return self.run_round(access_token)[0]
 
     def run_round(
-        self, access_token: AccessToken | None = None, stopped: Callable[[], bool] = lambda: False
+        self,
+        access_token: AccessToken | None = None,
+        stopped: Callable[[], bool] = lambda: False,
+        *,
+        at_once: bool = True,
     ) -> tuple[PayoutReport, Delivery]:
         """Run a round; returns its counts, and how many events were delivered.
 
         :param stopped: whether to end before the next call.
+        :param at_once: whether to send also for accounts whose last sends failed; reconcile pauses instead.
         :raises ValueError: the access token cannot stand in a header.
         """
         if isinstance(access_token, str):
@@ -74,7 +79,7 @@ class PayoutSender:
         token = self._access_token if access_token is None else access_token
         try:
             self._look_ups.run(results)
-            self._sending.run(token, results, stopped)
+            self._sending.run(token, results, stopped, at_once=at_once)
             self._following.run(results, stopped)
         finally:
             self._record.write()

@@ -12,6 +12,7 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PAYOUT, AccessToken, Addressed, PayoutCalls, is_refusal, words_of
 from flask_paycheckout.payouts.differences import Made, difference
 from flask_paycheckout.payouts.look_ups import LookUps
+from flask_paycheckout.payouts.pauses import Pauses
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.rules.payout_states import PayoutEvidence
 from flask_paycheckout.security.sealing import Unreadable
@@ -37,16 +38,25 @@ class Sending:
         self._look_ups = look_ups
         self._record = record
         self._clock = clock
+        self._pauses = Pauses(clock)
 
-    def run(self, access_token: AccessToken | None, results: PayoutResults, stopped: Callable[[], bool]) -> None:
+    def run(
+        self,
+        access_token: AccessToken | None,
+        results: PayoutResults,
+        stopped: Callable[[], bool],
+        *,
+        at_once: bool = False,
+    ) -> None:
         """Send all that is ready.
 
         An account's sends end at the first call that the service does not answer, or refuses altogether.
 
         :param access_token: for accounts without one of their own; asked for before each call if it is a function.
         :param stopped: whether to end before the next call.
+        :param at_once: whether to send also for accounts that pause after failures.
         """
-        ended: set[str] = set()
+        ended = set() if at_once else self._pauses.accounts()
         while not stopped():
             first = self._queue.next_ready(results.started, ended)
             if first is None:
@@ -58,6 +68,9 @@ class Sending:
             taken = self._queue.take(first, results.started, self._clock())
             if taken and not self._send(client, taken, results):
                 ended.add(first.account)
+                self._pauses.failed(first.account)
+            elif taken:
+                self._pauses.answered(first.account)
             results.deliver()
 
     def _client(self, account: str, given: AccessToken | None, results: PayoutResults) -> PaymentsClient | None:

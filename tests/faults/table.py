@@ -703,6 +703,11 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
     ),
     "Nothing is paid out twice: a lost answer is looked up, whole, before anything is sent again.": (
         fault(
+            "an outage costs a token in every round",
+            "payouts/test_reconcile.py::test_an_outage_does_not_cost_a_token_in_every_round",
+            Swap("payouts.pauses:Pauses.accounts", "until > now", "False"),
+        ),
+        fault(
             "a payout is looked up on one page only",
             "client/test_find.py::test_payouts_on_every_page_are_found[paged]",
             Swap(

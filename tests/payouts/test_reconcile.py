@@ -12,7 +12,7 @@ import pytest
 from flask_paycheckout import PayoutReport, ReconcileReport, ToRecipient, order_paid
 from flask_paycheckout.service.record import failing_calls
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import ADA, FIAT, Payer
+from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
 from tests.races.crowds import PATIENCE
 
 DEPOSIT = "GET /v1/deposit/{id}"
@@ -170,3 +170,18 @@ def test_failing_calls_are_recorded_until_one_is_answered(payer: Payer) -> None:
     payer.owes("bad", to=ToRecipient("nobody"))
     payer.sends()
     assert (payer.status("bad"), failing()) == ("failed", [])
+
+
+def test_an_outage_does_not_cost_a_token_in_every_round(payer: Payer) -> None:
+    """Each lost answer leaves one in doubt, for a person to decide; so reconcile pauses, longer each time."""
+    for number in range(30):
+        payer.owes(f"t-{number}", to=WALLET)
+    payer.sandbox.fault(CRYPTO, "error", 1000, statusCode=503)
+    for _ in range(60):
+        payer.shop.reconciles()
+        payer.sandbox.advance(minutes=1 / 60)
+    assert payer.statuses["unknown"] <= 5
+    payer.sandbox.control("DELETE", "faults")
+    payer.sandbox.advance(minutes=2)
+    payer.shop.reconciles()
+    assert payer.statuses["sent"] >= 25
