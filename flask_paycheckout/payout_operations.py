@@ -136,7 +136,7 @@ class PayoutOperations(ABC):
         return self._beside_session("send_payouts()").payout_sender.run(access_token)
 
     def _beside_session(self, call: str) -> Runtime:
-        """The runtime, for a call that writes beside the shop's session.
+        """The runtime, for a call that writes on a connection of its own, not the shop's session's.
 
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         """

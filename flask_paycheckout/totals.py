@@ -64,7 +64,7 @@ def decimals_of(currency: str) -> int | None:
 
 
 def is_token(currency: str) -> bool:
-    """Whether a currency is a token, which wallets are paid in, and not a bank's currency.
+    """Whether a currency is a token, paid to wallets, and not one of bank accounts.
 
     :raises TypeError: the code is not a string.
     :raises ValueError: the code is neither an ISO 4217 currency nor a token id.

@@ -72,7 +72,7 @@ class MigratingMerchant(Merchant):
 
 
 def columns(database: str) -> dict[str, set[str]]:
-    """The columns of each table, as the database itself tells them."""
+    """The columns of each table, read from the database."""
     engine = sa.create_engine(database)
     inspector = sa.inspect(engine)
     found = {name: {column["name"] for column in inspector.get_columns(name)} for name in TABLES}

@@ -30,7 +30,7 @@ _TOO_LATE = "Where a refund goes can be said until a person has approved it."
 
 
 class TooManyClaims(Exception):
-    """The link of this refund has been used as often as it may be."""
+    """This refund's link has reached its limit of uses."""
 
 
 class RefundClaims:

@@ -121,7 +121,7 @@ class PayoutRequests:
             raise RefundTooLarge(checkout_id, refundable.arrived.amount, refundable.rest, currency)
         if to is not None:
             require_destination(to, currency)
-        self._limits.take(transaction.connection, checkout_id, exact)
+        self._limits.take(transaction.connection, refundable, exact)
         now = self._clock()
         self._reject_held(transaction, refundable, by, why, now)
         self._forget(session, checkout_id)

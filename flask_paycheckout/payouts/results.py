@@ -95,7 +95,7 @@ class PayoutResults:
         self._answered(payout, PayoutMove(PayoutEvidence.DIFFERS, values, facts))
 
     def not_carried_out(self, payout: PayoutMixin, problem: str, retry_after: float | None = None) -> None:
-        """Store that nothing was carried out; it is sent again later, under the same reference."""
+        """Store that the service certainly paid nothing; it is sent again later, under the same reference."""
         values = self._failure(payout, problem)
         again = try_again(values["failures"], self._clock(), retry_after)
         values |= {"lease_token": None, "next_attempt_at": again}

@@ -136,7 +136,7 @@ class Sending:
     # Results
 
     def _answered(self, batch: Sequence[Addressed], made: Sequence[Made], results: PayoutResults) -> None:
-        """Store an answer; payouts that it does not name are looked up."""
+        """Store the service's answer, and look up the payouts that it does not name."""
         named = defaultdict(list)
         for answer in made:
             named[answer.reference].append(answer)

@@ -81,7 +81,10 @@ PAYOUT_TRANSITIONS: dict[tuple[PayoutStatus, PayoutEvidence], PayoutStatus] = {
     (_S.SENT, _E.FAILED): _S.FAILED,
     (_S.FAILED, _E.RETRIED): _S.READY,
 }
-"""All transitions; any other one is refused. `completed` and `cancelled` never change, nor does `sent` of a token."""
+"""All transitions; any other one is refused.
+
+`completed` and `cancelled` never change. A token payout never leaves `sent`, since the service cannot read it.
+"""
 
 PAYOUT_SIGNAL_OF = {
     PayoutEvidence.CLAIMED: "refund_claimed",

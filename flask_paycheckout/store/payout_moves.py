@@ -36,6 +36,10 @@ from flask_paycheckout.store.transactions import Transactions
 __all__ = ["MovedPayout", "PayoutMove", "PayoutMoves"]
 
 
+# A service that is away for months must not make histories grow without end.
+_ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.MISSED})
+
+
 @dataclass(frozen=True)
 class PayoutMove:
     """A change of a payout's state, to be stored."""
@@ -81,7 +85,7 @@ class PayoutMoves:
         self._limits = limits
         self._events = events
         self._transactions = transactions
-        self._updates: dict[frozenset[str], Any] = {}
+        self._updates: dict[tuple[frozenset[str], bool], Any] = {}
 
     def move(self, payout: PayoutMixin, move: PayoutMove, now: datetime) -> MovedPayout | None:
         """Move a payout and store its event, in one transaction; a refund counts against what arrived, or no longer.
@@ -110,7 +114,7 @@ class PayoutMoves:
 
         :param entry: a line for the history, left out once the history is long.
         """
-        statement = self._update(values)
+        statement = self._update(values, recorded=False)
         with self._single.begin() as connection:
             row = connection.execute(statement, _as_loaded(payout) | _new(values, entry)).mappings().one_or_none()
         return None if row is None else self._models.payout_of_row(row)
@@ -133,7 +137,8 @@ class PayoutMoves:
             values["to_details"] = None
         entry = line(now, Entry.MOVED, to=to, rule=move.evidence, **move.facts)
         parameters = _as_loaded(payout) | _new(values, entry)
-        row = connection.execute(self._update(values), parameters).mappings().one_or_none()
+        statement = self._update(values, recorded=move.evidence not in _ROUTINE)
+        row = connection.execute(statement, parameters).mappings().one_or_none()
         if row is None:
             return None
         self._count_refund(connection, payout, to)
@@ -163,22 +168,25 @@ class PayoutMoves:
         if counted and not counts:
             self._limits.give_back(connection, payout.refund_of, payout.amount)
         elif counts and not counted:
-            self._limits.take(connection, payout.refund_of, payout.amount)
+            self._limits.take(connection, self._limits.lock(connection, payout.refund_of), payout.amount)
 
     @cached_property
     def _single(self) -> Engine:
         """The engine for single statements."""
         return autocommit(self._engine())
 
-    def _update(self, columns: Collection[str]) -> Any:
-        """Update these columns and append `entry` to the history, if the row is unchanged since it was loaded."""
-        key = frozenset(columns)
+    def _update(self, columns: Collection[str], *, recorded: bool) -> Any:
+        """Update these columns and append `entry` to the history, if the row is unchanged since it was loaded.
+
+        :param recorded: whether the entry is appended also to a history that is long already.
+        """
+        key = frozenset(columns), recorded
         if key not in self._updates:
             c = self._table.c
-            values = new_values(self._table, key)
+            values = new_values(self._table, key[0])
             # A line that is not stored is NULL; what decides about money is always recorded.
             entry = bindparam("entry", type_=c.history.type)
-            values["history"] = appended(c.history, entry, always="status" in key)
+            values["history"] = appended(c.history, entry, always=recorded)
             values["changes"] = c.changes + 1
             unmoved = [is_of(self._table, column) for column in ("id", "status", "changes")]
             self._updates[key] = update(self._table).where(*unmoved).values(values).returning(*c)

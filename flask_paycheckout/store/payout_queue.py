@@ -213,7 +213,7 @@ class PayoutQueue:
                 moved_at=now,
                 taken_at=func.coalesce(c.taken_at, now),
                 missed_at=null(),
-                history=appended(c.history, bindparam("entry", type_=c.history.type), always=True),
+                history=appended(c.history, bindparam("entry", type_=c.history.type), always=False),
             )
             .returning(*c)
         )

@@ -70,15 +70,14 @@ class RefundLimits:
             raise PaybackRefused(checkout_id, status, payback, pays_order=False)
         return refundable
 
-    def take(self, connection: Connection, checkout_id: str, amount: Decimal) -> None:
+    def take(self, connection: Connection, refundable: Refundable, amount: Decimal) -> None:
         """Take a refund from what arrived.
 
+        :param refundable: as `lock` returned it in this transaction.
         :raises RefundTooLarge: refunds would be more than what arrived.
-        :raises PaybackRefused: a person has recorded that the money was paid back by hand.
         """
-        refundable = self.lock(connection, checkout_id)
         if amount > refundable.rest:
-            raise RefundTooLarge(checkout_id, amount, refundable.rest, refundable.arrived.currency)
+            raise RefundTooLarge(refundable.row["checkout_id"], amount, refundable.rest, refundable.arrived.currency)
         self._set(connection, refundable, _EXACT.subtract(refundable.rest, amount))
 
     def give_back(self, connection: Connection, checkout_id: str, amount: Decimal) -> None:

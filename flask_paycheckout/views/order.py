@@ -45,7 +45,7 @@ def order_page(token: str) -> Response:
             language.of_page(),
             reason=current.reason,
             crowded=current.crowded,
-            # No link to the refund page: whoever has it says where the money goes, and this link may be in more hands.
+            # No link to the refund page, which decides where money goes: the status link may have been passed on.
             refunds=operations().read_refunds(link.order_id) if current.refundable else NO_REFUNDS,
         ),
         standing=current,

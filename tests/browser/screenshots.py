@@ -21,8 +21,7 @@ from tests.optional_parts import chromium
 
 
 def take(page: Page, scene: Scene, folder: Path) -> None:
-    """The pictures of one page, as long as the page is."""
-    scene.show(page)
+    """The pictures of one page that is open, as long as the page is."""
     name = scene.name.replace("/", "-")
     for width, theme in turned(page):
         page.screenshot(path=folder / f"{name}-{width}-{theme}.png", full_page=True)
@@ -39,6 +38,8 @@ def main() -> None:
     with Demo(reconciler=False) as demo, sync_playwright() as playwright, opened(playwright, chromium()) as browser:
         page = browser.new_context(reduced_motion="reduce").new_page()
         for scene in Gallery(demo).scenes():
+            # Shown even if no picture is wanted: the owner's pages need the login of an earlier one.
+            scene.show(page)
             if wanted.word in scene.name:
                 take(page, scene, wanted.folder)
     print(f"The pictures are in {wanted.folder}.")

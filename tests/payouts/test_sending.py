@@ -12,6 +12,7 @@ from flask_paycheckout.rules.destinations import Destination
 from flask_paycheckout.store.history import lines
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, LIST, NUMBER, WALLET, Payer
+from tests.payouts.shop import stands
 
 NOBODY = ToRecipient("5a6d0000000000000000ffff")
 # Faults of a create whose answer is lost, and whether the service carries it out all the same.
@@ -321,3 +322,11 @@ def test_no_problem_shows_an_account_number(payer: Payer) -> None:
     assert payout.status == "failed"
     assert "is closed" in payout.problem
     assert not any(number in payout.problem + payout.history for number in (NUMBER, "4000123477731"))
+
+
+def test_a_history_does_not_grow_without_end_while_the_service_refuses_the_token(payer: Payer) -> None:
+    payer.owes()
+    full = payer.payout().history + "x" * 40_000 + "\n"
+    stands(payer.shop, "p-1", history=full)
+    payer.sends("not-the-token")
+    assert (payer.status(), payer.payout().history) == ("ready", full)

@@ -1,4 +1,4 @@
-"""The limit of refunds, statement by statement, against an oracle on integers."""
+"""The limit of refunds, compared after each statement with a calculation in whole minor units."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def history(limits: RefundLimits, connection: Connection, key: str, oracle: Orac
             continue
         amount = max(1, chance.choice([rest, rest + 1, rest - 1, chance.randint(1, oracle.arrived + 1)]))
         try:
-            limits.take(connection, key, Decimal(amount).scaleb(-unit))
+            limits.take(connection, limits.lock(connection, key), Decimal(amount).scaleb(-unit))
             assert oracle.may_take(amount), (oracle.refunds, amount)
             oracle.refunds.append(amount)
         except RefundTooLarge:

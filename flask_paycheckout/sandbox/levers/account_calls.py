@@ -94,7 +94,7 @@ def remove(name: str) -> Response:
 
 @accounts.post("/<name>/keys")
 def replace_keys(name: str) -> Response:
-    """Replace client secret and access token, which are then refused; the client id stays unless another is given."""
+    """Give an account a new client secret and access token; the old ones are refused. The client id may change too."""
     body = read_object(empty={})
     given = {field: _credential(body, field) for field in ("clientId", "clientSecret", "accessToken")}
     with transaction(exclusive=True) as session:
