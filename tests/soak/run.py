@@ -92,7 +92,7 @@ def run(plan: Plan, keep: Path | None = None) -> Result:
 
 def _keep(folder: Path, keep: Path) -> None:
     keep.mkdir(parents=True, exist_ok=True)
-    for file in [*folder.glob("*.log"), *folder.glob("*.json")]:
+    for file in [*folder.glob("*.log"), *folder.glob("*.json"), *folder.glob("*.db*")]:
         (keep / file.name).write_bytes(file.read_bytes())
 
 
