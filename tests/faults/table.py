@@ -1,27 +1,11 @@
-"""Every planted fault: what it does, the syntax that it changes, and a test that notices."""
+"""Every planted fault: what it does, a test that notices, and the syntax that it changes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tests.faults.planting import After, Always, Before, Drop, Edit, First, InTemplate, Never, Said, Swap, Value
 
-
-@dataclass(frozen=True)
-class Fault:
-    """One fault.
-
-    :ivar noticed_by: a test below `tests/`, with its parameters where one case is enough.
-    """
-
-    name: str
-    noticed_by: str
-    edits: tuple[Edit, ...]
-
-
-def fault(name: str, noticed_by: str, *edits: Edit) -> Fault:
-    return Fault(name, noticed_by, edits)
-
+#: The test that notices a fault, below `tests/` and with its parameters where one case is enough; then the edits.
+Planted = tuple[str, *tuple[Edit, ...]]
 
 _ACCOUNTS = "accounts/test_orders.py"
 _SANDBOX_ACCOUNTS = "sandbox/levers/test_accounts.py"
@@ -43,15 +27,10 @@ _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
 _DESK, _OUT = "views/test_owner_payouts.py", "doctor/test_payout_alarms.py"
 
 #: By promise, or by threat with the defence against it.
-FAULTS: dict[str, tuple[Fault, ...]] = {
-    "Only the right money pays an order.": (
-        fault(
-            "the amount is not compared",
-            _COMPARED,
-            Swap("rules.matching:compare", "amount == total.amount", "True"),
-        ),
-        fault(
-            "the currency is not compared",
+FAULTS: dict[str, dict[str, Planted]] = {
+    "Only the right money pays an order.": {
+        "the amount is not compared": (_COMPARED, Swap("rules.matching:compare", "amount == total.amount", "True")),
+        "the currency is not compared": (
             _COMPARED,
             Swap(
                 "rules.matching:compare",
@@ -59,13 +38,11 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 '_same(f"{side}Currency", str(currency), currency)',
             ),
         ),
-        fault(
-            "amounts are compared as floats",
+        "amounts are compared as floats": (
             "money/test_spellings.py::test_each_spelling",
             Swap("rules.matching:compare", "amount == total.amount", "float(amount) == float(total.amount)"),
         ),
-        fault(
-            "the deposit's own id is not compared",
+        "the deposit's own id is not compared": (
             _COMPARED,
             Swap(
                 "rules.matching:compare",
@@ -73,18 +50,15 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 '_same("depositId", str(deposit.deposit_id), deposit.deposit_id)',
             ),
         ),
-        fault(
-            "the answer about another deposit is taken",
+        "the answer about another deposit is taken": (
             f"{_SETTLEMENT}::test_a_deposit_of_another_checkout_is_no_answer",
             Drop("checkouts.settlement:Settlement.apply", "_require_own"),
         ),
-        fault(
-            "the order is not asked for its total again when the money comes",
+        "the order is not asked for its total again when the money comes": (
             f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
             Swap("checkouts.settlement:Settlement._ask_shop", "self._total_in(transaction, attempt)", "attempt.total"),
         ),
-        fault(
-            "the order is asked for its total outside the transaction that moves",
+        "the order is asked for its total outside the transaction that moves": (
             f"{_CARTS}[postgresql-delivered-changed]",
             First("checkouts.settlement:Settlement._ask_shop", "from flask_paycheckout.runtime import runtime"),
             Swap(
@@ -93,30 +67,25 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "runtime().ask_total(attempt.order_id)",
             ),
         ),
-        fault(
-            "SQLite is not locked before the order is asked for its total",
+        "SQLite is not locked before the order is asked for its total": (
             f"{_CARTS}[sqlite-delivered-changed]",
             Never("store.moves:Moves._moved", "_lock"),
         ),
-    ),
-    "No paid order is lost, and every state is told.": (
-        fault(
-            "the event is stored in a second transaction",
+    },
+    "No paid order is lost, and every state is told.": {
+        "the event is stored in a second transaction": (
             "store/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
             Before("store.moves:Moves._store_move", "_store_event", "connection.commit()"),
         ),
-        fault(
-            "an event may be stored twice",
+        "an event may be stored twice": (
             "store/test_models.py::test_the_database_itself_refuses_to_tell_an_order_paid_twice",
             Value("store.event_model:EventMixin.once", "mapped_column(String(600))"),
         ),
-        fault(
-            "reconcile does nothing",
+        "reconcile does nothing": (
             "journeys/test_paying.py::test_paid_by_reconcile_alone",
             First("checkouts.reconcile:Reconciler.run", "return ReconcileReport()"),
         ),
-        fault(
-            "a customer is sent to a page before it is stored",
+        "a customer is sent to a page before it is stored": (
             "checkouts/test_start.py::test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody",
             Before(
                 "checkouts.start:Starter._make",
@@ -127,13 +96,11 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "return types.SimpleNamespace(checkout_id=link.id, order_id=order_id, url=link.url, status='created')",
             ),
         ),
-        fault(
-            "what the deposit said is forgotten when it cannot be applied",
+        "what the deposit said is forgotten when it cannot be applied": (
             f"{_REFUSING}[sqlite]",
             Drop("checkouts.settlement:Settlement._weigh", "_note_failure"),
         ),
-        fault(
-            "what arrived is stored in a second statement, after the move",
+        "what arrived is stored in a second statement, after the move": (
             "store/test_stored_payments.py::test_receivers_of_every_kind_get_what_arrived[sqlite]",
             Drop("checkouts.settlement:Settlement._seen", "payment_columns"),
             After(
@@ -144,8 +111,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "    self._due_reads.note(self._require(attempt.checkout_id), None, None, **arrived)",
             ),
         ),
-        fault(
-            "a rejection is not told",
+        "a rejection is not told": (
             "checkouts/test_resolve.py::test_each_decision_for_each_reason",
             Swap(
                 "store.moves:Moves._store_move",
@@ -153,93 +119,76 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "move.decision is not None and move.decision.accepted",
             ),
         ),
-        fault(
-            "an accepted second payment is in no list",
+        "an accepted second payment is in no list": (
             "store/test_paybacks.py::test_what_became_of_it_is_recorded_with_who_and_why",
             Said("store.checkout_model:MONEY_TO_PAY_BACK", "status IN ('paid', 'rejected')", "status = 'rejected'"),
         ),
-        fault(
-            "every payment method is waited for as long",
+        "every payment method is waited for as long": (
             f"{_SETTLEMENT}::test_how_long_a_payment_may_be_on_its_way_depends_on_how_the_customer_pays",
             Never("rules.schedule:Schedule.patience", "pending_for"),
         ),
-        fault(
-            "an abandoned checkout does not say how it ended",
+        "an abandoned checkout does not say how it ended": (
             f"{_SETTLEMENT}::test_each_end_without_a_payment_has_a_reason_which_goes_when_the_deposit_comes_back",
             Swap("checkouts.settlement:Settlement._plan", "REASON_OF.get(ruling.evidence)", "None"),
         ),
-    ),
-    "Receivers run once, in order, and their effects are committed with the mark.": (
-        fault(
-            "an event counts as delivered before its receivers were called",
+    },
+    "Receivers run once, in order, and their effects are committed with the mark.": {
+        "an event counts as delivered before its receivers were called": (
             f"{_OUTBOX}::test_only_the_receiver_that_failed_runs_again",
             Before("checkouts.outbox:Outbox._tell", "_turns", "self._mark(event)"),
         ),
-        fault(
-            "a move is committed although its atomic receiver raised",
+        "a move is committed although its atomic receiver raised": (
             f"{_REFUSING}[sqlite]",
             Drop("store.shop_transaction:ShopTransaction.run", "ReceiverFailed"),
         ),
-        fault(
-            "an atomic receiver may commit",
+        "an atomic receiver may commit": (
             "checkouts/test_atomic.py::test_an_atomic_receiver_must_leave_the_transaction_open",
             Drop("store.shop_transaction:refuse_commits", "listen"),
         ),
-        fault(
-            "signals hold their receivers weakly",
+        "signals hold their receivers weakly": (
             "test_signals.py::test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran",
             Swap("signals:Signal.connect", "False", "True"),
         ),
-        fault(
-            "a payment that nobody hears of counts as delivered",
+        "a payment that nobody hears of counts as delivered": (
             "test_signals.py::test_a_payment_that_nobody_hears_of_waits_for_a_process_that_listens",
             Swap("store.events:new_event", "told and not unheard", "told"),
             Swap("store.events:new_event", "told or unheard", "told"),
         ),
-        fault(
-            "an event that nobody listens to counts as delivered",
+        "an event that nobody listens to counts as delivered": (
             f"{_TROUBLE}[receiver is missing]",
             First("rules.receivers:is_unheard", "return False"),
         ),
-        fault(
-            "the order of events is ignored",
+        "the order of events is ignored": (
             f"{_ORDER}::test_a_receiver_that_missed_an_event_hears_it_before_the_next_one",
             Never("checkouts.outbox:Outbox._turns", "waited_for"),
         ),
-        fault(
-            "an event is not looked at again when its receiver is marked",
+        "an event is not looked at again when its receiver is marked": (
             f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
             Never("checkouts.outbox:Outbox._mark_and_commit", "has_happened_to"),
         ),
-        fault(
-            "a lease is never renewed",
+        "a lease is never renewed": (
             "checkouts/test_leases.py::test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease",
             First("checkouts.outbox:Outbox._kept", "return nullcontext()"),
         ),
-        fault(
-            "a receiver may end the process that delivers",
+        "a receiver may end the process that delivers": (
             f"{_OUTBOX}::test_a_receiver_that_wants_to_end_the_process_fails_like_any_other",
             Swap("checkouts.outbox:Outbox._tell", "BaseException", "Exception"),
         ),
-        fault(
-            "two databases are taken for one",
+        "two databases are taken for one": (
             "store/test_separate_database.py::test_a_receivers_effect_is_never_lost_whenever_its_process_dies",
             Never("checkouts.outbox:Outbox._run", "_separate"),
         ),
-    ),
-    "Alarms tell the truth, and a failing service is left alone.": (
-        fault(
-            "a circuit breaker that never closes",
+    },
+    "Alarms tell the truth, and a failing service is left alone.": {
+        "a circuit breaker that never closes": (
             "service/test_breaker.py::test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it",
             Swap("service.breaker:Breaker.answered", "(0, _FIRST_WAIT, None)", "(circuit.failures, _FIRST_WAIT, None)"),
         ),
-        fault(
-            "a circuit breaker without a single probe",
+        "a circuit breaker without a single probe": (
             "service/test_breaker.py::test_of_many_threads_one_is_the_probe",
             Swap("service.breaker:Breaker.admit", "circuit.probe is not None and now < circuit.probe_until", "False"),
         ),
-        fault(
-            "the report judges by the next read, which whoever tries in vain puts off",
+        "the report judges by the next read, which whoever tries in vain puts off": (
             f"{_TROUBLE}[wrong secret]",
             Swap(
                 "store.overview:Overview.unreadable",
@@ -247,20 +196,17 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "c.next_read_at <= self._now - PATIENCE",
             ),
         ),
-        fault(
-            "a read that succeeds leaves the problem of the one before",
+        "a read that succeeds leaves the problem of the one before": (
             "reports/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
             Swap("checkouts.settlement:Settlement._seen", '{"problem": None, "problem_since": None}', "{}"),
         ),
-        fault(
-            "starts that another process makes do not take back that starts fail",
+        "starts that another process makes do not take back that starts fail": (
             "reports/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
             Never("reports.report:_failing", "START"),
         ),
-    ),
-    "A forged or replayed webhook: a hint, about ids that are stored; only a fresh read of the deposit decides.": (
-        fault(
-            "the webhook's own words are believed",
+    },
+    "A forged or replayed webhook: a hint, about ids that are stored; only a fresh read of the deposit decides.": {
+        "the webhook's own words are believed": (
             f"{_WEBHOOK}::test_what_the_webhook_itself_says_is_not_evidence",
             Before(
                 "views.webhook:webhook",
@@ -271,96 +217,79 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "    attempts.move(found, Status.PAID, runtime().clock(), '{}\\n', next_read_at=None)",
             ),
         ),
-        fault(
-            "a webhook that could not be stored is answered with 200",
+        "a webhook that could not be stored is answered with 200": (
             f"{_WEBHOOK}::test_what_could_not_be_stored_is_a_503_and_comes_again",
             Swap("views.webhook:webhook", "503", "200"),
         ),
-        fault(
-            "the webhook's secret is not compared",
+        "the webhook's secret is not compared": (
             f"{_WEBHOOK}::test_with_a_secret_only_its_path_is_served",
             Never("views.webhook:webhook", "_is_expected"),
         ),
-    ),
-    "One cheap request that causes many expensive ones: unknown ids end in our own table, reads have cool-downs.": (
-        fault(
-            "webhooks have no cool-down",
+    },
+    "One cheap request that causes many expensive ones: unknown ids end in our own table, reads have cool-downs.": {
+        "webhooks have no cool-down": (
             f"{_WEBHOOK}::test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down",
             Swap("store.due_reads:DueReads.note_webhook", "now - cooldown", "now"),
         ),
-        fault(
-            "a read that reconcile makes for a webhook is not the webhook's",
+        "a read that reconcile makes for a webhook is not the webhook's": (
             "checkouts/test_webhooks.py::test_webhooks_and_reconcile_together_read_once_per_cool_down",
             Swap("store.due_reads:DueReads._hint_taken", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"),
         ),
-        fault(
-            "webhooks of one checkout read side by side",
+        "webhooks of one checkout read side by side": (
             "service/test_single_flight.py::test_webhooks_pile_up_no_reads_while_the_service_is_slow",
             Always("checkouts.webhooks:Webhooks.receive", "free"),
         ),
-        fault(
-            "visits of one order read side by side",
+        "visits of one order read side by side": (
             "service/test_single_flight.py::test_visits_pile_up_no_reads_while_the_service_is_slow",
             Never("checkouts.order_status:OrderStatuses._read", "free"),
         ),
-        fault(
-            "status pages have no cool-down",
+        "status pages have no cool-down": (
             "views/test_order.py::test_visits_share_one_read_in_five_seconds",
             Value("checkouts.order_status:_PAGE_COOLDOWN", "timedelta(0)"),
         ),
-        fault(
-            "a visit reads all attempts of an order",
+        "a visit reads all attempts of an order": (
             "test_bounds.py::test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little[sqlite-100-JSON]",
             Swap("checkouts.order_status:OrderStatuses.of", "newest[:NEWEST]", "newest"),
             Swap("store.checkouts:Checkouts._select_newest", "NEWEST + 1", "10**9"),
         ),
-        fault(
-            "starts of one order go side by side",
+        "starts of one order go side by side": (
             "test_bounds.py::test_sixteen_starts_of_one_order_make_one_checkout",
             Swap("checkouts.start:Starter.start", "self._starting.join(order_id)", "self._starting.join(object())"),
         ),
-    ),
-    "A token that is forged, altered, too old or made for something else: sealed, with a key for each purpose.": (
-        fault(
-            "an order id can be read out of a link",
+    },
+    "A token that is forged, altered, too old or made for something else: sealed, with a key for each purpose.": {
+        "an order id can be read out of a link": (
             "security/test_signed_links.py::test_nobody_reads_an_order_id_out_of_a_token",
             First(
                 "security.signed_links:SignedLinks.sign",
                 "return str(URLSafeTimedSerializer(self._good_keys()[-1], salt=purpose).dumps(subject))",
             ),
         ),
-        fault(
-            "a link on our pages begins a new age",
+        "a link on our pages begins a new age": (
             "views/test_order_urls.py::test_links_on_our_pages_keep_the_age_of_the_link_that_led_there",
             Swap("views.order_urls:_token", "link.signed_at", "None"),
         ),
-        fault(
-            "all purposes share a key",
+        "all purposes share a key": (
             f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
             Swap("security.signed_links:_sealer", "purpose.encode()", 'b"paycheckout"'),
         ),
-        fault(
-            "all purposes share a salt, in links of earlier versions",
+        "all purposes share a salt, in links of earlier versions": (
             f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
             Swap("security.signed_links:SignedLinks._open_signed", "purpose", '"paycheckout"'),
         ),
-        fault(
-            "SHA-1 signs, in links of earlier versions",
+        "SHA-1 signs, in links of earlier versions": (
             f"{_TOKENS}::test_only_one_algorithm_signs",
             Swap("security.signed_links:_SIGNED", "hashlib.sha256", "hashlib.sha1"),
         ),
-        fault(
-            "a token never ends",
+        "a token never ends": (
             f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
             Swap("security.signed_links:SignedLinks.open", "self._max_age", "timedelta.max"),
         ),
-        fault(
-            "clocks may not differ",
+        "clocks may not differ": (
             f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
             Value("security.signed_links:_CLOCK_SKEW", "timedelta(0)"),
         ),
-        fault(
-            "an empty key seals",
+        "an empty key seals": (
             f"{_TOKENS}::test_no_key_that_can_be_guessed_is_taken",
             Swap(
                 "security.signed_links:SignedLinks._good_keys",
@@ -368,13 +297,11 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "[key for key in self._keys() if key is not None]",
             ),
         ),
-        fault(
-            "fallbacks may be one string",
+        "fallbacks may be one string": (
             f"{_TOKENS}::test_fallbacks_that_are_one_string_are_refused_at_once",
             Never("extension:_require_keys", "isinstance"),
         ),
-        fault(
-            "links of earlier versions need no signature",
+        "links of earlier versions need no signature": (
             f"{_TOKENS}::test_a_hundred_thousand_spoiled_tokens_open_nothing[signed by an earlier version]",
             Swap(
                 "security.signed_links:SignedLinks._open_signed",
@@ -382,25 +309,18 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "(serializer.loads_unsafe(token)[1], self._clock())",
             ),
         ),
-    ),
-    "Reading other people's orders: one answer to each bad link, nothing cached or told on, no amount or id shown.": (
-        fault(
-            "answers may be cached",
-            f"{_EVERY}[200 page]",
-            Swap("views.headers:harden", '"no-store"', '"private"'),
-        ),
-        fault(
-            "the next site is told of the link",
+    },
+    "Reading other people's orders: one answer to each bad link, nothing cached or told on, no amount or id shown.": {
+        "answers may be cached": (f"{_EVERY}[200 page]", Swap("views.headers:harden", '"no-store"', '"private"')),
+        "the next site is told of the link": (
             f"{_EVERY}[200 page]",
             Swap("views.headers:harden", '"Referrer-Policy"', '"X-Referrer-Policy"'),
         ),
-        fault(
-            "the page shows the amount although the shop did not ask for it",
+        "the page shows the amount although the shop did not ask for it": (
             "views/test_money.py::test_without_the_setting_no_amount_is_shown_in_any_language",
             Swap("views.order:order_page", "runtime().settings.show_total", "True"),
         ),
-        fault(
-            "the JSON has an id",
+        "the JSON has an id": (
             "views/test_order.py::test_the_json_has_three_fields_and_no_more",
             Swap(
                 "views.order:order_status",
@@ -408,267 +328,218 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "jsonify(token=token, status=current.status, final=current.final, pollAfter=current.poll_after)",
             ),
         ),
-        fault(
-            "a bad link has two answers",
+        "a bad link has two answers": (
             "security/test_one_answer.py::test_every_bad_token_gets_the_same_bytes_and_headers[testing-status JSON]",
             Swap("views.order:order_status", "404", '404 if "." in token else 410'),
         ),
-        fault(
-            "the time that the comparison of secrets takes tells of them",
+        "the time that the comparison of secrets takes tells of them": (
             "security/test_one_answer.py::test_the_webhook_secret_is_compared_in_constant_time",
             Swap("views.webhook:_is_expected", "hmac.compare_digest(given, one.encode())", "given == one.encode()"),
         ),
-    ),
-    "A payment started by another site's page: POST only, from a page that the browser says is the shop's own.": (
-        fault(
-            "nobody asks where a form comes from",
+    },
+    "A payment started by another site's page: POST only, from a page that the browser says is the shop's own.": {
+        "nobody asks where a form comes from": (
             f"{_SITE}::test_the_referer_does_not_matter[cross-site-https://shop.example-None]",
             Drop("views.checkout:create_checkout", "require_same_site"),
         ),
-        fault(
-            "neighbouring hosts are trusted",
+        "neighbouring hosts are trusted": (
             f"{_SITE}::test_exactly_the_shops_own_pages_may_send_the_form[by its server name]",
             Swap("views.headers:require_same_site", '("same-origin", "none")', '("same-origin", "none", "same-site")'),
         ),
-        fault(
-            "a host that makes no sense is trusted",
+        "a host that makes no sense is trusted": (
             f"{_SITE}::test_no_host_header_makes_another_site_the_shops_own[https://-by its public address-a b]",
             Swap("views.headers:_own_origins", "set()", '{f"{request.scheme}://{request.host}"}'),
         ),
-        fault(
-            "Flask-WTF guards nothing any more",
+        "Flask-WTF guards nothing any more": (
             "security/test_flask_wtf.py::test_the_shops_own_posts_are_guarded_as_before[/own-csrf first]",
             Before("views.csrf:exempt_from_csrf.exempt", "exempt", 'app.config["WTF_CSRF_ENABLED"] = False'),
         ),
-        fault(
-            "a Flask-WTF that is set up later refuses our posts",
+        "a Flask-WTF that is set up later refuses our posts": (
             "security/test_flask_wtf.py::test_our_posts_need_no_token_of_a_session[csrf last]",
             Drop("views.csrf:exempt_from_csrf", "before_request"),
         ),
-    ),
-    "A customer sent to a stranger: only the service's own URL, plain and of an allowed origin; no Host is believed.": (
-        fault(
-            "the list of allowed origins is not read",
+    },
+    "A customer sent to a stranger: only the service's own URL, plain and of an allowed origin; no Host is believed.": {
+        "the list of allowed origins is not read": (
             f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
             Swap("security.origins:require_allowed", "origin not in allowed", "not origin"),
         ),
-        fault(
-            "plain http is allowed",
+        "plain http is allowed": (
             f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
             Swap("security.origins:require_allowed", '"http://"', '"ftp://"'),
         ),
-        fault(
-            "a URL that was stored is not looked at again",
+        "a URL that was stored is not looked at again": (
             f"{_URLS}::test_a_url_that_was_allowed_and_is_not_any_more_sends_nobody_there",
             Drop("checkouts.start:Starter._usable", "require_allowed"),
         ),
-        fault(
-            "odd characters are taken",
+        "odd characters are taken": (
             f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
             Swap("security.origins:origin_of", "ord(character) <= 32", "False"),
             Swap("security.origins:origin_of", "ord(character) >= 127", "False"),
         ),
-        fault(
-            "user names are taken",
+        "user names are taken": (
             f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
             Swap("security.origins:origin_of", '"@" in parts.netloc', "False"),
         ),
-        fault(
-            "odd hosts are taken",
+        "odd hosts are taken": (
             f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
             Swap("security.origins:origin_of", "_is_plain(parts.hostname)", "True"),
         ),
-        fault(
-            "the public address is not used within a request",
+        "the public address is not used within a request": (
             f"{_HOSTS}::test_addresses_never_come_from_a_host_that_nobody_vouched_for[public address-evil.example]",
             Never("views.order_urls:_absolute", "public"),
         ),
-        fault(
-            "no address or trusted hosts are demanded",
+        "no address or trusted hosts are demanded": (
             f"{_HOSTS}::test_a_shop_that_trusts_every_host_does_not_start",
             Drop("config:_checked", "_require_public_address"),
         ),
-        fault(
-            "redirects tidy paths up",
+        "redirects tidy paths up": (
             f"{_HOSTS}::test_no_answer_repeats_a_host[unpaid-GET-/paycheckout/orders//{{status}}]",
             Swap("views:_make_blueprint", "False", "True"),
         ),
-    ),
-    "Markup from outside, and our pages inside a stranger's: everything is escaped, under a strict policy.": (
-        fault(
-            "the button's label is markup",
+    },
+    "Markup from outside, and our pages inside a stranger's: everything is escaped, under a strict policy.": {
+        "the button's label is markup": (
             "security/test_markup.py::test_no_field_adds_an_element_or_attribute_to_a_page[0]",
             InTemplate("paycheckout/button.html", "label | e", "label | safe"),
         ),
-        fault(
-            "the button's label is escaped only where the shop escapes",
+        "the button's label is escaped only where the shop escapes": (
             "security/test_markup.py::test_a_label_is_text_even_where_the_shop_escapes_nothing_by_itself",
             InTemplate("paycheckout/button.html", "label | e", "label"),
         ),
-        fault(
-            "pages may be framed",
+        "pages may be framed": (
             f"{_EVERY}[200 page]",
             Said("views.headers:_page_policy", "frame-ancestors 'none';", ""),
         ),
-        fault(
-            "what is no page may be framed",
+        "what is no page may be framed": (
             f"{_EVERY}[200 JSON]",
             Said("views.headers:_POLICY", "frame-ancestors 'none';", ""),
         ),
-        fault(
-            "scripts that are not ours run",
+        "scripts that are not ours run": (
             f"{_EVERY}[200 page]",
             Said("views.headers:_page_policy", "script-src 'nonce-", "script-src 'unsafe-inline' 'nonce-"),
         ),
-        fault(
-            "types are sniffed",
+        "types are sniffed": (
             "security/test_every_answer.py::test_our_static_files_are_not_sniffed",
             Swap("views.headers:harden", '"nosniff"', '"sniff"'),
         ),
-        fault(
-            "errors that no route answers have no headers",
+        "errors that no route answers have no headers": (
             f"{_EVERY}[405]",
             Drop("views:_make_blueprint", "after_app_request"),
         ),
-    ),
-    "Words of strangers that steer a terminal or hide a payment: control characters are escaped.": (
-        fault(
-            "control characters are printed",
+    },
+    "Words of strangers that steer a terminal or hide a payment: control characters are escaped.": {
+        "control characters are printed": (
             "security/test_terminals.py::test_no_command_prints_what_a_terminal_would_obey[show o-1]",
             Swap("rules.text:visible", "char.isprintable()", "True"),
         ),
-        fault(
-            "an access token is printed as it comes",
+        "an access token is printed as it comes": (
             "security/test_terminals.py::test_an_access_token_that_no_header_takes_is_not_printed",
             Drop("cli.logging_in:log_in", "header_value"),
         ),
-        fault(
-            "a total that is none hides its order",
+        "a total that is none hides its order": (
             "reports/test_explain.py::test_what_another_program_wrote_is_told_and_hides_nothing[no amount]",
             Swap("reports.explain:total_text", "(ValueError, TypeError, ArithmeticError)", "ZeroDivisionError"),
         ),
-    ),
-    "A stranger on the owner's pages, or one who decides in the owner's name: a permission before every answer.": (
-        fault(
-            "nobody asks who looks",
+    },
+    "A stranger on the owner's pages, or one who decides in the owner's name: a permission before every answer.": {
+        "nobody asks who looks": (
             f"{_OWNER}::test_whom_the_shop_does_not_name_sees_nothing",
             Drop("views.owner:make_owner_view", "_require_permission"),
         ),
-        fault(
-            "nobody may look as well",
+        "nobody may look as well": (
             f"{_OWNER}::test_whom_the_shop_does_not_name_sees_nothing",
             Never("views.owner:_require_permission", "who"),
         ),
-        fault(
-            "another site decides",
+        "another site decides": (
             f"{_OWNER}::test_another_sites_form_decides_nothing",
             Drop("views.owner:resolve", "require_same_site"),
         ),
-        fault(
-            "a form is good for everybody",
+        "a form is good for everybody": (
             f"{_OWNER}::test_a_form_is_good_for_the_person_it_was_made_for_only",
             Swap("views.owner_forms:subject_of_form", "who != g.paycheckout_owner", "False"),
         ),
-        fault(
-            "a receiver's words are shown",
+        "a receiver's words are shown": (
             f"{_OWNER}::test_what_failed_in_a_receiver_is_named_without_its_words",
             InTemplate("owner/order.html", 'event.last_error.partition(":")[0]', "event.last_error"),
         ),
-    ),
-    "A call that goes elsewhere than to the service, or an answer without end: one origin, caps and a deadline.": (
-        fault(
-            "redirects are followed",
+    },
+    "A call that goes elsewhere than to the service, or an answer without end: one origin, caps and a deadline.": {
+        "redirects are followed": (
             f"{_ANSWERS}::test_a_redirect_reaches_nobody",
             Never("client.transport:_check_head", "status_code"),
         ),
-        fault(
-            "certificates of the environment are trusted",
+        "certificates of the environment are trusted": (
             f"{_ANSWERS}::test_no_certificate_of_the_environment_is_trusted",
             Swap("client.connections:_Process.__init__", "False", "True"),
         ),
-        fault(
-            "a connection that holds more than its answer is used again",
+        "a connection that holds more than its answer is used again": (
             f"{_ANSWERS}::test_what_follows_an_answer_is_never_the_answer_to_the_next_call",
             Never("client.connections:_Connection._answer", "gettimeout"),
         ),
-        fault(
-            "an id's slashes are not quoted",
+        "an id's slashes are not quoted": (
             f"{_IDS}::test_a_hostile_id_is_one_segment[deposits.get]",
             Swap("client.operations:segment", 'quote(value, safe="")', "quote(value)"),
         ),
-        fault(
-            "dots are an id",
+        "dots are an id": (
             f"{_IDS}::test_what_is_no_segment_is_never_sent[dots-deposits.get]",
             Swap("client.operations:segment", '("", ".", "..")', '("",)'),
         ),
-        fault(
-            "a body has no cap",
+        "a body has no cap": (
             f"{_ANSWERS}::test_an_endless_answer_is_cut_off_in_time_and_in_flat_memory[until-close]",
             Never("client.transport:_read", "max_bytes"),
         ),
-        fault(
-            "each read has a deadline of its own",
+        "each read has a deadline of its own": (
             f"{_ANSWERS}::test_a_dripping_answer_ends_with_the_budget[one-header]",
             Swap("client.connections:_Connection.send", "limits.until", "limits.until + 30.0"),
         ),
-        fault(
-            "a call that may not be repeated goes over a kept connection",
+        "a call that may not be repeated goes over a kept connection": (
             "client/test_connections.py::test_what_must_not_be_sent_twice_gets_a_new_connection",
             Swap("client.connections:Connections.handle_request", "limits.repeatable", "True"),
         ),
-        fault(
-            "packed bodies are taken",
+        "packed bodies are taken": (
             f"{_ANSWERS}::test_a_fault_is_a_typed_error_at_once[encoded-gzip]",
             Never("client.transport:_check_head", "headers"),
         ),
-    ),
-    "Accounts of one sandbox see nothing of each other.": (
-        fault(
-            "a deposit is read by everybody",
+    },
+    "Accounts of one sandbox see nothing of each other.": {
+        "a deposit is read by everybody": (
             f"{_SANDBOX_ACCOUNTS}::test_what_one_account_made_is_unknown_to_another_both_ways[memory-deposits]",
             Swap("sandbox.deposits.transitions:find_deposit", "deposit.user_id == user_id", "True"),
         ),
-        fault(
-            "webhooks go to the first account's address",
+        "webhooks go to the first account's address": (
             f"{_SANDBOX_ACCOUNTS}::test_webhooks_go_to_the_account_that_they_concern_and_nowhere_without_an_address[memory]",
             Swap("sandbox.outgoing.webhooks:_claim_next", "webhook.user_id", '"5a6d00000000000000000001"'),
         ),
-        fault(
-            "the log tells who a caller claims to be",
+        "the log tells who a caller claims to be": (
             f"{_SANDBOX_ACCOUNTS}::test_the_log_tells_whose_credentials_were_accepted",
             Swap("sandbox.wire.request_log:log_request", 'g.get("account")', 'request.headers.get("X-Client-ID")'),
         ),
-        fault(
-            "a fault of one account strikes all",
+        "a fault of one account strikes all": (
             f"{_SANDBOX_ACCOUNTS}::test_a_fault_of_an_account_strikes_nobody_else[error]",
             Swap("sandbox.outgoing.faults:_of_account", "fault.user_id in {None, user_id}", "True"),
         ),
-    ),
-    "The sandbox used against its developer, or taken for the service: known hosts, this machine, tokens.": (
-        fault(
-            "control calls need no token",
+    },
+    "The sandbox used against its developer, or taken for the service: known hosts, this machine, tokens.": {
+        "control calls need no token": (
             f"{_SANDBOX}::test_without_the_token_no_control_call_answers_or_moves_anything[form]",
             Never("sandbox.wire.callers:check_control_token", "is_control_token"),
         ),
-        fault(
-            "every host name is taken",
+        "every host name is taken": (
             f"{_SANDBOX}::test_a_rebound_name_gets_nothing_even_with_the_token[evil.example]",
             Never("sandbox.wire.callers:check_host", "hosts"),
         ),
-        fault(
-            "nobody looks at the page that a request comes from",
+        "nobody looks at the page that a request comes from": (
             f"{_FOREIGN}::test_a_foreign_page_pays_no_checkout",
             Never("sandbox.wire.cross_origin:check_site", "is_cross_site"),
         ),
-        fault(
-            "a signature is kept whole",
+        "a signature is kept whole": (
             "sandbox/wire/test_request_log.py::test_an_entry_is_bounded_whatever_is_sent",
             Swap(
                 "sandbox.wire.request_log:log_request", '_signed(g.get("rejected_string"))', 'g.get("rejected_string")'
             ),
         ),
-        fault(
-            "the inspector's forms need no token",
+        "the inspector's forms need no token": (
             f"{_SANDBOX}::test_no_lever_of_the_inspector_moves_for_another_page[no-word-of-where-from]",
             Swap(
                 "sandbox.wire.callers:check_form",
@@ -676,8 +547,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "True",
             ),
         ),
-        fault(
-            "the inspector's forms may come from anywhere",
+        "the inspector's forms may come from anywhere": (
             f"{_SANDBOX}::test_the_forms_token_alone_is_no_leave_for_another_page",
             Swap(
                 "sandbox.wire.callers:check_form",
@@ -685,30 +555,25 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "False",
             ),
         ),
-        fault(
-            "webhooks leave this machine",
+        "webhooks leave this machine": (
             f"{_SANDBOX}::test_a_name_that_moved_away_is_not_followed",
             Swap("sandbox.outgoing.webhook_sender:_resolve", "not loopback_only", "True"),
         ),
-        fault(
-            "a webhook goes to another address than was looked at",
+        "a webhook goes to another address than was looked at": (
             f"{_SANDBOX}::test_a_name_that_moves_between_the_look_and_the_call_is_called_where_it_was",
             Swap("sandbox.outgoing.webhook_sender:_Connection.connect", "self.address", "(self.host, self.port)"),
         ),
-        fault(
-            "this machine is the service in production",
+        "this machine is the service in production": (
             "test_config.py::test_so_is_this_machine_in_any_other_spelling",
             Never("config:_require_real_service", "reaches_this_machine"),
         ),
-    ),
-    "Nothing is paid out twice: a lost answer is looked up, whole, before anything is sent again.": (
-        fault(
-            "an outage costs a token in every round",
+    },
+    "Nothing is paid out twice: a lost answer is looked up, whole, before anything is sent again.": {
+        "an outage costs a token in every round": (
             "payouts/test_reconcile.py::test_an_outage_does_not_cost_a_token_in_every_round",
             Swap("payouts.pauses:Pauses.accounts", "until > now", "False"),
         ),
-        fault(
-            "a payout is looked up on one page only",
+        "a payout is looked up on one page only": (
             "client/test_find.py::test_payouts_on_every_page_are_found[paged]",
             Swap(
                 "client.resources.fiat_disbursements:FiatDisbursements._search",
@@ -716,20 +581,17 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "self._page(1, filters)[0].docs",
             ),
         ),
-        fault(
-            "the test helper finishes another payout than was named",
+        "the test helper finishes another payout than was named": (
             "test_testing.py::test_a_payout_is_finished_by_what_names_it",
             Swap("testing:Sandbox._disbursement_id", "one.reference == reference", "True"),
         ),
-        fault(
-            "a lost answer passes for a call that was not carried out",
+        "a lost answer passes for a call that was not carried out": (
             "client/test_errors.py::test_a_create_says_whether_it_may_have_been_carried_out[fiat-hung-up]",
             Swap("client.errors:OutcomeUnknown.__init__", '"unknown"', '"no"'),
         ),
-    ),
-    "A refund goes only where the customer said and the approver saw, and the customer's link gives nothing else.": (
-        fault(
-            "a claim is counted after the call",
+    },
+    "A refund goes only where the customer said and the approver saw, and the customer's link gives nothing else.": {
+        "a claim is counted after the call": (
             f"{_CLAIMS}::test_a_claim_is_counted_and_committed_before_the_call[sqlite]",
             Swap(
                 "payouts.claims:RefundClaims._make_recipient",
@@ -737,73 +599,59 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "self._require_claimable(reference)",
             ),
         ),
-        fault(
-            "a link makes any number of recipients",
+        "a link makes any number of recipients": (
             f"{_CLAIMS}::test_a_link_makes_at_most_twenty_recipients_however_many_ask_at_once[sqlite]",
             Swap("store.claim_counts:ClaimCounts._take", "c.claims < MAX_CLAIMS", "c.claims < 30"),
         ),
-        fault(
-            "a call that the service was not reached with is counted",
+        "a call that the service was not reached with is counted": (
             f"{_CLAIMS}::test_a_call_counts_unless_the_service_certainly_was_not_reached",
             Never("payouts.claims:RefundClaims._make_recipient", "carried_out"),
         ),
-        fault(
-            "a claim does not count as a change of the destination",
+        "a claim does not count as a change of the destination": (
             f"{_CLAIMS}::test_the_customer_may_correct_it_until_a_person_approves_what_they_saw",
             Swap("payouts.claims:RefundClaims._store", "payout.revision + 1", "payout.revision"),
         ),
-        fault(
-            "a claim goes on after a decision",
+        "a claim goes on after a decision": (
             f"{_CLAIMS}::test_a_claim_that_a_decision_overtakes_changes_nothing_and_says_so",
             Never("payouts.claims:RefundClaims._require_claimable", "can_be_claimed"),
         ),
-        fault(
-            "the account number is stored for people",
+        "the account number is stored for people": (
             f"{_CLAIMS}::test_a_bank_account_becomes_a_recipient_of_the_service_and_no_number_is_stored",
             Swap("rules.destinations:masked_account", "mask(account_number)", "account_number"),
         ),
-        fault(
-            "the account number is in a log line",
+        "the account number is in a log line": (
             f"{_CLAIMS}::test_no_account_number_is_logged_shown_or_written",
             First("views.refund:_claim", "_log.debug('claimed: %s', dict(request.form))"),
         ),
-        fault(
-            "the account number is in a variable of a traceback",
+        "the account number is in a variable of a traceback": (
             f"{_CLAIMS}::test_an_error_that_nobody_expects_shows_no_account_number",
             Swap("rules.refund_forms:read_form", "AccountNumber(typed.get(name, '').strip())", "typed[name].strip()"),
         ),
-        fault(
-            "the account number is shown again",
+        "the account number is shown again": (
             f"{_REFUND}::test_a_fault_is_told_at_its_field_and_nothing_else_is_lost",
             Swap("views.refund:_fields", "form is None or name == ACCOUNT_NUMBER", "form is None"),
         ),
-        fault(
-            "a fault loses what was typed into other fields",
+        "a fault loses what was typed into other fields": (
             f"{_REFUND}::test_a_fault_is_told_at_its_field_and_nothing_else_is_lost",
             Swap("views.refund:_fields", "form is None or name == ACCOUNT_NUMBER", "True"),
         ),
-        fault(
-            "the shop's own destination is shown to whoever has the link",
+        "the shop's own destination is shown to whoever has the link": (
             f"{_REFUND}::test_only_what_the_customer_said_is_shown_of_the_destination",
             Never("views.refund:_shown_destination", "revision"),
         ),
-        fault(
-            "a link to an order opens a refund",
+        "a link to an order opens a refund": (
             f"{_REFUND}::test_a_link_to_a_refund_opens_nothing_else",
             Value("security.signed_links:REFUND", "'paycheckout.status'"),
         ),
-        fault(
-            "a payout that is no refund has a page",
+        "a payout that is no refund has a page": (
             f"{_REFUND}::test_every_bad_link_gets_the_answer_of_the_other_pages_and_changes_nothing",
             Swap("payouts.claims:RefundClaims.find", "found.kind == PayoutKind.REFUND", "True"),
         ),
-        fault(
-            "another site's form says where a refund goes",
+        "another site's form says where a refund goes": (
             f"{_REFUND}::test_a_form_of_another_site_is_refused",
             Drop("views.refund:refund", "require_same_site"),
         ),
-        fault(
-            "money that refunds cover is marked as paid back by hand",
+        "money that refunds cover is marked as paid back by hand": (
             "store/test_paybacks.py::test_refunds_that_cover_it_take_it_off_the_list_and_nobody_can_say_otherwise",
             Swap(
                 "store.paybacks:Paybacks.mark",
@@ -811,37 +659,31 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "table.c.payback.is_distinct_from(PAID_BACK)",
             ),
         ),
-    ),
-    "People decide on payouts once, on what they saw; what waits for them is told.": (
-        fault(
-            "a refund's form that is sent twice makes two",
+    },
+    "People decide on payouts once, on what they saw; what waits for them is told.": {
+        "a refund's form that is sent twice makes two": (
             f"{_DESK}::test_a_form_that_is_sent_twice_makes_one_refund",
             Swap("payouts.refunds:Refunds.make", "self._seen_before(session, made) != seen", "False"),
         ),
-        fault(
-            "an approval on the owner's page is of whatever is stored",
+        "an approval on the owner's page is of whatever is stored": (
             f"{_DESK}::test_an_approval_is_of_what_the_person_saw",
             Swap("views.owner_payouts:_approve", "-1 if seen is None else seen", "None"),
         ),
-        fault(
-            "a form about a payout is good for everybody",
+        "a form about a payout is good for everybody": (
             f"{_DESK}::test_a_form_is_good_for_its_person_and_payout_only",
             Swap("views.owner_forms:subject_of_form", "who != g.paycheckout_owner", "False"),
         ),
-        fault(
-            "another site's form decides on a payout",
+        "another site's form decides on a payout": (
             f"{_DESK}::test_a_form_is_good_for_its_person_and_payout_only",
             Drop("views.owner_payouts:decide_payout", "require_same_site"),
         ),
-        fault(
-            "a payout that nothing sends is no alarm",
+        "a payout that nothing sends is no alarm": (
             f"{_OUT}::test_each_trouble_is_named_within_five_minutes[reconcile does not run]",
             Swap("store.payout_overview:PayoutOverview.late", "c.next_attempt_at <= patience", "c.id < 0"),
         ),
-    ),
-    "Every call for an order is made with the keys of its own merchant account.": (
-        fault(
-            "a deposit is read with the keys of the settings",
+    },
+    "Every call for an order is made with the keys of its own merchant account.": {
+        "a deposit is read with the keys of the settings": (
             f"{_ACCOUNTS}::test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for[settle]",
             Swap(
                 "checkouts.settlement:Settlement.settle",
@@ -849,8 +691,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "self._service.turn(READ)",
             ),
         ),
-        fault(
-            "reconcile reads with the keys of the settings",
+        "reconcile reads with the keys of the settings": (
             f"{_ACCOUNTS}::test_every_call_for_an_order_is_signed_by_its_own_account",
             Swap(
                 "service.calls:Service.reader",
@@ -858,55 +699,45 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "self._accounts.client_of('', READ)",
             ),
         ),
-        fault(
-            "an account that is gone falls back to the keys of the settings",
+        "an account that is gone falls back to the keys of the settings": (
             f"{_ACCOUNTS}::test_an_account_that_is_gone_stops_no_other",
             Swap("service.accounts:Accounts.client_of", 'name == ""', "name == '' or self._ask(name) is None"),
         ),
-        fault(
-            "keys are never asked for again",
+        "keys are never asked for again": (
             "accounts/test_keys.py::test_the_shop_is_asked_once_for_a_while_and_its_client_is_kept",
             Swap("service.accounts:Accounts._used", "now - known.asked_at < self._cache", "True"),
         ),
-        fault(
-            "refused keys are kept until they are old",
+        "refused keys are kept until they are old": (
             f"{_ACCOUNTS}::test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for[start]",
             Swap("service.accounts:Accounts.refused", 'float("-inf")', "known.asked_at"),
         ),
-        fault(
-            "all accounts share one limit of reads",
+        "all accounts share one limit of reads": (
             f"{_ACCOUNTS}::test_keys_that_are_refused_do_not_end_the_round_of_the_others",
             Swap("checkouts.reconcile:Reconciler", "self._several_accounts()", "False"),
         ),
-        fault(
-            "all accounts share one circuit breaker",
+        "all accounts share one circuit breaker": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
             Swap("service.breaker:Breaker._circuit", "(os.getpid(), key)", "(os.getpid(), '')"),
         ),
-        fault(
-            "a page of another account is used again",
+        "a page of another account is used again": (
             f"{_ACCOUNTS}::test_an_order_that_moves_to_another_seller_gets_another_page",
             Swap("checkouts.start:Starter._usable", "(total, account)", "(total, current.account)"),
         ),
-        fault(
-            "payouts are sent with the token of the settings",
+        "payouts are sent with the token of the settings": (
             "accounts/test_payouts.py::test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys",
             Swap("payouts.calls:PayoutCalls.token_of", "self._accounts.access_token_of(account) or given", "given"),
         ),
-        fault(
-            "what was sent with the token of the settings is looked up with the account's keys only",
+        "what was sent with the token of the settings is looked up with the account's keys only": (
             "accounts/test_payouts.py::test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_their_keys",
             Never("payouts.calls:PayoutCalls._signed", "account"),
         ),
-        fault(
-            "the keys of an account show themselves in an error",
+        "the keys of an account show themselves in an error": (
             "accounts/test_keys.py::test_an_account_that_is_gone_is_told_without_secrets",
             Swap("service.accounts:Accounts._asked", "type(error).__name__", "error"),
         ),
-    ),
-    "Nothing is paid out twice, and nothing that was committed is forgotten.": (
-        fault(
-            "a payout is stored in a transaction of its own",
+    },
+    "Nothing is paid out twice, and nothing that was committed is forgotten.": {
+        "a payout is stored in a transaction of its own": (
             "payouts/test_requests.py::test_it_exists_exactly_if_the_shop_commits",
             Swap(
                 "payouts.requests:PayoutRequests._insert",
@@ -914,8 +745,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "(session.scalars(statement.returning(model)).one_or_none(), session.commit())[0]",
             ),
         ),
-        fault(
-            "a payout is claimed after the call",
+        "a payout is claimed after the call": (
             f"{_ONCE}::test_a_payout_is_claimed_and_committed_before_the_call[sqlite]",
             Before(
                 "payouts.sending:Sending.run",
@@ -929,8 +759,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "self._calls.send = lambda client, batch: made",
             ),
         ),
-        fault(
-            "a sender does not look whether its claim still holds",
+        "a sender does not look whether its claim still holds": (
             f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-bank]",
             Swap(
                 "payouts.sending:Sending._send",
@@ -938,23 +767,19 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "self._addressed(taken, results)",
             ),
         ),
-        fault(
-            "a result is stored although the payout has changed since it was claimed",
+        "a result is stored although the payout has changed since it was claimed": (
             f"{_LATE}::test_a_refusal_that_comes_after_the_lease_sends_nothing_again[sqlite-429-bank]",
             Swap("store.payout_moves:PayoutMoves._update", '("id", "status", "changes")', '("id",)'),
         ),
-        fault(
-            "one look-up that misses a payout is enough to send it again",
+        "one look-up that misses a payout is enough to send it again": (
             f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
             Never("payouts.results:PayoutResults.missed", "missed_at"),
         ),
-        fault(
-            "two look-ups that miss a payout may follow each other at once",
+        "two look-ups that miss a payout may follow each other at once": (
             f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
             Value("rules.payout_schedule:SECOND_LOOK_UP", "timedelta(0)"),
         ),
-        fault(
-            "a look-up that fails counts as one that misses",
+        "a look-up that fails counts as one that misses": (
             f"{_ONCE}::test_look_ups_that_fail_prove_nothing",
             Swap(
                 "payouts.look_ups:LookUps.look_up",
@@ -962,8 +787,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "missing(payout, began)",
             ),
         ),
-        fault(
-            "what was missed is sent again under a new reference",
+        "what was missed is sent again under a new reference": (
             f"{_ONCE}::test_what_two_look_ups_a_minute_apart_have_missed_is_sent_under_its_own_reference",
             Swap(
                 "payouts.results:PayoutResults.missed",
@@ -971,8 +795,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "PayoutMove(PayoutEvidence.MISSED, values | {'service_reference': payout.service_reference + '-2'})",
             ),
         ),
-        fault(
-            "a token is sent again when its answer was lost",
+        "a token is sent again when its answer was lost": (
             f"{_ONCE}::test_a_token_whose_answer_was_lost_is_never_sent_again_by_itself",
             Swap(
                 "payouts.sending:Sending._lost",
@@ -980,8 +803,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "results.not_carried_out(one.payout, words)",
             ),
         ),
-        fault(
-            "a token whose sender died is sent again",
+        "a token whose sender died is sent again": (
             f"{_LATE}::test_a_sender_that_sleeps_past_its_lease_makes_no_call[sqlite-token]",
             Swap(
                 "payouts.look_ups:LookUps.run",
@@ -994,8 +816,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 "self._addressed(taken, results)",
             ),
         ),
-        fault(
-            "a move of a payout stores two events",
+        "a move of a payout stores two events": (
             f"{_ONCE}::test_of_each_move_one_event_is_stored[bank]",
             Before(
                 "store.payout_moves:PayoutMoves._store",
@@ -1005,10 +826,9 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 " lambda opened: self._payouts.find_in(opened, payout.reference), now)",
             ),
         ),
-    ),
-    "Refunds are never more than what arrived, go where the approver saw them going, and tell no account number.": (
-        fault(
-            "the sum of refunds is compared outside the lock and the statement that changes it",
+    },
+    "Refunds are never more than what arrived, go where the approver saw them going, and tell no account number.": {
+        "the sum of refunds is compared outside the lock and the statement that changes it": (
             f"{_REFUNDS}::test_refunds_at_once_are_together_never_more_than_what_arrived[sqlite]",
             Swap(
                 "store.refund_limits:RefundLimits._locked",
@@ -1021,30 +841,25 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
                 'update(self.table).where(c.id == row["id"])',
             ),
         ),
-        fault(
-            "an approval binds nothing",
+        "an approval binds nothing": (
             "payouts/test_decisions.py::test_an_approval_is_of_the_destination_that_the_person_saw",
             Never("payouts.decisions:PayoutDecisions._decide", "seen"),
         ),
-        fault(
-            "a held payment that was refunded can still be accepted",
+        "a held payment that was refunded can still be accepted": (
             f"{_REFUNDS}::test_a_held_payment_is_rejected_by_its_refund_in_part_too[sqlite]",
             Drop("payouts.requests:PayoutRequests.refund", "_reject_held"),
         ),
-        fault(
-            "a failed refund keeps its money from others",
+        "a failed refund keeps its money from others": (
             f"{_REFUNDS}::test_a_cancelled_refund_leaves_room_and_a_retry_asks_for_it_again",
             Drop("store.payout_moves:PayoutMoves._count_refund", "give_back"),
         ),
-        fault(
-            "the account number stays when the bank has completed",
+        "the account number stays when the bank has completed": (
             f"{_ONCE}::test_the_account_number_is_wiped_when_the_bank_has_completed",
             Value("rules.payout_states:WIPING", "frozenset({PayoutStatus.CANCELLED})"),
         ),
-        fault(
-            "where a payout goes is logged when it is sent",
+        "where a payout goes is logged when it is sent": (
             f"{_ONCE}::test_no_account_number_is_logged_or_told_when_the_service_repeats_it",
             Before("payouts.sending:Sending._send", "send", "_log.info('%s', [one.to_details for one in taken])"),
         ),
-    ),
+    },
 }
