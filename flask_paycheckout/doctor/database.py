@@ -7,10 +7,24 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Boolean, Column, Connection, DateTime, Engine, Inspector, Integer, String, Table, inspect, text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    DateTime,
+    Engine,
+    Inspector,
+    Integer,
+    String,
+    Table,
+    UniqueConstraint,
+    inspect,
+    text,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
+from flask_paycheckout.store.booking_model import BookingMixin
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.event_model import EventMixin
 from flask_paycheckout.store.models import Models
@@ -47,7 +61,7 @@ def database_text(error: SQLAlchemyError) -> str:
 
 
 def _tables(inspector: Inspector, models: Models) -> Iterator[Check]:
-    for table in (models.checkouts, models.events, models.payouts, models.services):
+    for table in (models.checkouts, models.events, models.payouts, models.bookings, models.services):
         if not inspector.has_table(table.name, schema=table.schema):
             yield failure("tables", f"{table.name} does not exist", _MIGRATE)
             continue
@@ -96,13 +110,18 @@ def _type_family(type_: Any) -> str | None:
 
 
 def _unique_faults(inspector: Inspector, table: Table) -> Iterator[str]:
-    # Unique columns keep two processes from storing one checkout or event twice.
+    # Unique columns keep two processes from storing one checkout, event or booking twice.
     listed: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
     constraints = {tuple(constraint["column_names"]) for constraint in listed}
     constraints |= {tuple(index["column_names"]) for index in _indexes(inspector, table) if index["unique"]}
-    for column in table.columns:
-        if column.unique and (column.name,) not in constraints:
-            yield f".{column.name} is not unique"
+    wanted = [(column.name,) for column in table.columns if column.unique]
+    wanted += [
+        tuple(column.name for column in constraint.columns)
+        for constraint in table.constraints
+        if isinstance(constraint, UniqueConstraint)
+    ]
+    for names in sorted({*wanted} - constraints):
+        yield f".{' and '.join(names)} {'is' if len(names) == 1 else 'together are'} not unique"
 
 
 def _missing_indexes(inspector: Inspector, table: Table) -> list[str]:
@@ -184,6 +203,7 @@ def _trial(connection: Connection, models: Models) -> Check:
         (models.checkouts, CheckoutMixin, "checkout_id"),
         (models.events, EventMixin, "event_id"),
         (models.payouts, PayoutMixin, "reference"),
+        (models.bookings, BookingMixin, "reference"),
     )
     connection.rollback()
     try:

@@ -34,6 +34,7 @@ _MOMENTS = (
     "payment_completed_at",
     "missed_at",
     "taken_at",
+    "booked_at",
 )
 
 

@@ -1,4 +1,4 @@
-"""The mapped classes on one shop's database: checkouts, the events about them, and payouts."""
+"""The mapped classes on one shop's database: checkouts, the events about them, payouts, and their bookings."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sqlalchemy.orm import class_mapper, make_transient_to_detached
 from sqlalchemy.orm.attributes import instance_state, manager_of_class
 
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.store.booking_model import BookingMixin
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.event_model import EventMixin
 from flask_paycheckout.store.mapping import mapped
@@ -31,6 +32,7 @@ class Models:
     Checkout: type[CheckoutMixin]
     Event: type[EventMixin]
     Payout: type[PayoutMixin]
+    Booking: type[BookingMixin]
 
     @property
     def bind_key(self) -> str | None:
@@ -45,6 +47,10 @@ class Models:
     @property
     def payouts(self) -> Table:
         return cast("Table", self.Payout.__table__)
+
+    @property
+    def bookings(self) -> Table:
+        return cast("Table", self.Booking.__table__)
 
     def checkout_of_row(self, row: Mapping[Any, Any]) -> CheckoutMixin:
         """Make a detached checkout from a row, which is much cheaper than loading it through a session.
@@ -88,6 +94,7 @@ def make_models(db: SQLAlchemy) -> Models:
         checkout,
         mapped(db, EventMixin, "PayCheckoutEvent"),
         mapped(db, PayoutMixin, "PayCheckoutPayout", beside),
+        mapped(db, BookingMixin, "PayCheckoutBooking", beside),
     )
     service_table(models.checkouts)
     return models
@@ -101,7 +108,8 @@ def require_one_database(models: Models, config: Mapping[str, Any], *, separate:
     :raises ConfigurationError: the tables are in another database than the shop's, or in two.
     """
     key = models.bind_key
-    for table, other in ((models.events, models.Event), (models.payouts, models.Payout)):
+    others_of = (models.events, models.Event), (models.payouts, models.Payout), (models.bookings, models.Booking)
+    for table, other in others_of:
         if (others := getattr(other, "__bind_key__", None)) != key:
             raise ConfigurationError(
                 f"{models.checkouts.name} has the __bind_key__ {key!r} and {table.name} {others!r}: no transaction"

@@ -1,4 +1,4 @@
-"""Moves of payouts between states: each is one conditional statement, with its event in the same transaction."""
+"""Moves of payouts between states: each is one conditional statement, with booking and event in its transaction."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from flask_paycheckout.rules.payout_states import (
     PayoutStatus,
 )
 from flask_paycheckout.store.autocommit import autocommit
+from flask_paycheckout.store.bookings import Bookings
 from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.event_writer import EventWriter
 from flask_paycheckout.store.events import HeldEvent, NewEvent
@@ -83,12 +84,13 @@ class PayoutMoves:
         self._table: Table = models.payouts
         self._payouts = payouts
         self._limits = limits
+        self._bookings = Bookings(models)
         self._events = events
         self._transactions = transactions
         self._updates: dict[tuple[frozenset[str], bool], Any] = {}
 
     def move(self, payout: PayoutMixin, move: PayoutMove, now: datetime) -> MovedPayout | None:
-        """Move a payout and store its event, in one transaction; a refund counts against what arrived, or no longer.
+        """Move a payout, book it and store its event, in one transaction; a refund counts against what arrived, or not.
 
         The statement requires the row as it was loaded, its lease included, so that a process which lost its lease
         changes nothing.
@@ -142,6 +144,7 @@ class PayoutMoves:
         if row is None:
             return None
         self._count_refund(connection, payout, to)
+        self._bookings.book(connection, PayoutStatus(payout.status), row, now)
         if signal is None:
             return MovedPayout(self._models.payout_of_row(row))
         event = self._events.store(

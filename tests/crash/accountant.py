@@ -33,7 +33,8 @@ _TOLD = {f"payout_{state}": state for state in ("sent", "completed", "failed", "
 
 def complaints(rows: Rows, books: Iterable[Paid]) -> list[str]:
     """What must hold at every moment, also right after a death."""
-    return [*_not_doubled(rows, books), *_committed_together(rows), *_moves(rows), *_one_commit(rows)]
+    together = (*_committed_together(rows), *_moves(rows), *_one_commit(rows), *_booked(rows))
+    return [*_not_doubled(rows, books), *together]
 
 
 def complaints_at_rest(rows: Rows, books: Iterable[Paid]) -> Iterator[str]:
@@ -108,6 +109,20 @@ def _one_commit(rows: Rows) -> Iterator[str]:
     )
     if written != Counter(completed):
         yield f"completed payouts {sorted(completed)}; those that the shop booked {dict(written)}"
+
+
+def _booked(rows: Rows) -> Iterator[str]:
+    """Each movement of money is in the books once, stored together with the payout's move."""
+    moved: Counter[tuple[str, str, str]] = Counter()
+    for row in rows[_TABLE]:
+        moves = [entry["to"] for entry in map(json.loads, row["history"].splitlines()) if "to" in entry]
+        for before, after in zip(["ready", *moves], moves, strict=False):
+            if after == "sent" or (before, after) == ("sent", "failed"):
+                kind = row["kind"] + ("" if after == "sent" else "_returned")
+                moved[row["reference"], kind, row["amount"]] += 1
+    booked = Counter((row["reference"], row["kind"], row["amount"]) for row in rows["paycheckout_booking"])
+    if moved != booked:
+        yield f"moves that are not booked: {dict(moved - booked)}; bookings without a move: {dict(booked - moved)}"
 
 
 _TABLE = "paycheckout_payout"

@@ -12,7 +12,10 @@ import sqlalchemy as sa
 from psycopg import sql
 from psycopg.rows import dict_row
 
-TABLES = ("paycheckout_checkout", "paycheckout_event", "paycheckout_payout", "fulfilment", "owed", "shop_order")
+TABLES = (
+    *("paycheckout_checkout", "paycheckout_event", "paycheckout_payout", "paycheckout_booking"),
+    *("fulfilment", "owed", "shop_order"),
+)
 
 Rows = dict[str, list[dict[str, Any]]]
 

@@ -84,8 +84,9 @@ def test_the_tables_are_in_the_shops_metadata_before_any_request() -> None:
     app = make_app()
     db = SQLAlchemy(app)
     models = make_models(db)
-    tables = {models.checkouts.name, models.events.name, models.payouts.name, models.services.name}
-    expected = {"paycheckout_checkout", "paycheckout_event", "paycheckout_payout", "paycheckout_service"}
+    ours = (models.checkouts, models.events, models.payouts, models.bookings, models.services)
+    tables = {table.name for table in ours}
+    expected = {f"paycheckout_{name}" for name in ("booking", "checkout", "event", "payout", "service")}
     assert tables == expected <= set(db.metadata.tables)
     with app.app_context():
         db.create_all()

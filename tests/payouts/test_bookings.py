@@ -1,0 +1,102 @@
+"""Bookings: each movement of a payout's money is stored once, together with the move, and never changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
+
+from flask_paycheckout import payout_sent
+from flask_paycheckout.clock import as_utc
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import WALLET, Payer
+
+
+def bookings(payer: Payer) -> list[dict[str, Any]]:
+    """The stored bookings, oldest first."""
+    table = payer.shop.runtime.models.bookings
+    with payer.shop.runtime.engine().connect() as connection:
+        return [dict(row) for row in connection.execute(select(table).order_by(table.c.id)).mappings()]
+
+
+def kinds(payer: Payer) -> list[str]:
+    return [row["kind"] for row in bookings(payer)]
+
+
+def fails_at_the_bank(payer: Payer) -> None:
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sandbox.advance(minutes=10)
+    payer.sends()
+
+
+@pytest.mark.on_each_database
+def test_a_payout_that_fails_and_is_sent_again_is_booked_three_times(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    payer.owes(order_id="o-1")
+    assert bookings(payer) == []
+    payer.sends()
+    first = payer.payout()
+    fails_at_the_bank(payer)
+    payer.decides("retry_payout")
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "completed")
+    payer.sandbox.advance(minutes=10)
+    payer.sends()
+    assert payer.status() == "completed"
+    assert kinds(payer) == ["payout", "payout_returned", "payout"]
+    booked, returned, again = bookings(payer)
+    assert booked | {"booked_at": None} == {
+        "id": 1,
+        "booked_at": None,
+        "kind": "payout",
+        "reference": "p-1",
+        "service_reference": first.service_reference,
+        "disbursement_id": first.disbursement_id,
+        "account": "",
+        "order_id": "o-1",
+        "checkout_id": None,
+        "amount": "80.00",
+        "currency": "USD",
+    }
+    assert as_utc(booked["booked_at"]) == first.moved_at
+    assert returned["service_reference"] == booked["service_reference"] != again["service_reference"]
+    assert returned["disbursement_id"] == booked["disbursement_id"] != again["disbursement_id"]
+
+
+def test_what_never_was_sent_is_not_booked(payer: Payer) -> None:
+    payer.owes("cancelled", approve=True)
+    payer.decides("cancel_payout", reference="cancelled")
+    payer.owes("unknown", to=WALLET)
+    payer.sandbox.fault("POST /v1/disbursement/crypto", "lose_response")
+    payer.sends()
+    assert (payer.status("unknown"), bookings(payer)) == ("unknown", [])
+    payer.decides("resolve_payout", True, reference="unknown")
+    (booked,) = bookings(payer)
+    assert (booked["kind"], booked["reference"], booked["disbursement_id"]) == ("payout", "unknown", None)
+
+
+def test_an_atomic_receiver_that_raises_takes_the_booking_back(payer: Payer) -> None:
+    @payer.shop.paycheckout.atomic
+    def refuse(app: object, **facts: object) -> None:
+        raise ValueError("not now")
+
+    payer.owes()
+    with payout_sent.connected_to(refuse, sender=payer.shop.app):
+        payer.sends()
+    assert (payer.status(), bookings(payer)) == ("sending", [])
+    payer.sandbox.advance(minutes=10)
+    payer.sends()
+    assert (payer.status(), kinds(payer)) == ("sent", ["payout"])
+
+
+@pytest.mark.on_each_database
+def test_the_database_itself_refuses_a_second_booking(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    payer.owes()
+    payer.sends()
+    (row,) = bookings(payer)
+    table = payer.shop.runtime.models.bookings
+    with pytest.raises(IntegrityError), payer.shop.runtime.engine().begin() as connection:
+        connection.execute(table.insert().values(row | {"id": 9, "disbursement_id": "another"}))
