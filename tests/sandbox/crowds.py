@@ -69,7 +69,7 @@ def id_of(number: int) -> str:
 
 def crowded_sandbox(database: str) -> Flask:
     """A sandbox on an empty database, filled, for tests that only read."""
-    unknowns = {"deposit_after_expiry": "expired"}
+    unknowns = {"deposit_after_expiry": "expired", "disbursement_progress": "completed"}
     app = create_sandbox(
         database=database, control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=Receiver(), unknowns=unknowns
     )

@@ -9,7 +9,6 @@ from itertools import permutations
 from random import Random
 
 import pytest
-from flask.sessions import SecureCookieSessionInterface
 from flask_sqlalchemy import SQLAlchemy
 from itsdangerous import BadData, TimestampSigner, URLSafeTimedSerializer
 from itsdangerous.encoding import base64_decode
@@ -22,7 +21,6 @@ from tests.scripted import SAME_SITE, Clock, Shop, make_app
 from tests.security.answers import Answer, told
 
 EVERY_CHANGE = 50_000
-THROUGH_ROUTES = 300
 DAY = timedelta(days=1)
 # Of Flask's sessions, Flask-WTF and itsdangerous itself; one SECRET_KEY signs for all of them.
 FOREIGN_SALTS = ("cookie-session", "wtf-csrf-token", "itsdangerous", "paycheckout", "")
@@ -114,21 +112,6 @@ def uses(shop: Shop, route: str, token: str) -> Answer:
     return told(shop.browser.open("/", method=method, headers=SAME_SITE, environ_overrides=environ))
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_spoiled_tokens_get_one_answer_at_every_route(shop: Shop, route: str, pytestconfig: pytest.Config) -> None:
-    seed = seed_of(pytestconfig)
-    chance, purpose = stream(seed, route), ROUTES[route][2]
-    good = [shop.runtime.signed_links.sign(purpose, order_id) for order_id in ("o-1", "o-2")]
-    answers = set()
-    for _ in range(THROUGH_ROUTES):
-        token = spoiled(chance, *good)
-        if not any(means_the_same(token, one) for one in good):
-            answers.add(uses(shop, route, token.replace("/", "_")))
-    assert [answer.status for answer in answers] == [404], f"--randomly-seed={seed}"
-    assert shop.service.created == []
-    assert uses(shop, route, good[0]).status < 400, "the tokens that were spoiled are good ones"
-
-
 @pytest.mark.parametrize(("made_for", "used_as"), [*permutations([PAY, STATUS, RESOLVE, REFUND, *FOREIGN_SALTS], 2)])
 def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_as: str) -> None:
     tokens = SignedLinks(lambda: [b"key"], clock, DAY)
@@ -141,14 +124,6 @@ def test_no_token_is_good_for_another_purpose(clock: Clock, made_for: str, used_
 @pytest.mark.parametrize("digest", [hashlib.md5, hashlib.sha1, hashlib.sha512], ids=["md5", "sha1", "sha512"])
 def test_only_one_algorithm_signs(clock: Clock, digest: object) -> None:
     assert SignedLinks(lambda: [b"key"], clock, DAY).read(PAY, signed(b"key", PAY, "o-1", clock, digest)) is None
-
-
-def test_a_session_of_the_shop_is_no_token(shop: Shop) -> None:
-    """A shop may keep in its session what its visitor typed, and sign it with the same key."""
-    serializer = SecureCookieSessionInterface().get_signing_serializer(shop.app)
-    assert serializer is not None
-    cookie = serializer.dumps("o-1")
-    assert {uses(shop, route, str(cookie)).status for route in ROUTES} == {404}
 
 
 @pytest.mark.parametrize("key", ["", "unit-secret-kex", "u", "none", "old-key "])

@@ -99,25 +99,6 @@ def test_a_deferred_webhook_reads_nothing_and_leaves_the_read_due(open_shop: Ope
 SECRET = "wh-secret-1"
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        (f"/webhook/{SECRET}", 200),
-        ("/webhook", 404),
-        ("/webhook/", 404),
-        (f"/webhook/{SECRET}x", 404),
-        (f"/webhook/{SECRET.upper()}", 404),
-        ("/webhook/%ff%fe", 404),
-        ("/webhook/%00", 404),
-    ],
-)
-def test_with_a_secret_only_its_path_is_served(open_shop: OpenShop, path: str, status: int) -> None:
-    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET=SECRET)
-    checkout_id = shop.starts()
-    assert shop.browser.post(f"/paycheckout{path}", **hook(checkout_id)).status_code == status
-    assert shop.attempt(checkout_id).webhooks == (1 if status == 200 else 0)
-
-
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT"])
 @pytest.mark.parametrize("path", ["", "/", f"/{SECRET}", "/x", "/x/y"])
 def test_no_method_but_post_tells_whether_there_is_a_secret(open_shop: OpenShop, method: str, path: str) -> None:

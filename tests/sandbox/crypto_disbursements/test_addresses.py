@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from flask_paycheckout.sandbox.crypto_disbursements.addresses import checksummed, fault_of, sending_wallet
-from flask_paycheckout.sandbox.crypto_disbursements.keccak import keccak256
 from flask_paycheckout.sandbox.crypto_disbursements.strkey import is_payable
 from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR
 
@@ -23,18 +22,6 @@ EIP_55 = [
 # From SEP-23.
 ACCOUNT = "GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ"
 MUXED = "MA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJUAAAAAAAAAAAACJUQ"
-
-
-@pytest.mark.parametrize(
-    ("message", "digest"),
-    [
-        (b"", "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"),
-        (b"abc", "4e03657aea45a94fc7d47ba826c8d667c0d1e6e33a64a036ec44f58fa12d6c45"),
-        (b"testing", "5f16f4c7f149ac4f9510d9cf8cf384038ad348b3bcdc01915f95de12df9d1b02"),
-    ],
-)
-def test_the_digest_is_keccak_of_before_the_standard(message: bytes, digest: str) -> None:
-    assert keccak256(message).hex() == digest
 
 
 @pytest.mark.parametrize("address", EIP_55)

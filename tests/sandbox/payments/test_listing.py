@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 
-from flask_paycheckout.sandbox.payments.tables import lower_bound, sortable
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.payments.customers import OTHER_RECIPIENT, STELLAR_WALLET, found, lists, makes
 
@@ -92,11 +89,3 @@ def test_payments_are_sorted_by_creation_or_update(merchant: Merchant, tester: T
     tester.advances(minutes=4.5)
     assert found(merchant, sort="updatedAt") == [newer, older]
     assert found(merchant, sort="-updatedAt") == [older, newer]
-
-
-def test_amounts_as_text_sort_like_the_numbers() -> None:
-    amounts = [Decimal(text) for text in ("0.000000000000000001", "9", "10", "10.5", "99999", "1" + "0" * 29)]
-    keys = [sortable(amount) for amount in amounts]
-    assert keys == sorted(keys)
-    assert len({len(key) for key in keys}) == 1
-    assert lower_bound(Decimal("9.0000000000000000001")) == sortable(Decimal("9.000000000000000001"))

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
+from functools import partial
 
 import pytest
 from flask import Flask
-from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.deposits.transitions import expire_due
-from flask_paycheckout.sandbox.disbursements.tables import Disbursement
-from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement
-from flask_paycheckout.sandbox.outgoing.webhooks import _claim_next, _release_held
-from flask_paycheckout.sandbox.payments.transitions import progress_due
-from flask_paycheckout.sandbox.world.database import db
-from flask_paycheckout.sandbox.world.transitions import move_due
+from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.outgoing.webhooks import _release_held
+from flask_paycheckout.sandbox.world.database import transaction
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.crowds import FEWER, ROWS, id_of
 from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
@@ -28,6 +21,8 @@ pytestmark = pytest.mark.slow("tables of thousands of rows")
 # One worker builds the crowded worlds and asks all of the questions.
 
 TABLES = {"/v1/recipient": "recipient", "/v2/payments": "payment", "/v1/disbursement/fiat": "disbursement"}
+KINDS = ("deposit", "payment", "disbursement")
+RECORDS = ("recipient", "bank_transfer", "checkout", "webhook", *KINDS, *(f"{kind}_activity" for kind in KINDS))
 ROWS_OF_PAGES = [f"sort={sort}&page=1" for sort in ("createdAt", "-createdAt", "updatedAt", "-updatedAt")]
 
 
@@ -80,80 +75,35 @@ def test_an_amount_that_few_reach_is_looked_up(crowded: Flask, bound: str, key: 
     assert key in " ".join(read.condition for read in plan.of("payment"))
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(f"/v1/recipient/{id_of(500)}", f"/v1/deposit/{id_of(5000)}", "/v1/deposit/r-5000"),
-        *(f"/v2/payment/detail/{id_of(5000)}", f"/v1/disbursement/fiat/{id_of(7)}"),
-        f"/v1/disbursement/fiat?disbursementId={id_of(7)}",
-    ],
+def refuses_references(app: Flask) -> None:
+    items = ({"recipientId": RECIPIENTS["USD"], "amount": 5, "reference": f"r-{number}"} for number in range(1, 501))
+    assert Payer(app).pays(*items).message.startswith("disburseData[0].reference was used before")
+
+
+PATHS = (
+    *(f"/v1/recipient/{id_of(500)}", f"/v1/deposit/{id_of(5000)}", "/v1/deposit/r-5000"),
+    *(f"/v2/payment/detail/{id_of(5000)}", f"/v1/disbursement/fiat/{id_of(7)}"),
+    f"/v1/disbursement/fiat?disbursementId={id_of(7)}",
 )
-def test_one_record_is_looked_up(crowded: Flask, path: str) -> None:
-    def read() -> None:
-        assert Merchant(crowded).calls("GET", path).code == 200
-
-    kinds = ("deposit", "payment", "disbursement")
-    tables = ("recipient", "bank_transfer", *kinds, *(f"{kind}_activity" for kind in kinds))
-    assert plan_of(crowded, read, *tables).scanned(*tables) == []
+PAGES = ("webhooks?state=waiting", f"webhooks?order={id_of(7)}", f"checkouts/{id_of(7)}", f"disbursements/{id_of(7)}")
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        *("webhooks", "webhooks?state=waiting", f"webhooks?order={id_of(7)}"),
-        *(f"checkouts/{id_of(7)}", f"disbursements/{id_of(7)}"),
-    ],
-)
-def test_the_inspector_reads_what_it_shows(crowded: Flask, page: str) -> None:
-    tables = ("checkout", "deposit", "deposit_activity", "disbursement", "disbursement_activity", "webhook")
-    plan = plan_of(crowded, lambda: Developer(crowded).opens(f"/inspector/{page}"), *tables)
-    assert plan.scanned(*tables) == []
+def test_single_records_are_looked_up(crowded: Flask) -> None:
+    actions = [lambda path=path: Merchant(crowded).calls("GET", path).data for path in PATHS]
+    actions += [lambda page=page: Developer(crowded).opens(f"/inspector/{page}") for page in PAGES]
+    for action in (*actions, partial(refuses_references, crowded)):
+        assert plan_of(crowded, action, *RECORDS).scanned(*RECORDS) == []
 
 
-def test_a_create_looks_references_up(crowded: Flask) -> None:
-    def refused() -> None:
-        item = {"recipientId": RECIPIENTS["USD"], "amount": 5}
-        answer = Payer(crowded).pays(*(item | {"reference": f"r-{number}"} for number in range(1, 501)))
-        assert answer.message.startswith("disburseData[0].reference was used before")
+def test_what_is_due_and_the_newest_webhooks_are_found_by_their_own_index(crowded: Flask) -> None:
+    def passes() -> None:
+        run_due()
+        with transaction() as session:
+            _release_held(session)
 
-    assert plan_of(crowded, refused, "disbursement").scanned("disbursement") == []
-
-
-def undone(action: Callable[[Session], object]) -> Callable[[], None]:
-    def act() -> None:
-        session = db.session()
-        assert action(session) is not False
-        session.rollback()
-        session.close()
-
-    return act
-
-
-def moves(session: Session) -> bool:
-    # So late that all of them are due, and some are moved.
-    return len(move_due(session, Disbursement, "pending", "completed", timedelta(days=-365 * 200))) == 500
-
-
-@pytest.mark.parametrize(
-    ("action", "table", "index"),
-    [
-        pytest.param(undone(expire_due), "deposit", "deposit_due", id="deposits"),
-        pytest.param(undone(progress_due), "payment", "payment_due", id="payments"),
-        pytest.param(undone(moves), "disbursement", "ix_disbursement_due", id="disbursements"),
-        pytest.param(undone(_release_held), "webhook", "webhook_held", id="held-webhooks"),
-        pytest.param(_claim_next, "webhook", "webhook_due", id="due-webhooks"),
-    ],
-)
-def test_what_is_due_is_found_by_its_own_index(
-    crowded: Flask, action: Callable[[], object], table: str, index: str
-) -> None:
-    plan = plan_of(crowded, action, table)
-    assert plan.scanned(table) == []
-    assert index in {read.index for read in plan.of(table)}
-
-
-def test_an_update_and_the_newest_webhooks_are_found(crowded: Flask) -> None:
-    update = undone(lambda session: force_disbursement(session, USER_ID, id_of(4), "completed"))
-    assert plan_of(crowded, update, "disbursement").scanned("disbursement") == []
-    plan = plan_of(crowded, lambda: Tester(crowded).webhooks(), "webhook")
-    assert {read.index for read in plan.of("webhook")} == {"webhook_by_creation"}
+    due = plan_of(crowded, passes, *KINDS, "webhook")
+    assert due.scanned(*KINDS, "webhook") == []
+    indexes = {"deposit_due", "payment_due", "ix_disbursement_due", "webhook_held", "webhook_due"}
+    assert indexes <= {read.index for read in due.reads}
+    newest = plan_of(crowded, lambda: Tester(crowded).webhooks(), "webhook")
+    assert {read.index for read in newest.of("webhook")} == {"webhook_by_creation"}
