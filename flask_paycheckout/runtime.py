@@ -15,7 +15,6 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Engine, SingletonThreadPool, StaticPool
 from sqlalchemy.orm import scoped_session
 
-from flask_paycheckout.checkouts.logs import prepare_logger
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.checkouts.payment_backfill import PaymentBackfill
@@ -40,6 +39,7 @@ from flask_paycheckout.security.sealing import Sealing
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Account, Accounts, require_account_name
 from flask_paycheckout.service.calls import Service
+from flask_paycheckout.service.logs import FailureLog, prepare_logger
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
 from flask_paycheckout.store.checkouts import Checkouts
@@ -116,6 +116,7 @@ class Runtime:
     db: SQLAlchemy
     settings: Settings
     clock: Clock
+    log: FailureLog
     models: Models
     client: PaymentsClient
     service: Service
@@ -229,6 +230,7 @@ def build_runtime(
         return [key.encode() if isinstance(key, str) else key for key in listed]
 
     prepare_logger()
+    log = FailureLog(clock)
     client = _client(settings, transport)
     accounts = Accounts(
         client,
@@ -238,7 +240,7 @@ def build_runtime(
         2 * settings.timeout,
         now=elapsed,
     )
-    record = ServiceRecord(engine, models.services, clock)
+    record = ServiceRecord(engine, models.services, clock, log)
     service = Service(
         accounts,
         settings.timeout,
@@ -246,6 +248,7 @@ def build_runtime(
         lambda: settings.web_calls or default_web_calls(),
         # Every request has a WSGI environment of its own, which lives as long as the request.
         lambda: request.environ if has_request_context() else None,
+        log,
         now=elapsed,
     )
     # The longest that a read takes, and as long again for applying its answer.
@@ -266,7 +269,9 @@ def build_runtime(
     events = EventWriter(models, receivers, unheard)
     transactions = Transactions(engine, shop)
     moves = Moves(engine, models, checkouts, events, transactions)
-    outbox = Outbox(engine, models, checkouts, payouts, clock, scope, app, settings.unheard, settings.separate_database)
+    outbox = Outbox(
+        engine, models, checkouts, payouts, clock, scope, app, log, settings.unheard, settings.separate_database
+    )
     limits = RefundLimits(models)
     payout_moves = PayoutMoves(engine, models, payouts, limits, events, transactions)
     sealing = Sealing(settings.seal_key, keys)
@@ -290,6 +295,7 @@ def build_runtime(
         ask_here,
         Schedule(settings.pending_for, settings.watch_for),
         settings.closed_deposit_statuses,
+        log,
     )
     payout_sender = PayoutSender(
         payouts,
@@ -300,12 +306,14 @@ def build_runtime(
         record,
         clock,
         None if settings.access_token is None else ask_access_token,
+        log,
     )
     return Runtime(
         app=app,
         db=db,
         settings=settings,
         clock=clock,
+        log=log,
         models=models,
         client=client,
         service=service,
@@ -328,8 +336,9 @@ def build_runtime(
             clock,
             settings.webhook_cooldown,
             queue if settings.defer_webhooks else None,
+            log,
         ),
-        statuses=OrderStatuses(checkouts, due_reads, settlement, service, clock),
+        statuses=OrderStatuses(checkouts, due_reads, settlement, service, clock, log),
         reconciler=Reconciler(
             due_reads,
             settlement,
@@ -342,7 +351,9 @@ def build_runtime(
                 lambda stopped: payout_sender.run_round(stopped=stopped, at_once=False),
                 # A connection that all threads share serves one at a time.
                 lambda: not isinstance(engine().pool, (StaticPool, SingletonThreadPool)),
+                log,
             ),
+            log,
         ),
         paybacks=Paybacks(engine, models, clock),
         payment_backfill=PaymentBackfill(engine, models, settlement.reading, settings.reconcile_readers),

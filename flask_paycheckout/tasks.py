@@ -9,7 +9,6 @@ reconcile makes it when the broker, the queue or the worker fails.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +18,8 @@ from flask import has_app_context
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import ConfigurationError, UnknownCheckout
 from flask_paycheckout.operations import AppOperations, operations
+from flask_paycheckout.runtime import runtime
+from flask_paycheckout.service.logs import about
 
 __all__ = ["RECONCILE", "SEND_PAYOUTS", "SETTLE", "ask_broker", "queue_settle", "reconcile", "send_payouts", "settle"]
 
@@ -41,8 +42,6 @@ _ONE_QUICK_TRY = {
     "read_timeout": _PATIENCE,
     "write_timeout": _PATIENCE,
 }
-
-_log = logging.getLogger("flask_paycheckout")
 
 
 @shared_task(  # type: ignore[untyped-decorator]  # Celery has no types
@@ -67,7 +66,8 @@ def settle(checkout_id: str, webhook: bool = False) -> str | None:
         shop = _shop()
         return (shop.settle_for_webhook if webhook else shop.settle)(checkout_id).status
     except (PaymentsError, UnknownCheckout) as error:
-        _log.warning("checkout %s was not settled by its task: %s", checkout_id, error)
+        fields, text = about(checkout_id=checkout_id), "checkout %s was not settled by its task: %s"
+        runtime().log.warning("tasks", text, checkout_id, error, extra=fields, error=error)
         return None
 
 

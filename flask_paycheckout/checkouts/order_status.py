@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.service.calls import READ, NotAsked, Service
+from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkouts import NEWEST, Checkouts, CheckoutSummary
 from flask_paycheckout.store.due_reads import DueReads
@@ -26,8 +25,6 @@ _PAGE_COOLDOWN = timedelta(seconds=5)
 _ABANDONED_COOLDOWN = timedelta(seconds=20)
 # Seconds between two polls. With two, a payment is on the screen within three seconds of its webhook.
 _EAGER, _PATIENT = 2, 20
-
-_log = logging.getLogger("flask_paycheckout")
 
 
 @dataclass(frozen=True)
@@ -57,13 +54,20 @@ class OrderStatuses:
     """Gives the status of orders of one app, and reads their newest deposits when these are due."""
 
     def __init__(
-        self, checkouts: Checkouts, due_reads: DueReads, settlement: Settlement, service: Service, clock: Clock
+        self,
+        checkouts: Checkouts,
+        due_reads: DueReads,
+        settlement: Settlement,
+        service: Service,
+        clock: Clock,
+        log: FailureLog,
     ) -> None:
         self._checkouts = checkouts
         self._due_reads = due_reads
         self._settlement = settlement
         self._service = service
         self._clock = clock
+        self._log = log
         self._reading = SingleFlight()
 
     def of(self, order_id: str) -> OrderStatus:
@@ -77,7 +81,7 @@ class OrderStatuses:
         if best_of(set(counts)) not in (Status.PAID, Status.HELD):
             due = [attempt for attempt in newest[:NEWEST] if _due(attempt, now)]
             # A list, so that all of them are read, and not only those up to the first change.
-            if sum(self._read(attempt, now) for attempt in due):
+            if sum(self._read(order_id, attempt, now) for attempt in due):
                 newest, counts = self._look(order_id)
         return _status_of(newest, counts)
 
@@ -89,7 +93,7 @@ class OrderStatuses:
         # There are no older ones.
         return newest, Counter(attempt.status for attempt in newest)
 
-    def _read(self, attempt: CheckoutSummary, now: datetime) -> bool:
+    def _read(self, order_id: str, attempt: CheckoutSummary, now: datetime) -> bool:
         try:
             with self._reading.of(attempt.checkout_id) as free:
                 if not free:
@@ -102,10 +106,10 @@ class OrderStatuses:
                     self._settlement.settle_attempt(reading, FoundBy.STATUS_PAGE, turn)
         except NotAsked:
             return False
-        except Exception:
-            fields = about(None, attempt.checkout_id, attempt.account)
-            ids = attempt.checkout_id
-            _log.warning("checkout %s could not be read for its status page", ids, exc_info=True, extra=fields)
+        except Exception as error:
+            fields = about(order_id, attempt.checkout_id, attempt.account)
+            told = "checkout %s could not be read for its status page", attempt.checkout_id
+            self._log.warning("reads for status pages", *told, extra=fields, error=error, traceback=True)
         return True
 
 

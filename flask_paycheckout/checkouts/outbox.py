@@ -10,7 +10,6 @@ event that is no longer true is superseded and delivered to nobody.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -21,9 +20,9 @@ from sqlalchemy import Engine, SingletonThreadPool, StaticPool
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.leases import RENEWAL
-from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, nobody_listens, receivers_of, unheard_signals
+from flask_paycheckout.service.logs import FailureLog, about, about_event
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent, names_of
 from flask_paycheckout.store.events import HeldEvent, Subject, keywords_of
@@ -36,8 +35,6 @@ __all__ = ["Delivery", "Outbox"]
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)
 _MAX_ERROR = 500
-
-_log = logging.getLogger("flask_paycheckout")
 
 Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
 
@@ -79,6 +76,7 @@ class Outbox:
         clock: Clock,
         scope: Scope,
         sender: object,
+        log: FailureLog,
         unheard: Collection[str] = (),
         separate: bool = False,
     ) -> None:
@@ -87,6 +85,7 @@ class Outbox:
         self._clock = clock
         self._scope = scope
         self._sender = sender
+        self._log = log
         # The receivers whose failure was logged with a traceback since their last success.
         self._failing: set[str] = set()
         self._unheard = unheard
@@ -102,7 +101,9 @@ class Outbox:
         total = Delivery(delivered=sum(event.delivered for event in given))
         for event in given:
             if not event.delivered and event.lease_token is None:
-                _log.warning("%s of order %s waits: %s", event.name, event.order_id, nobody_listens(event.name))
+                why, fields = nobody_listens(event.name), about_event(event, event.subject.account)
+                told = event.name, _subject_text(event), why
+                self._log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
                 total += Delivery(failed=1)
         with self._kept(held):
             return total + self._each(((event.event_id, event) for event in held), set())
@@ -172,7 +173,9 @@ class Outbox:
                         total += self._deliver(event, failed)
             except Exception:
                 # The state change is committed, so the caller must not get an error of its delivery.
-                _log.exception("event %s could not be delivered now; reconcile will try again", event_id)
+                fields = about(event_id=event_id) if held is None else about_event(held, None)
+                text = "event %s could not be delivered now; reconcile will try again"
+                self._log.exception("deliveries of events", text, event_id, extra=fields)
                 total += Delivery(failed=1)
         return total
 
@@ -294,10 +297,10 @@ class Outbox:
                 raise
             except BaseException as error:
                 # No error of a receiver may stop the other receivers, or this process.
-                names = receiver.name, event.name, event.order_id, event.checkout_id
-                heals = self._fails_again(receiver, event)
-                fields = about(event.order_id, event.checkout_id, account, heals=heals)
-                _log.exception("receiver %s of %s failed for order %s, checkout %s", *names, extra=fields)
+                names = receiver.name, event.name, _subject_text(event)
+                fields = about_event(event, account, heals=self._fails_again(receiver, event))
+                kind = f"receiver {receiver.name} of {event.name}"
+                self._log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
                 failure, failed = error, receiver.name
                 # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
                 done = self._queue.receivers_done(event)
@@ -390,7 +393,15 @@ class Outbox:
         try:
             self._queue.release(event, self._clock())
         except Exception:
-            _log.warning("event %s could not be released; it waits until its lease ends", event.event_id)
+            text = "event %s could not be released; it waits until its lease ends"
+            self._log.warning("releases of events", text, event.event_id, extra=about_event(event, None))
+
+
+def _subject_text(event: HeldEvent) -> str:
+    """The order or payout that an event is about, for people."""
+    if event.payout_reference is not None:
+        return f"payout {event.payout_reference}"
+    return f"order {event.order_id}, checkout {event.checkout_id}"
 
 
 def _pause(attempts: int) -> timedelta:

@@ -14,6 +14,7 @@ from sqlalchemy import Engine, func, select, update
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.states import Status
+from flask_paycheckout.service.logs import LOGGER, about
 from flask_paycheckout.store.history import lines
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payments import payment_columns
@@ -24,7 +25,7 @@ _SETTLED = [status.value for status in (Status.PAID, Status.HELD, Status.REJECTE
 # The failed reads in a row that count as an outage; at least as many as run at once.
 _OUTAGE = 5
 
-_log = logging.getLogger("flask_paycheckout")
+_log = logging.getLogger(LOGGER)
 
 Progress = Callable[["BackfillReport"], None]
 
@@ -57,6 +58,7 @@ class BackfillReport:
 class _Row(NamedTuple):
     id: int
     checkout_id: str
+    order_id: str
     account: str
     history: str
     moved_at: datetime
@@ -112,11 +114,12 @@ class PaymentBackfill:
         return report
 
     def _apply(self, report: BackfillReport, row: _Row, answer: Deposit | PaymentsError | None) -> BackfillReport:
+        fields = about(row.order_id, row.checkout_id, row.account)
         if isinstance(answer, PaymentsError):
-            _log.warning("checkout %s could not be read: %s", row.checkout_id, answer)
+            _log.warning("checkout %s could not be read: %s", row.checkout_id, answer, extra=fields)
             return replace(report, unreadable=report.unreadable + 1)
         if answer is None or answer.status != "completed" or answer.deposit_id != row.checkout_id:
-            _log.warning("the deposit of checkout %s is not completed any more", row.checkout_id)
+            _log.warning("the deposit of checkout %s is not completed any more", row.checkout_id, extra=fields)
             return replace(report, differing=report.differing + 1)
         c = self._models.checkouts.c
         empty = (c.id == row.id, c.status.in_(_SETTLED), c.payment_completed_at.is_(None))
@@ -127,7 +130,7 @@ class PaymentBackfill:
 
     def _rows(self, after: int, limit: int) -> Sequence[_Row]:
         c = self._models.checkouts.c
-        columns = select(c.id, c.checkout_id, c.account, c.history, c.moved_at).where(*self._waiting(after))
+        columns = select(c.id, c.checkout_id, c.order_id, c.account, c.history, c.moved_at).where(*self._waiting(after))
         if limit <= 0:
             return []
         with self._engine().connect() as connection:

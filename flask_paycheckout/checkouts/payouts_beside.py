@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -10,10 +9,9 @@ from threading import Event, Thread
 
 from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.rules.payout_report import PayoutReport
+from flask_paycheckout.service.logs import FailureLog, about
 
 __all__ = ["Paid", "PayoutRun", "PayoutsBeside"]
-
-_log = logging.getLogger("flask_paycheckout")
 
 Stopped = Callable[[], bool]
 Paid = tuple[PayoutReport, Delivery]
@@ -31,6 +29,8 @@ class PayoutsBeside:
 
     may_have_thread: Callable[[], bool]
     """Whether a second thread has a database connection of its own."""
+
+    log: FailureLog
 
     def begin(self) -> PayoutRun:
         """Begin a round, in a thread of its own if there is anything to do; without threads it runs in `wait`."""
@@ -55,7 +55,8 @@ class PayoutsBeside:
         try:
             return self.run(stopped)
         except Exception:
-            _log.exception("the round of payouts failed; the next one tries again")
+            text = "the round of payouts failed; the next one tries again"
+            self.log.exception("rounds of payouts", text, extra=about())
             return PayoutReport(failed_calls=1), Delivery()
 
 

@@ -5,14 +5,12 @@ It finds payments without webhooks.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from flask_paycheckout.checkouts.due_reading import DueRound, Workers
-from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.checkouts.outbox import Delivery, Outbox
 from flask_paycheckout.checkouts.payouts_beside import Paid, PayoutRun, PayoutsBeside
 from flask_paycheckout.checkouts.settlement import Settlement
@@ -21,6 +19,7 @@ from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.service.concurrency import AccountLimits
+from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.due_reads import DueReads
 
@@ -30,8 +29,6 @@ __all__ = ["ReconcileReport", "ReconcileWatch", "Reconciler"]
 _PATIENCE = 1.0
 # A second thread works while the first waits for the database; more than two would mostly wait for each other.
 _SETTLERS = 2
-
-_log = logging.getLogger("flask_paycheckout")
 
 Progress = Callable[["ReconcileReport"], None]
 
@@ -91,6 +88,7 @@ class Reconciler:
         readers: int,
         several_accounts: Callable[[], bool],
         payouts: PayoutsBeside,
+        log: FailureLog,
     ) -> None:
         self._due_reads = due_reads
         self._settlement = settlement
@@ -100,6 +98,7 @@ class Reconciler:
         self._several_accounts = several_accounts
         self._limits = AccountLimits(readers)
         self._payouts = payouts
+        self._log = log
 
     def run(self, limit: int | None = None, progress: Progress | None = None) -> ReconcileReport:
         """Run one round over everything that is due, deposits and payouts, and wait for both.
@@ -149,6 +148,7 @@ class Reconciler:
                 report += settled
                 if progress is not None:
                     progress(report)
+        self._log.tell_left_out()
         return report
 
     def _settle(self, attempt: CheckoutMixin, read: Future[Deposit | None]) -> tuple[ReconcileReport, bool]:
@@ -156,13 +156,14 @@ class Reconciler:
         try:
             settled = self._settlement.apply(attempt, read.result, via=FoundBy.RECONCILE)
         except PaymentsError as error:
-            _log.warning("checkout %s of order %s could not be read: %s", *_ids(attempt), error, extra=_fields(attempt))
+            fields, text = about_checkout(attempt), "checkout %s of order %s could not be read: %s"
+            self._log.warning("reads of deposits", text, *_ids(attempt), error, extra=fields, error=error)
             return ReconcileReport(checked=1, failed=1), False
         except Exception:
             # Log the traceback the first time only; the checkout's `problem` has the error.
-            again = attempt.failed_reads > 0
-            _log.exception(
-                "checkout %s of order %s could not be settled", *_ids(attempt), extra=_fields(attempt, heals=again)
+            fields = about_checkout(attempt, heals=attempt.failed_reads > 0)
+            self._log.exception(
+                "settling payments", "checkout %s of order %s could not be settled", *_ids(attempt), extra=fields
             )
             return ReconcileReport(checked=1, failed=1), False
         delivery = _delivered(self._outbox.deliver(settled.events))
@@ -199,10 +200,6 @@ class ReconcileWatch:
 
 def _ids(attempt: CheckoutMixin) -> tuple[str, str]:
     return attempt.checkout_id, attempt.order_id
-
-
-def _fields(attempt: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
-    return about(attempt.order_id, attempt.checkout_id, attempt.account, heals=heals)
 
 
 def _threads(most: int, name: str) -> Executor:

@@ -5,7 +5,6 @@ Only a fresh read of the service counts as evidence, whoever asked for it, and w
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +13,6 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.client import Deposit, NotFound, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
@@ -25,6 +23,7 @@ from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on
 from flask_paycheckout.rules.schedule import Schedule, after_failures
 from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Reason, Status
 from flask_paycheckout.service.calls import READ, AccountUnavailable, Service, Turn
+from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import first_line, is_passing
@@ -46,8 +45,6 @@ _MAX_PROBLEM = 500
 _MAX_ROUNDS = 8
 # A database error inside `order_total` may be a fault of the database or of the shop; if it repeats, of the shop.
 _DATABASE_TRIES = 2
-
-_log = logging.getLogger("flask_paycheckout")
 
 
 def says_absent(error: NotFound) -> bool:
@@ -101,6 +98,7 @@ class Settlement:
         ask_total: Callable[[str], Total | None],
         schedule: Schedule,
         closed_statuses: frozenset[str],
+        log: FailureLog,
     ) -> None:
         self._checkouts = checkouts
         self._due_reads = due_reads
@@ -111,6 +109,7 @@ class Settlement:
         self._ask_total = ask_total
         self._schedule = schedule
         self._closed_statuses = closed_statuses
+        self._log = log
 
     def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE) -> CheckoutMixin:
         """Read the deposit now, apply the result, and deliver the events.
@@ -212,8 +211,8 @@ class Settlement:
             try:
                 return self._moves.move_as_shop_says(attempt, now, decide)
             except _OrderTotalFailed:
-                order_id, fields = attempt.order_id, _fields(attempt)
-                _log.warning("order_total failed for order %s, whose payment a person accepted", order_id, extra=fields)
+                text = "order_total failed for order %s, whose payment a person accepted"
+                self._log.warning("order_total", text, attempt.order_id, extra=about_checkout(attempt))
         return self._moves.move(attempt, move, now)
 
     # The read
@@ -268,9 +267,10 @@ class Settlement:
                 try:
                     stored = self._move(attempt, target, ruling, refused, deposit, via, now, seen)
                 except ReceiverFailed as error:
-                    again = _fields(attempt, heals=attempt.failed_reads > 0)
+                    fields = about_checkout(attempt, heals=attempt.failed_reads > 0)
                     ids = attempt.checkout_id, attempt.order_id
-                    _log.exception("checkout %s of order %s could not be settled", *ids, extra=again)
+                    text = "checkout %s of order %s could not be settled"
+                    self._log.exception("settling payments", text, *ids, extra=fields)
                     noted = self._note_failure(attempt, Entry.NOT_APPLIED, error, seen)
                     return Settled(noted, moved, tuple(events), failed=True)
                 except Exception as error:
@@ -291,8 +291,8 @@ class Settlement:
         try:
             self._note_failure(attempt, Entry.NOT_APPLIED, error, seen)
         except SQLAlchemyError as fault:
-            ids, fields = attempt.checkout_id, _fields(attempt)
-            _log.warning("checkout %s: its failure could not be stored: %s", ids, first_line(fault), extra=fields)
+            ids, text = (attempt.checkout_id, first_line(fault)), "checkout %s: its failure could not be stored: %s"
+            self._log.warning("failures to store", text, *ids, extra=about_checkout(attempt), error=fault)
 
     @staticmethod
     def _method(attempt: CheckoutMixin, deposit: Deposit | None) -> str | None:
@@ -390,8 +390,8 @@ class Settlement:
         try:
             return self._moves.move_as_shop_says(attempt, now, decide)
         except _OrderTotalFailed as failure:
-            order_id, fields = attempt.order_id, _fields(attempt)
-            _log.exception("order_total failed for order %s, whose payment is held", order_id, extra=fields)
+            text = "order_total failed for order %s, whose payment is held"
+            self._log.exception("order_total", text, attempt.order_id, extra=about_checkout(attempt))
             held = self._without_shop(attempt, ruling, failure)
         return self._moves.move(attempt, planned(held), now)
 
@@ -430,10 +430,6 @@ class Settlement:
 
 def _raise(error: PaymentsError) -> None:
     raise error
-
-
-def _fields(attempt: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
-    return about(attempt.order_id, attempt.checkout_id, attempt.account, heals=heals)
 
 
 def _problem(error: Exception) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from datetime import timedelta
 
-from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.order_ids import MAX_ID
 from flask_paycheckout.rules.states import OPEN, FoundBy
 from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Service, Turn
+from flask_paycheckout.service.logs import FailureLog, about, about_checkout
 from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts, CheckoutSummary
@@ -19,9 +18,8 @@ from flask_paycheckout.store.due_reads import DueReads
 
 __all__ = ["Webhooks"]
 
-_log = logging.getLogger("flask_paycheckout")
-
-_LATER = "webhook for checkout %s: not read now, reconcile will: %s"
+_WEBHOOKS = "reads for webhooks"
+_LATER = "webhook for checkout %s: not read now, reconcile will"
 
 
 class Webhooks:
@@ -40,6 +38,7 @@ class Webhooks:
         clock: Clock,
         cooldown: timedelta,
         defer: Callable[[str], None] | None,
+        log: FailureLog,
     ) -> None:
         self._checkouts = checkouts
         self._due_reads = due_reads
@@ -48,6 +47,7 @@ class Webhooks:
         self._clock = clock
         self._cooldown = cooldown
         self._defer = defer
+        self._log = log
         self._reading = SingleFlight()
 
     def receive(self, checkout_id: str) -> None:
@@ -79,7 +79,8 @@ class Webhooks:
                 # The service's limits log this themselves; the hint is stored below.
                 pass
             except AccountUnavailable as error:
-                _log.warning(_LATER, checkout_id, error, extra=about(None, checkout_id, attempt.account))
+                fields = about(attempt.current_order_id, checkout_id, attempt.account)
+                self._log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields, error=error)
         self._note(attempt)
 
     def _read(self, attempt: CheckoutSummary, turn: Turn) -> None:
@@ -88,20 +89,20 @@ class Webhooks:
             return
         try:
             self._settlement.settle_attempt(reading, FoundBy.WEBHOOK, turn)
-        except Exception:
+        except Exception as error:
             # The read is stored as due, so reconcile makes it after any error here.
-            fields = about(reading.order_id, reading.checkout_id, reading.account)
-            ids = reading.checkout_id
-            _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
+            self._left(reading, error)
 
     def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> None:
         """Queue the read; when the broker is unavailable, with whatever error, reconcile makes it."""
         try:
             defer(reading.checkout_id)
-        except Exception:
-            fields = about(reading.order_id, reading.checkout_id, reading.account, heals=True)
-            ids = reading.checkout_id
-            _log.warning("webhook for checkout %s: not read now, reconcile will", ids, exc_info=True, extra=fields)
+        except Exception as error:
+            self._left(reading, error, heals=True)
+
+    def _left(self, reading: CheckoutMixin, error: Exception, *, heals: bool = False) -> None:
+        fields = about_checkout(reading, heals=heals)
+        self._log.warning(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error, traceback=True)
 
     def _note(self, attempt: CheckoutSummary) -> CheckoutMixin | None:
         return self._due_reads.note_webhook(attempt, self._clock(), self._cooldown)

@@ -85,7 +85,7 @@ class Retries:
         wait = max(jitter, failure.retry_after or 0.0)
         if wait + _SHORTEST_ATTEMPT > until - self.pace.elapsed():
             raise failure
-        _log.info("%s; attempt %d follows in %.2f s", failure, number + 2, wait)
+        _log.debug("%s; attempt %d follows in %.2f s", failure, number + 2, wait)
         self.pace.sleep(wait)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.client import FiatDisbursement, PaymentsError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls, words_of
@@ -15,6 +13,7 @@ from flask_paycheckout.payouts.differences import difference
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.rules.payout_schedule import next_read
 from flask_paycheckout.rules.payout_states import PayoutEvidence
+from flask_paycheckout.service.logs import FailureLog, about_payout
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_queue import PayoutQueue
 
@@ -28,16 +27,15 @@ _ENDS = {"completed": PayoutEvidence.COMPLETED, "failed": PayoutEvidence.FAILED}
 
 Read = FiatDisbursement | None | Exception
 
-_log = logging.getLogger("flask_paycheckout")
-
 
 class Following:
     """Reads sent payouts, with growing pauses, and never gives one up. Tokens cannot be read."""
 
-    def __init__(self, queue: PayoutQueue, calls: PayoutCalls, clock: Clock) -> None:
+    def __init__(self, queue: PayoutQueue, calls: PayoutCalls, clock: Clock, log: FailureLog) -> None:
         self._queue = queue
         self._calls = calls
         self._clock = clock
+        self._log = log
 
     def run(self, results: PayoutResults, stopped: Callable[[], bool]) -> None:
         """Make the reads that are due; they end when a whole portion of them gets no answer."""
@@ -63,8 +61,8 @@ class Following:
         for payout, read in zip(claimed, reads, strict=True):
             if isinstance(read, Exception):
                 if payout.failures == 0 or not isinstance(read, PaymentsError):
-                    fields = about(payout.order_id, payout.refund_of, payout.account)
-                    _log.warning("payout %s could not be read: %s", payout.reference, words_of(read), extra=fields)
+                    text, told = "payout %s could not be read: %s", (payout.reference, words_of(read))
+                    self._log.warning("reads of payouts", text, *told, extra=about_payout(payout), error=read)
                 results.call_failed()
                 results.unread(payout, f"it could not be read: {words_of(read)}")
             elif (problem := self._problem(payout, read)) is not None or read is None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import groupby
 
-from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.client import FiatDisbursement
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls, words_of
 from flask_paycheckout.payouts.differences import difference
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.rules.payout_states import PayoutEvidence
+from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_queue import PayoutQueue
 
@@ -25,8 +24,6 @@ _IN_DOUBT = "the answer was lost, and the service cannot be asked about tokens; 
 
 Missing = Callable[[PayoutMixin, datetime], None]
 
-_log = logging.getLogger("flask_paycheckout")
-
 
 def _account_of(payout: PayoutMixin) -> str:
     return payout.account
@@ -35,10 +32,11 @@ def _account_of(payout: PayoutMixin) -> str:
 class LookUps:
     """Finds out what became of payouts whose answer was lost."""
 
-    def __init__(self, queue: PayoutQueue, calls: PayoutCalls, clock: Clock) -> None:
+    def __init__(self, queue: PayoutQueue, calls: PayoutCalls, clock: Clock, log: FailureLog) -> None:
         self._queue = queue
         self._calls = calls
         self._clock = clock
+        self._log = log
 
     def run(self, results: PayoutResults) -> None:
         """Look up all that is due; the round's look-ups end when one gets no answer."""
@@ -71,7 +69,8 @@ class LookUps:
         except Exception as error:
             # A signer of the shop's own may raise anything.
             fields = about(account=payouts[0].account)
-            _log.warning("%d payouts could not be looked up: %s", len(payouts), words_of(error), extra=fields)
+            text, told = "%d payouts could not be looked up: %s", (len(payouts), words_of(error))
+            self._log.warning("look-ups of payouts", text, *told, extra=fields, error=error)
             results.call_failed()
             for payout in payouts:
                 results.unread(payout, f"it could not be looked up: {words_of(error)}")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from datetime import datetime
 from typing import Any
 
-from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.checkouts.outbox import Delivery, Outbox
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import ReceiverFailed
@@ -15,6 +13,7 @@ from flask_paycheckout.payouts.differences import Made
 from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.rules.payout_schedule import FIRST_READ, SECOND_LOOK_UP, try_again
 from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutStatus
+from flask_paycheckout.service.logs import FailureLog, about_payout
 from flask_paycheckout.store.events import HeldEvent
 from flask_paycheckout.store.history import Entry, line
 from flask_paycheckout.store.payout_model import PayoutMixin
@@ -29,8 +28,6 @@ _MAX_ROUNDS = 20
 _UNDECIDED = (PayoutStatus.UNKNOWN, PayoutStatus.READY, PayoutStatus.FAILED)
 _HEALED: dict[str, Any] = {"problem": None, "problem_since": None, "failures": 0, "lease_token": None}
 
-_log = logging.getLogger("flask_paycheckout")
-
 
 class PayoutResults:
     """Stores the results of one round.
@@ -38,11 +35,12 @@ class PayoutResults:
     Each is one conditional statement on the row as it was claimed: who has lost the claim changes nothing.
     """
 
-    def __init__(self, payouts: Payouts, moves: PayoutMoves, outbox: Outbox, clock: Clock) -> None:
+    def __init__(self, payouts: Payouts, moves: PayoutMoves, outbox: Outbox, clock: Clock, log: FailureLog) -> None:
         self._payouts = payouts
         self._moves = moves
         self._outbox = outbox
         self._clock = clock
+        self._log = log
         self._counts: Counter[PayoutStatus] = Counter()
         self._failed_calls = 0
         self._events: list[HeldEvent] = []
@@ -186,8 +184,9 @@ class PayoutResults:
     def _not_stored(self, payout: PayoutMixin, error: ReceiverFailed) -> str:
         """Log that an atomic receiver refused a move; the error for people."""
         self._failed_calls += 1
-        fields = about(payout.order_id, payout.refund_of, payout.account, heals=payout.failures > 0)
-        _log.error("payout %s could not be stored", payout.reference, exc_info=error, extra=fields)
+        fields = about_payout(payout, heals=payout.failures > 0)
+        text = "payout %s could not be stored"
+        self._log.exception("results of payouts", text, payout.reference, extra=fields, error=error)
         return "an atomic receiver of its signal raised, so the answer could not be stored"
 
     def _failure(self, payout: PayoutMixin, problem: str) -> dict[str, Any]:
@@ -227,8 +226,8 @@ class PayoutResults:
         if payout.disbursement_id == disbursement_id:
             return
         problem = f"an answer of the service came late: {move.evidence}, as {disbursement_id}"
-        fields = about(payout.order_id, payout.refund_of, payout.account)
-        _log.warning("payout %s is %s: %s", payout.reference, payout.status, problem, extra=fields)
+        told = payout.reference, payout.status, problem
+        self._log.warning("late answers about payouts", "payout %s is %s: %s", *told, extra=about_payout(payout))
         found: PayoutMixin | None = payout
         for _ in range(_MAX_ROUNDS):
             if found is None:

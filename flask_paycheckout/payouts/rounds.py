@@ -12,6 +12,7 @@ from flask_paycheckout.payouts.look_ups import LookUps
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.payouts.sending import Sending
 from flask_paycheckout.rules.payout_report import PayoutReport
+from flask_paycheckout.service.logs import FailureLog
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.store.payout_moves import PayoutMoves
 from flask_paycheckout.store.payout_queue import PayoutQueue
@@ -36,6 +37,7 @@ class PayoutSender:
         record: ServiceRecord,
         clock: Clock,
         access_token: AccessToken | None,
+        log: FailureLog,
     ) -> None:
         self._payouts = payouts
         self._queue = queue
@@ -45,9 +47,10 @@ class PayoutSender:
         self._record = record
         self._clock = clock
         self._access_token = access_token
-        self._look_ups = LookUps(queue, calls, clock)
-        self._sending = Sending(queue, calls, self._look_ups, record, clock)
-        self._following = Following(queue, calls, clock)
+        self._log = log
+        self._look_ups = LookUps(queue, calls, clock, log)
+        self._sending = Sending(queue, calls, self._look_ups, record, clock, log)
+        self._following = Following(queue, calls, clock, log)
 
     def run(self, access_token: AccessToken | None = None) -> PayoutReport:
         """Run a round over all that is due at its beginning, and return its counts.
@@ -72,7 +75,7 @@ class PayoutSender:
         if isinstance(access_token, str):
             # Before anything is claimed.
             self._calls.authorized(access_token)
-        results = PayoutResults(self._payouts, self._moves, self._outbox, self._clock)
+        results = PayoutResults(self._payouts, self._moves, self._outbox, self._clock, self._log)
         before = self._queue.backlog(results.started)
         if not before.due:
             return results.report(before.ready), results.delivery

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from flask_paycheckout.checkouts.logs import about
 from flask_paycheckout.client import PaymentsClient, PaymentsError, ServiceFault
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PAYOUT, AccessToken, Addressed, PayoutCalls, is_refusal, words_of
@@ -16,28 +14,35 @@ from flask_paycheckout.payouts.pauses import Pauses
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.rules.payout_states import PayoutEvidence
 from flask_paycheckout.security.sealing import Unreadable
+from flask_paycheckout.service.logs import FailureLog, about, about_payout
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_queue import PayoutQueue
 
 __all__ = ["Sending"]
 
+_SENDS = "sends of payouts"
 _NOT_NAMED = "the service's answer does not name it"
-
-_log = logging.getLogger("flask_paycheckout")
 
 
 class Sending:
     """Sends the payouts that are ready, one batch after the other."""
 
     def __init__(
-        self, queue: PayoutQueue, calls: PayoutCalls, look_ups: LookUps, record: ServiceRecord, clock: Clock
+        self,
+        queue: PayoutQueue,
+        calls: PayoutCalls,
+        look_ups: LookUps,
+        record: ServiceRecord,
+        clock: Clock,
+        log: FailureLog,
     ) -> None:
         self._queue = queue
         self._calls = calls
         self._look_ups = look_ups
         self._record = record
         self._clock = clock
+        self._log = log
         self._pauses = Pauses(clock)
 
     def run(
@@ -83,7 +88,7 @@ class Sending:
         except Exception as error:
             # Without its message, which the shop's own function may have made of the token.
             words = f"no access token: PAYCHECKOUT_ACCESS_TOKEN raised {type(error).__name__}"
-        _log.warning("payouts are not sent: %s", words, extra=about(account=account))
+        self._log.warning(_SENDS, "payouts are not sent: %s", words, extra=about(account=account))
         self._record.on_failure(PAYOUT, words, account)
         results.call_failed()
         return None
@@ -96,8 +101,10 @@ class Sending:
         try:
             made = self._calls.send(client, batch)
         except PaymentsError as error:
-            fields, words = about(account=batch[0].payout.account), words_of(error, batch)
-            _log.warning("%d payouts were not sent, or not for certain: %s", len(batch), words, extra=fields)
+            alone = batch[0].payout if len(batch) == 1 else None
+            fields = about(account=batch[0].payout.account) if alone is None else about_payout(alone)
+            text, words = "%d payouts were not sent, or not for certain: %s", words_of(error, batch)
+            self._log.warning(_SENDS, text, len(batch), words, extra=fields, error=error)
             results.call_failed()
             return self._failed(batch, error, results)
         except (TypeError, ValueError) as error:

@@ -25,6 +25,7 @@ from flask_paycheckout.client import (
 from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.breaker import Admission, Breaker
+from flask_paycheckout.service.logs import LOGGER, FailureLog, about
 from flask_paycheckout.service.places import Places
 from flask_paycheckout.totals import Total
 
@@ -48,7 +49,7 @@ _SHORTEST_CALL = 0.1
 _QUIET = 60.0
 _SPENT = "flask_paycheckout.service_seconds"
 
-_log = logging.getLogger("flask_paycheckout")
+_log = logging.getLogger(LOGGER)
 
 
 class NotAsked(TransportFailed):
@@ -84,6 +85,7 @@ class Service:
         web_timeout: float,
         web_calls: Callable[[], int],
         web_request: Callable[[], MutableMapping[str, Any] | None],
+        log: FailureLog,
         *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -91,6 +93,7 @@ class Service:
         self._timeout = timeout
         self._web_timeout = web_timeout
         self._web_request = web_request
+        self._log = log
         self._now = now
         # Twice the time of a call, to allow for what happens between permission and call.
         self._breaker = Breaker(2 * web_timeout + _MOMENT, now)
@@ -194,12 +197,13 @@ class Service:
         """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers."""
         if is_answer(error):
             if self._breaker.answered(keys.account):
-                _log.warning("the service answers again%s: %s", keys.of_account, operation)
+                text, fields = "the service answers again%s: %s", about(account=keys.account)
+                self._log.warning("recoveries of the service", text, keys.of_account, operation, extra=fields)
             return
         if self._breaker.failed(admission, keys.account):
-            _log.warning(
-                "the service fails%s, web requests are refused until a probe is answered: %s", keys.of_account, error
-            )
+            text = "the service fails%s, web requests are refused until a probe is answered: %s"
+            fields = about(account=keys.account)
+            self._log.warning("failures of the service", text, keys.of_account, error, extra=fields, error=error)
 
 
 class _Keys:
@@ -319,4 +323,4 @@ class _Refusals:
         if self._logged_at is not None and now - self._logged_at < _QUIET:
             return
         refused, self._unlogged, self._logged_at = self._unlogged, 0, now
-        _log.warning("%d web requests did not call the service, the last one because %s", refused, why)
+        _log.warning("%d web requests did not call the service, the last one because %s", refused, why, extra=about())

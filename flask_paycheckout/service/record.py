@@ -9,7 +9,6 @@ most once a minute while they fail, so a service that answers costs no statement
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 from flask_paycheckout.rules.text import visible
+from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.store.database_errors import first_line
 
 __all__ = ["START", "FailingCalls", "ServiceRecord", "failing_calls"]
@@ -34,8 +34,6 @@ START = "start"
 
 _MINUTE = timedelta(minutes=1)
 _MAX_WORDS = 500
-
-_log = logging.getLogger("flask_paycheckout")
 
 
 @dataclass(frozen=True)
@@ -105,10 +103,11 @@ class ServiceRecord:
     :param engine: returns the engine of the tables; called when it is first needed.
     """
 
-    def __init__(self, engine: Callable[[], Engine], table: Table, clock: Clock) -> None:
+    def __init__(self, engine: Callable[[], Engine], table: Table, clock: Clock, log: FailureLog) -> None:
         self._engine = engine
         self._table = table
         self._clock = clock
+        self._log = log
         # By process, since a fork copies locks that a thread of the parent may hold.
         self._of_process: dict[int, _Noted] = {}
 
@@ -151,7 +150,8 @@ class ServiceRecord:
             for (account, operation), calls in list(here.calls.items()):
                 self._write_one({"account": account, "operation": operation}, calls)
         except SQLAlchemyError as error:
-            _log.warning("the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS])
+            text, words = "the record of failing calls could not be stored: %s", first_line(error)[:_MAX_WORDS]
+            self._log.warning("records of failing calls", text, words, extra=about(), error=error)
         finally:
             here.writing.release()
 

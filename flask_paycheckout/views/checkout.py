@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 from flask import Response, redirect
 from sqlalchemy.exc import OperationalError
 from werkzeug.wrappers import Response as BaseResponse
@@ -18,9 +16,10 @@ from flask_paycheckout.errors import (
     UnsafeCheckoutUrl,
 )
 from flask_paycheckout.operations import operations
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY
 from flask_paycheckout.service.calls import NotAsked
+from flask_paycheckout.service.logs import about
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order import unpayable_page
@@ -30,7 +29,8 @@ from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
 
 __all__ = ["create_checkout"]
 
-_log = logging.getLogger("flask_paycheckout")
+_STARTS = "starts of payments"
+_NO_CHECKOUT = "no checkout for order %s: %s"
 
 
 def create_checkout(token: str) -> BaseResponse:
@@ -49,14 +49,15 @@ def create_checkout(token: str) -> BaseResponse:
         # The service's calls log this themselves, once a minute instead of once per customer.
         return _unavailable(link, error)
     except TooManyAttempts as error:
-        _log.warning("no checkout for order %s: %s", visible(link.order_id), error)
+        runtime().log.warning(_STARTS, _NO_CHECKOUT, link.order_id, error, extra=about(link.order_id), error=error)
         return _unavailable(link, error, 429)
     except (PaymentsError, UnsafeCheckoutUrl, StartContended, ReceiverFailed) as error:
-        _log.error("no checkout for order %s: %s", visible(link.order_id), error)
+        runtime().log.error(_STARTS, _NO_CHECKOUT, link.order_id, error, extra=about(link.order_id), error=error)
         return _unavailable(link, error)
     except OperationalError as error:
         # Log the driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
-        _log.error("no checkout for order %s: %s", visible(link.order_id), str(error.orig).partition("\n")[0])
+        told = link.order_id, str(error.orig).partition("\n")[0]
+        runtime().log.error(_STARTS, _NO_CHECKOUT, *told, extra=about(link.order_id), error=error)
         return _unavailable(link, error)
     return redirect(checkout.url, 303)
 

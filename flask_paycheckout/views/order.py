@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 
 from flask import Response, abort, jsonify, url_for
@@ -10,9 +9,9 @@ from flask import Response, abort, jsonify, url_for
 from flask_paycheckout.operations import operations
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS
 from flask_paycheckout.rules.states import Status
-from flask_paycheckout.rules.text import visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import STATUS
+from flask_paycheckout.service.logs import about
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
@@ -20,8 +19,6 @@ from flask_paycheckout.views.page_text import order_text
 from flask_paycheckout.views.pages import bad_link_page, page
 
 __all__ = ["order_page", "order_status", "unpayable_page"]
-
-_log = logging.getLogger("flask_paycheckout")
 
 
 def order_page(token: str) -> Response:
@@ -84,5 +81,5 @@ def _ask_total(order_id: str) -> tuple[Total | None, bool]:
     try:
         return runtime().ask_total(order_id), False
     except Exception:
-        _log.exception("order_total failed for order %s", visible(order_id))
+        runtime().log.exception("order_total", "order_total failed for order %s", order_id, extra=about(order_id))
         return None, True

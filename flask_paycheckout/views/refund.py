@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -16,10 +15,10 @@ from flask_paycheckout.operations import operations
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
-from flask_paycheckout.rules.text import visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.service.calls import NotAsked, is_answer
+from flask_paycheckout.service.logs import about_payout
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
@@ -53,8 +52,6 @@ _LOOKS = {
     PayoutStatus.UNKNOWN: "held",
     PayoutStatus.CANCELLED: "closed",
 }
-
-_log = logging.getLogger("flask_paycheckout")
 
 
 @dataclass(frozen=True)
@@ -114,7 +111,8 @@ def _closed(payout: PayoutMixin) -> Response:
 
 def _unreachable(payout: PayoutMixin, form: RefundForm, error: Exception, logged: str = "") -> Response:
     if logged:
-        _log.error("the destination of refund %s was not stored: %s", visible(payout.reference), visible(logged))
+        text, told = "the destination of refund %s was not stored: %s", (payout.reference, logged)
+        runtime().log.error("destinations of refunds", text, *told, extra=about_payout(payout), error=error)
     wait = seconds_to_wait(error)
     response = _show_again(payout, 503, Problem.UNREACHABLE, form, when=when_text(wait, language.of_page()))
     response.headers["Retry-After"] = str(wait)

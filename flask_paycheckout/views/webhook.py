@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import logging
 from collections.abc import Sequence
 
 import msgspec
@@ -12,12 +11,11 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.operations import operations
 from flask_paycheckout.runtime import runtime
+from flask_paycheckout.service.logs import about
 
 __all__ = ["webhook"]
 
 _MAX_BODY = 64 * 1024
-
-_log = logging.getLogger("flask_paycheckout")
 
 
 class _Payload(msgspec.Struct):
@@ -52,7 +50,8 @@ def webhook(secret: str | None = None) -> Response:
         else:
             operations().receive_payout_webhook()
     except SQLAlchemyError:
-        _log.exception("a webhook could not be stored")
+        named = payload.order_id if isinstance(payload.order_id, str) else None
+        runtime().log.exception("webhooks to store", "a webhook could not be stored", extra=about(checkout_id=named))
         return _answer(503, error="not stored, send it again")
     return _answer(200, received=True)
 

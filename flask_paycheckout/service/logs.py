@@ -1,0 +1,278 @@
+"""The format of records of the logger `flask_paycheckout`, and a limit for lines that repeat.
+
+A failure that is expected to pass, such as a service that does not answer, is one line at WARNING; only an unexpected
+error has a traceback, at ERROR. Every record has the fields in `FIELDS`, which formatters that write JSON show. Control
+characters in untrusted text are escaped, so that it cannot forge lines.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+from typing import Any
+
+from sqlalchemy.exc import InterfaceError, OperationalError
+
+from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.clock import Clock
+from flask_paycheckout.rules.text import moment_text, visible
+from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.database_errors import first_line, is_passing
+from flask_paycheckout.store.events import HeldEvent
+from flask_paycheckout.store.payout_model import PayoutMixin
+
+__all__ = [
+    "FIELDS",
+    "LOGGER",
+    "FailureLog",
+    "about",
+    "about_checkout",
+    "about_event",
+    "about_payout",
+    "prepare_logger",
+]
+
+LOGGER = "flask_paycheckout"
+
+FIELDS = ("order_id", "checkout_id", "reference", "account", "event_id", "left_out")
+"""The fields of every record; None where one does not apply. `left_out` counts lines that were not written."""
+
+_HEALS = "paycheckout_heals"
+_MAX_MESSAGE = 500
+_MINUTE = timedelta(minutes=1)
+# The accounts that get lines of their own, for each kind of failure; the others share one.
+_MOST_ACCOUNTS = 50
+_OTHERS = "(other accounts)"
+
+_log = logging.getLogger(LOGGER)
+
+
+def about(
+    order_id: str | None = None,
+    checkout_id: str | None = None,
+    account: str | None = None,
+    *,
+    reference: str | None = None,
+    event_id: str | None = None,
+    heals: bool = False,
+) -> dict[str, Any]:
+    """The fields of a log record, for `extra`.
+
+    :param account: the merchant account's name; "" is the one of the settings.
+    :param reference: the shop's reference of a payout or refund.
+    :param heals: whether the failure is expected to pass, whatever its type, so that its traceback is left out.
+    """
+    facts = {
+        "order_id": order_id,
+        "checkout_id": checkout_id,
+        "reference": reference,
+        "account": account,
+        "event_id": event_id,
+    }
+    return {name: visible(fact) if isinstance(fact, str) else fact for name, fact in facts.items()} | {_HEALS: heals}
+
+
+def about_checkout(checkout: CheckoutMixin, *, heals: bool = False) -> dict[str, Any]:
+    """The fields of a log record about a checkout."""
+    return about(checkout.order_id, checkout.checkout_id, checkout.account, heals=heals)
+
+
+def about_payout(payout: PayoutMixin, *, heals: bool = False) -> dict[str, Any]:
+    """The fields of a log record about a payout or refund."""
+    ids = payout.order_id, payout.refund_of, payout.account
+    return about(*ids, reference=payout.reference, heals=heals)
+
+
+def about_event(event: HeldEvent, account: str | None, *, heals: bool = False) -> dict[str, Any]:
+    """The fields of a log record about an event.
+
+    :param account: the merchant account of the checkout or payout that the event is about.
+    """
+    ids = event.order_id or None, event.checkout_id or None, account
+    return about(*ids, reference=event.payout_reference, event_id=event.event_id, heals=heals)
+
+
+def prepare_logger() -> None:
+    """Install the filter on our logger; handlers, levels and formats stay as the shop configured them."""
+    if not any(isinstance(one, _Lines) for one in _log.filters):
+        _log.addFilter(_Lines())
+
+
+@dataclass
+class _Written:
+    """The last line about a failure."""
+
+    at: datetime
+    left_out: int = 0
+    """The number of lines that were not written since."""
+
+
+@dataclass
+class _Kept:
+    """What one process keeps."""
+
+    written: dict[tuple[str, str, str], _Written] = field(default_factory=dict)
+    """By kind, account, and type of error."""
+
+    changing: Lock = field(default_factory=Lock)
+
+
+class FailureLog:
+    """Logs failures of one app that may come in great numbers: one line a minute of each kind.
+
+    Accounts and types of errors count apart, so that a new error shows at once. The next line says how many were left
+    out; `tell_left_out` does when none follows.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        # By process, since a fork copies locks that a thread of the parent may hold.
+        self._of_process: dict[int, _Kept] = {}
+
+    def warning(
+        self,
+        kind: str,
+        message: str,
+        *args: object,
+        extra: Mapping[str, Any],
+        error: BaseException | None = None,
+        traceback: bool = False,
+    ) -> None:
+        """Log a line at WARNING, unless there was one of its kind in the last minute.
+
+        :param kind: names what fails, in the plural: "reads of deposits".
+        :param extra: the fields, as `about` makes them.
+        :param error: the error, whose type distinguishes it.
+        :param traceback: whether to log the error too, with its traceback if it is unexpected.
+        """
+        self._write(logging.WARNING, kind, message, args, extra, error if traceback else None, error)
+
+    def error(
+        self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None
+    ) -> None:
+        """Log a line at ERROR; parameters as for `warning`."""
+        self._write(logging.ERROR, kind, message, args, extra, None, error)
+
+    def exception(
+        self, kind: str, message: str, *args: object, extra: Mapping[str, Any], error: BaseException | None = None
+    ) -> None:
+        """Log an error with its traceback, if it is unexpected; parameters as for `warning`.
+
+        :param error: the error; by default the one that is being handled.
+        """
+        error = error or sys.exc_info()[1]
+        self._write(logging.ERROR, kind, message, args, extra, error, error)
+
+    def tell_left_out(self) -> None:
+        """Log how many lines were left out where no other line has said so for two minutes."""
+        kept, now = self._here(), self._clock()
+        with kept.changing:
+            ended = {key: each for key, each in kept.written.items() if not now - 2 * _MINUTE < each.at <= now}
+            for key in ended:
+                del kept.written[key]
+        for (kind, account, _), each in ended.items():
+            if each.left_out:
+                line = "%d more lines about %s were left out since %s"
+                fields = about(account=None if account == _OTHERS else account) | {"left_out": each.left_out}
+                _log.warning(line, each.left_out, kind, moment_text(each.at), extra=fields)
+
+    def _write(
+        self,
+        level: int,
+        kind: str,
+        message: str,
+        args: tuple[object, ...],
+        extra: Mapping[str, Any],
+        shown: BaseException | None,
+        error: BaseException | None,
+    ) -> None:
+        if level < _log.getEffectiveLevel():
+            return
+        before = self._before(kind, extra.get("account") or "", type(error).__name__)
+        if before is None:
+            return
+        if before.left_out:
+            message += " (%d more like this since %s)"
+            args = (*args, before.left_out, moment_text(before.at))
+        # The line of the caller of `warning`, `error` or `exception`.
+        _log.log(
+            level, message, *args, exc_info=shown, extra={**extra, "left_out": before.left_out or None}, stacklevel=3
+        )
+
+    def _before(self, kind: str, account: str, error: str) -> _Written | None:
+        """What was left out before this line; None when this one is left out too."""
+        kept, now = self._here(), self._clock()
+        with kept.changing:
+            key = kind, account, error
+            if key not in kept.written and _is_full(kept.written, kind, now):
+                key = kind, _OTHERS, error
+            before = kept.written.get(key)
+            # A clock that was set back starts a new minute.
+            if before is not None and before.at <= now < before.at + _MINUTE:
+                before.left_out += 1
+                return None
+            kept.written[key] = _Written(now)
+            return before or _Written(now)
+
+    def _here(self) -> _Kept:
+        return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Kept())
+
+
+def _is_full(written: dict[tuple[str, str, str], _Written], kind: str, now: datetime) -> bool:
+    """Whether as many lines of a kind as may are kept, after those were dropped that limit nothing any more."""
+    of_kind = [(key, each) for key, each in written.items() if key[0] == kind]
+    if len(of_kind) < _MOST_ACCOUNTS:
+        return False
+    over = [key for key, each in of_kind if not each.left_out and each.at + _MINUTE <= now]
+    for key in over:
+        del written[key]
+    return len(of_kind) - len(over) >= _MOST_ACCOUNTS
+
+
+class _Lines(logging.Filter):
+    """Escapes control characters, shortens failures that are expected to pass, and gives each record all fields."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+        heals = bool(record.__dict__.pop(_HEALS, False))
+        for name in FIELDS:
+            record.__dict__.setdefault(name, None)
+        if isinstance(record.args, tuple):
+            record.args = tuple(_safe(value) for value in record.args)
+            if error is not None and (heals or _heals(error)):
+                _shorten(record, error)
+        return record.levelno >= logging.getLogger(record.name).getEffectiveLevel()
+
+
+def _shorten(record: logging.LogRecord, error: BaseException) -> None:
+    record.msg = f"{record.msg}: %s"
+    record.args = (*_tuple(record.args), _message(error))
+    record.exc_info = record.exc_text = None
+    if record.levelno > logging.WARNING:
+        record.levelno, record.levelname = logging.WARNING, logging.getLevelName(logging.WARNING)
+
+
+def _tuple(args: Any) -> tuple[Any, ...]:
+    return args if isinstance(args, tuple) else ()
+
+
+def _heals(error: BaseException) -> bool:
+    """Whether the service or the database is probably unavailable for a while only."""
+    return isinstance(error, (PaymentsError, OperationalError, InterfaceError)) or is_passing(error)
+
+
+def _message(error: BaseException) -> str:
+    text = str(error) if isinstance(error, PaymentsError) else first_line(error)
+    return visible(" ".join(text.split()))[:_MAX_MESSAGE]
+
+
+def _safe(value: object) -> object:
+    """Escape control characters in a value's text; numbers stay unchanged."""
+    if isinstance(value, str):
+        return visible(value)
+    return visible(str(value)) if isinstance(value, BaseException) else value

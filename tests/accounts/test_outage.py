@@ -1,0 +1,97 @@
+"""A service that is down for an hour: the log stays short and counts what it leaves out, and the report is complete."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+
+import pytest
+
+from tests.accounts.conftest import Sellers, SigningService
+from tests.payouts.shop import pays_out
+from tests.scripted import Shop
+
+SELLERS = [f"s-{number:02}" for number in range(20)]
+CHECKOUTS = 50
+#: Reads of deposits, sends of payouts, and the count that follows when either ends.
+KINDS = 3
+
+
+@pytest.fixture
+def no_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
+
+
+def stores_many(shop: Shop, seller: str) -> None:
+    """Store due checkouts of a seller, like one that was really started."""
+    table = shop.runtime.models.checkouts
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        row = dict(connection.execute(table.select().limit(1)).mappings().one())
+        ids = [f"{seller}-{number}" for number in range(CHECKOUTS)]
+        copies = [{"checkout_id": f"chk-{one}", "order_id": one, "current_order_id": one} for one in ids]
+        row |= {"account": seller, "next_read_at": shop.clock.now}
+        connection.execute(table.insert(), [{**row, **copy, "id": None} for copy in copies])
+
+
+def left_out(records: list[logging.LogRecord]) -> int:
+    return sum(vars(record)["left_out"] or 0 for record in records)
+
+
+@pytest.mark.usefixtures("no_retries")
+def test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account(
+    market: Sellers, service: SigningService, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = market.shop
+    market.add("s-00", "o-1")
+    shop.starts("o-1")
+    for seller in SELLERS:
+        market.add(seller, f"{seller}-o")
+        stores_many(shop, seller)
+        pays_out(shop, f"of-{seller}", account=seller)
+    market.client_ids.pop("s-19")
+    service.refused = {*market.client_ids.values(), *market.tokens.values()} | {f"token-{one}" for one in SELLERS}
+    caplog.set_level(logging.INFO, "flask_paycheckout")
+    failed = 0
+    for _ in range(5):
+        report = shop.reconciles()
+        failed += report.failed
+        shop.clock.advance(seconds=15)
+    first = list(caplog.records)
+    for _ in range(4):
+        shop.clock.advance(minutes=15)
+        shop.reconciles()
+    per_minute = len(SELLERS) * KINDS
+    assert len(first) <= 2 * per_minute
+    assert len(caplog.records) <= 6 * per_minute
+    reads = [record for record in first if "could not be read" in record.message]
+    for seller in SELLERS:
+        assert any(vars(record)["account"] == seller for record in reads), "each account has a line of its own"
+    assert len(reads) + left_out([*first, *caplog.records[len(first) :]]) >= failed, "and what has none is counted"
+    for record in caplog.records:
+        said = re.search(r"(\d+) more ", record.message)
+        assert int(said[1]) == vars(record)["left_out"] if said else vars(record)["left_out"] is None
+    alarm = shop.app.test_cli_runner().invoke(args=["paycheckout", "report", "--json"])
+    unreadable = json.loads(alarm.stdout)["unreadable"]
+    assert alarm.exit_code == 1
+    assert {one["account"] for one in unreadable} == set(SELLERS)
+
+
+@pytest.mark.usefixtures("no_retries")
+def test_the_last_lines_of_an_outage_are_counted_when_it_is_over(
+    market: Sellers, service: SigningService, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = market.shop
+    shop.starts("o-1")
+    stores_many(shop, "ada")
+    service.refused = {"id-ada"}
+    failed = shop.reconciles().failed
+    assert failed > 1
+    assert len([record for record in caplog.records if "could not be read" in record.message]) == 1
+    service.refused = set()
+    shop.clock.advance(minutes=10)
+    caplog.clear()
+    shop.reconciles()
+    [told] = [record for record in caplog.records if "left out" in record.message]
+    assert told.message.startswith(f"{failed - 1} more lines about reads of deposits were left out since ")
+    assert (vars(told)["account"], vars(told)["left_out"]) == ("ada", failed - 1)

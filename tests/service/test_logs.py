@@ -1,0 +1,222 @@
+"""The log: one line for a failure that passes, a traceback for an unexpected error, and no forged lines."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy.exc import OperationalError
+
+from flask_paycheckout import order_paid, payout_sent
+from flask_paycheckout.service.logs import FIELDS, LOGGER, FailureLog, about
+from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
+from tests.payouts.paying import FIAT, Payer
+from tests.scripted import CLIENT_SECRET, Clock, Shop, refusal
+from tests.views.pages import presses_pay
+
+FORGED = "closed\r\nWARNING all is well\x1b[2J"
+
+
+def lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, bool]]:
+    """Level, text and whether there is a traceback, of each line of ours."""
+    ours = [record for record in caplog.records if record.name == LOGGER]
+    return [(record.levelname, record.getMessage(), bool(record.exc_info)) for record in ours]
+
+
+def test_a_service_that_does_not_answer_is_one_line_with_the_ids_as_fields(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop.service.fails(shop.starts(), refusal(503, FORGED))
+    shop.reconciles()
+    [(level, text, traceback)] = lines(caplog)
+    assert (level, traceback) == ("WARNING", False)
+    assert text.startswith("checkout chk-1 of order o-1 could not be read: ")
+    assert text.isprintable()
+    fields: Any = caplog.records[-1]
+    assert (fields.order_id, fields.checkout_id) == ("o-1", "chk-1")
+
+
+def test_a_receiver_that_goes_on_failing_is_a_traceback_once_and_then_a_line(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks(app: Flask, **facts: Any) -> None:
+        raise RuntimeError(FORGED)
+
+    with order_paid.connected_to(breaks, sender=shop.app):
+        shop.has_paid("o-1")
+        shop.clock.advance(minutes=5)
+        shop.has_paid("o-2")
+        shop.reconciles()
+    told = lines(caplog)
+    assert [(level, traceback) for level, _, traceback in told] == [("ERROR", True), ("WARNING", False)]
+    assert all("order_paid failed for order o-" in text and text.isprintable() for _, text, _ in told)
+
+
+@pytest.mark.parametrize(
+    "error", [OperationalError("SELECT 1", None, Exception("gone away\nDETAIL: row")), OSError(FORGED)]
+)
+def test_a_failure_that_heals_is_one_line_at_warning(caplog: pytest.LogCaptureFixture, error: Exception) -> None:
+    log = logging.getLogger(LOGGER)
+    heals = isinstance(error, OSError)
+    try:
+        raise error
+    except Exception:
+        log.exception("webhook for checkout %s", FORGED, extra=about("o-1", FORGED, heals=heals))
+    [(level, text, traceback)] = lines(caplog)
+    assert (level, traceback) == ("WARNING", False)
+    assert text.isprintable()
+    assert text.endswith("gone away") or "all is well" in text
+
+
+def test_what_was_not_expected_keeps_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    try:
+        raise KeyError("jar")
+    except KeyError:
+        logging.getLogger(LOGGER).exception("order_total failed for order %s", "o-1")
+    assert lines(caplog) == [("ERROR", "order_total failed for order o-1", True)]
+
+
+# Fields
+
+
+class AsJson(logging.Formatter):
+    """A formatter like those that shops use: the message, and everything that `extra` added."""
+
+    USUAL = frozenset(vars(logging.makeLogRecord({})))
+
+    def format(self, record: logging.LogRecord) -> str:
+        return json.dumps(
+            {"text": record.getMessage()} | {k: v for k, v in vars(record).items() if k not in self.USUAL}
+        )
+
+
+@pytest.fixture
+def written() -> Iterator[list[dict[str, Any]]]:
+    """The lines of our logger as JSON."""
+    found: list[dict[str, Any]] = []
+    handler = logging.Handler(logging.DEBUG)
+    handler.setFormatter(AsJson())
+    handler.emit = lambda record: found.append(json.loads(handler.format(record)))  # type: ignore[method-assign]
+    log = logging.getLogger(LOGGER)
+    log.addHandler(handler)
+    yield found
+    log.removeHandler(handler)
+
+
+def breaks(app: Flask, **facts: Any) -> None:
+    raise RuntimeError("the warehouse is closed")
+
+
+def test_each_line_of_a_journey_has_its_ids_as_fields(
+    open_shop: OpenShop, paycheckout_sandbox: Sandbox, written: list[dict[str, Any]]
+) -> None:
+    """Whatever id a line's text names is a field too; a handler needs no pattern for our sentences."""
+    sandbox = paycheckout_sandbox
+    payer = Payer(open_shop(sandbox=sandbox), sandbox)
+    shop = payer.shop
+    sandbox.fault("POST /v1/checkout", "error", statusCode=500, times=3)
+    presses_pay(shop)
+    checkout_id = shop.starts()
+    sandbox.fault("GET /v1/deposit/{id}", "error", statusCode=500, times=6)
+    shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
+    sandbox.advance(minutes=5)
+    shop.reconciles()
+    sandbox.pay(checkout_id)
+    with order_paid.connected_to(breaks, sender=shop.app), payout_sent.connected_to(breaks, sender=shop.app):
+        sandbox.advance(minutes=10)
+        shop.reconciles()
+        [event] = shop.events("order_paid")
+        payer.owes("wages-1")
+        sandbox.fault(FIAT, "lose_response")
+        payer.sends()
+        sandbox.advance(minutes=5)
+        payer.sends()
+    told = [line["text"] for line in written]
+    ids = {"order_id": "o-1", "checkout_id": checkout_id, "reference": "wages-1", "event_id": event.event_id}
+    for line in written:
+        assert set(FIELDS) == set(line) - {"text"}, "always the same fields, and none of ours inside"
+        for name, value in ids.items():
+            if value in line["text"]:
+                assert line[name] == value, line
+    for kind in ("no checkout for order", "webhook for checkout", "could not be read", "receiver", "payout"):
+        assert any(kind in text for text in told), (kind, told)
+    assert {"o-1": event.event_id} in [{line["order_id"]: line["event_id"]} for line in written]
+    assert "wages-1" in [line["reference"] for line in written if line["event_id"]]
+    shown = json.dumps(written)
+    for secret in (CLIENT_SECRET, sandbox.config["PAYCHECKOUT_CLIENT_SECRET"], "sandbox-access-token"):
+        assert secret not in shown
+    assert shop.attempt(checkout_id).url not in shown
+
+
+# Limits
+
+
+@pytest.fixture
+def failures(clock: Clock) -> FailureLog:
+    return FailureLog(clock)
+
+
+def fails(failures: FailureLog, account: str = "", error: Exception | None = None) -> None:
+    failures.warning("reads", "no answer", extra=about("o-1", account=account), error=error)
+
+
+def counts(caplog: pytest.LogCaptureFixture) -> list[int | None]:
+    return [vars(record)["left_out"] for record in caplog.records]
+
+
+def test_one_line_a_minute_counts_what_came_between(
+    failures: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(61):
+        fails(failures)
+        clock.advance(seconds=1)
+    assert counts(caplog) == [None, 59]
+    assert caplog.records[-1].getMessage() == "no answer (59 more like this since 2026-01-01 12:00:00Z)"
+
+
+def test_another_account_and_another_error_show_at_once(
+    failures: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for account, error in (("", None), ("ada", None), ("", KeyError("a bug")), ("", KeyError("once more"))):
+        fails(failures, account, error)
+    assert counts(caplog) == [None, None, None]
+
+
+def test_very_many_accounts_share_a_line(failures: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(3):
+        for number in range(500):
+            fails(failures, f"seller-{number}")
+        clock.advance(minutes=1)
+    assert len(caplog.records) <= 3 * 51
+    failures.tell_left_out()
+    clock.advance(minutes=2)
+    failures.tell_left_out()
+    assert sum(count or 1 for count in counts(caplog)) >= 3 * 450
+    caplog.clear()
+    fails(failures, "a new one")
+    assert caplog.records, "the places of an outage that is over are free"
+
+
+def test_a_clock_that_is_set_back_silences_nothing(
+    failures: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    fails(failures)
+    clock.advance(hours=-1)
+    fails(failures)
+    assert counts(caplog) == [None, None]
+
+
+def test_lines_that_the_shop_does_not_want_are_not_counted(
+    failures: FailureLog, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR, LOGGER):
+        fails(failures)
+        fails(failures)
+    with caplog.at_level(logging.WARNING, LOGGER):
+        fails(failures)
+    assert counts(caplog) == [None]
