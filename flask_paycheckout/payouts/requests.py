@@ -138,10 +138,8 @@ class PayoutRequests:
         if to is not None:
             status = PayoutStatus.WAITING if self._waits(exact, currency, None) else PayoutStatus.READY
         entry = line(now, Entry.CREATED, total=f"{exact:f} {currency}", by=by, why=why)
-        stored = self._insert(session, row, to, status, now, entry)
-        if stored is None:
-            raise PayoutConflict(row["reference"], "content")
-        return stored
+        # Its reference is random, so that no other payout has it.
+        return cast("PayoutMixin", self._insert(session, row, to, status, now, entry))
 
     def _reject_held(
         self, transaction: ShopTransaction, refundable: Refundable, by: str, why: str, now: datetime

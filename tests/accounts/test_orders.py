@@ -179,3 +179,32 @@ def test_reads_that_hang_for_one_account_do_not_hold_up_the_others(market: Selle
     assert paid_meanwhile == [True]
     shop.reconciles()
     assert {shop.attempt(checkout_id).status for checkout_id in made} == {"paid"}
+
+
+def test_what_becomes_due_while_one_account_hangs_is_read_in_the_same_round(
+    market: Sellers, service: SigningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flask_paycheckout.checkouts.due_reading._SLOW", 0.01)
+    shop, later_is_paid = market.shop, Event()
+    market.add("bo", "o-3")
+    shop.has_deposit("completed", "o-1")
+    shop.has_deposit("completed", "o-3")
+    shop.clock.advance(minutes=2)
+    later = shop.starts("o-2")
+    shop.settles(later, says="pending")
+    shop.service.says(later, "completed")
+    assert shop.attempt(later).next_read_at > shop.clock.now
+
+    def hang(client_id: str) -> None:
+        if client_id == "id-ada":
+            shop.clock.advance(minutes=2)
+            assert later_is_paid.wait(20)
+
+    def look(report: object) -> None:
+        if shop.attempt(later).status == "paid":
+            later_is_paid.set()
+
+    service.before = hang
+    with shop.app.app_context():
+        shop.runtime.reconciler.run(None, look)
+    assert [attempt.status for number in (1, 2, 3) for attempt in shop.attempts(f"o-{number}")] == ["paid"] * 3

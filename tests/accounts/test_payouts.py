@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.accounts.conftest import Sellers, SigningService
+from tests.conftest import OpenShop
 from tests.payouts.shop import payout, pays_out
 from tests.scripted import Shop
 
@@ -46,6 +47,22 @@ def test_each_is_sent_with_the_token_of_its_account_and_read_with_its_keys(
 
 def payout_name(owing: Sellers) -> str:
     return str(payout(owing.shop, "of-").service_reference).split("-")[1]
+
+
+def test_one_is_read_with_the_accounts_new_keys_when_the_old_ones_are_refused(
+    open_shop: OpenShop, service: SigningService
+) -> None:
+    market = Sellers(open_shop(PAYCHECKOUT_ACCOUNT_CACHE=86_400))
+    pays_out(market.shop, "of-ada", account="ada")
+    assert sends(market.shop).sent == 1
+    market.client_ids["ada"], service.refused = "id-ada-2", {"id-ada"}
+    signers = []
+    for _ in range(2):
+        service.signed.clear()
+        market.shop.clock.advance(hours=1)
+        sends(market.shop)
+        signers.append([client_id for client_id, _ in service.signed])
+    assert signers == [["id-ada"], ["id-ada-2"]]
 
 
 def test_one_whose_token_is_refused_stops_no_other(owing: Sellers, service: SigningService) -> None:

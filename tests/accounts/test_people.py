@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
@@ -21,6 +22,7 @@ from tests.payouts.shop import pays_out, stands
 from tests.plans import plans
 from tests.scripted import Shop, number
 from tests.views.test_owner import ROOT, opens_view
+from tests.views.test_webhook import database_down
 
 
 def runs(shop: Shop, *arguments: str) -> tuple[int, str]:
@@ -227,6 +229,36 @@ def test_the_doctor_names_an_account_that_is_gone_or_refused_at_once(
     code, text = runs(well.shop, "doctor", "--account", "ada")
     assert code == 1
     assert "canary" not in text
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        (RuntimeError("canary"), "account 'ada': its request could not be signed (RuntimeError)"),
+        (httpx.ConnectError("refused"), "account 'ada': GET /v1/deposit/{id}: no connection"),
+    ],
+    ids=["signer", "connection"],
+)
+def test_the_doctor_names_an_account_whose_read_comes_to_nothing(
+    well: Sellers, service: SigningService, fault: Exception, found: str
+) -> None:
+    def breaks(client_id: str) -> None:
+        if client_id == "id-ada":
+            raise fault
+
+    service.before = breaks
+    code, checks = examined(well.shop)
+    [failure] = [check for check in checks if check["level"] == "failure"]
+    assert (code, failure["account"]) == (1, "ada")
+    assert failure["found"].startswith(found)
+    assert "canary" not in str(checks)
+
+
+def test_a_database_that_is_away_keeps_nobody_from_the_other_checks(well: Sellers) -> None:
+    with database_down(well.shop):
+        checks = told(well.shop, "doctor")["checks"]
+    assert "database" in {check["about"] for check in checks if check["level"] == "failure"}
+    assert {"credentials", "order_total"} <= {check["about"] for check in checks if check["level"] == "ok"}
 
 
 def test_default_keys_that_no_payment_uses_are_a_warning_only(well: Sellers, service: SigningService) -> None:

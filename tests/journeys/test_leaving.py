@@ -12,52 +12,6 @@ from tests.scripted import Shop
 pytestmark = pytest.mark.on_each_database
 
 
-def test_an_abandoned_order_may_be_paid_anew(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    first = shopper.starts_to_pay()
-    paycheckout_sandbox.advance(minutes=17)
-    shop.reconciles()
-    second = shopper.starts_to_pay()
-    assert second != first
-    paycheckout_sandbox.pay(second)
-    assert shopper.sees_status() == "paid"
-    assert signals.names == ["checkout_created", "order_abandoned", "checkout_created", "order_paid"]
-
-
-def test_an_old_attempts_expiry_leaves_a_newer_payment_alone(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    shopper.starts_to_pay()
-    paycheckout_sandbox.advance(minutes=15.5)
-    second = shopper.starts_to_pay()
-    paycheckout_sandbox.pay(second)
-    paycheckout_sandbox.advance(minutes=5)
-    shop.reconciles()
-    assert [attempt.status for attempt in shop.attempts("o-1")] == ["abandoned", "paid"]
-    assert shopper.sees_status() == "paid"
-    assert "order_abandoned" not in signals.names
-
-
-def test_a_late_payment_is_accepted_while_the_shop_wants_it(
-    shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals
-) -> None:
-    checkout_id = shopper.starts_to_pay()
-    paycheckout_sandbox.advance(minutes=14)
-    paycheckout_sandbox.pick(checkout_id)
-    paycheckout_sandbox.fault(
-        "GET /v1/deposit/{reference}", "error", statusCode=404, message="Deposit not found", times=2
-    )
-    paycheckout_sandbox.advance(minutes=3)
-    shop.reconciles()
-    assert shop.attempts("o-1")[0].status == "abandoned"
-
-    paycheckout_sandbox.pay(checkout_id)
-
-    assert shop.attempts("o-1")[0].status == "paid"
-    assert signals.names == ["checkout_created", "order_abandoned", "order_paid"]
-
-
 def test_a_payment_on_an_old_attempt_after_its_abandonment_pays_the_open_order(
     quiet_shop: Shop, paycheckout_sandbox: Sandbox
 ) -> None:

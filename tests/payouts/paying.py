@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -120,13 +120,6 @@ class Payer:
         if doubtful:
             now = self.sandbox.now
             self.stands(reference, status="sending", taken_at=now, next_attempt_at=now + timedelta(seconds=60))
-
-    def others_pay(self, count: int) -> None:
-        """Somebody else pays as many times with the same account at the service."""
-        items = [FiatItem(amount="1", recipient_id=ADA.recipient_id, reference=f"other-{n}") for n in range(100)]
-        for part in range(count // 100):
-            named = [replace(item, reference=f"{item.reference}-{part}") for item in items]
-            self.shop.runtime.client.fiat_disbursements.create("USD", named)
 
     @property
     def _http(self) -> httpx.Client:

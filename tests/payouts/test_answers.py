@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from flask_paycheckout import PayoutReport, payout_sent
-from flask_paycheckout.client import FiatRecipient
+from flask_paycheckout.client import FiatBank, FiatRecipient
+from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.payouts.differences import Made
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
+from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, WALLET, Payer
 
 Answer = Callable[[Sequence[Made]], Sequence[Made]]
 
@@ -84,6 +85,42 @@ def test_a_token_transfer_is_compared_as_far_as_the_answer_shows_it(
     answers(payer, monkeypatch, change)
     payer.sends()
     assert payer.status() == status
+
+
+@pytest.mark.parametrize(
+    ("recipient", "status"),
+    [
+        *(
+            (FiatRecipient(bank=FiatBank(account_number=AccountNumber(f"**** {end}"))), "sent")
+            for end in ("777-31", "1")
+        ),
+        (FiatRecipient(bank=FiatBank(account_number=AccountNumber("**** 7773"))), "unknown"),
+        *((nothing, "sent") for nothing in (None, FiatRecipient(), FiatRecipient(bank=FiatBank()))),
+    ],
+    ids=["masked", "masked more", "another", "no recipient", "no bank", "no number"],
+)
+def test_a_bank_account_is_compared_as_far_as_the_answer_shows_it(
+    payer: Payer, monkeypatch: pytest.MonkeyPatch, recipient: FiatRecipient | None, status: str
+) -> None:
+    payer.owes(to=BANK)
+    answers(payer, monkeypatch, each(recipient=recipient))
+    payer.sends()
+    assert payer.status() == status
+
+
+def test_an_error_that_nobody_expects_is_a_lost_answer_and_shows_no_words(
+    payer: Payer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(made: Sequence[Made]) -> Sequence[Made]:
+        raise LookupError("canary")
+
+    payer.owes("bank")
+    payer.owes("token", to=WALLET)
+    answers(payer, monkeypatch, breaks)
+    assert payer.sends().sent == 1
+    assert payer.payout("bank").doubted
+    payer.sends()
+    assert (payer.status("token"), payer.payout("token").problem) == ("unknown", "LookupError")
 
 
 @pytest.mark.parametrize(("to", "status"), [(ADA, "sent"), (WALLET, "unknown")], ids=["fiat", "token"])

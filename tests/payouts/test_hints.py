@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import Connection, event
 
 from flask_paycheckout import PayoutReport
 from tests.payouts.conftest import OpenPayer
@@ -69,6 +70,23 @@ def test_a_webhook_asks_the_service_nothing_and_hurries_a_bounded_number(open_pa
     assert calls == {}
     due = [number for number in range(130) if next_read(payer, f"p-{number}") <= 0]
     assert len(due) == 100
+
+
+def test_a_webhook_beside_another_one_changes_nothing_and_is_answered_like_any(open_payer: OpenPayer) -> None:
+    """Another process stores its hint of the same moment first."""
+    payer = open_payer()
+    payer.owes()
+    payer.sends()
+    columns = "(account, operation, count) SELECT '', 'payout webhook', 0 WHERE 1 = 1"
+    overtakes = iter([f"INSERT INTO paycheckout_service {columns}"])
+
+    def overtake(connection: Connection, cursor: object, statement: str, *rest: object) -> None:
+        if statement.startswith("INSERT INTO paycheckout_service") and (first := next(overtakes, None)):
+            connection.exec_driver_sql(first)
+
+    event.listen(payer.shop.runtime.engine(), "before_cursor_execute", overtake)
+    assert posts(payer) == 200
+    assert next_read(payer) > 0
 
 
 def test_what_is_being_read_or_fails_keeps_its_time(payer: Payer) -> None:

@@ -26,40 +26,6 @@ def test_simultaneous_senders_send_each_payout_once(open_payer: OpenPayer, to: o
     assert sorted(made.amount for made in payer.at_service) == list(range(1, 13))
 
 
-@pytest.mark.on_each_database
-def test_two_claims_of_the_same_are_one(open_payer: OpenPayer) -> None:
-    payer = open_payer()
-    payer.owes()
-    queue, now = payer.shop.runtime.payout_queue, payer.sandbox.now
-    first = queue.next_ready(now)
-    assert first is not None
-    assert [len(queue.take(first, now, now)) for _ in range(2)] == [1, 0]
-
-
-@pytest.mark.on_each_database
-@pytest.mark.parametrize(("operation", "to"), [(FIAT, ADA), (CRYPTO, WALLET)], ids=["fiat", "token"])
-def test_a_sender_that_slept_past_its_claim_sends_nothing(
-    open_payer: OpenPayer, monkeypatch: pytest.MonkeyPatch, operation: str, to: object
-) -> None:
-    """It sleeps between its claim and the call; another process finds the payout meanwhile."""
-    payer = open_payer()
-    payer.owes(to=to)  # type: ignore[arg-type]
-    queue = payer.shop.runtime.payout_queue
-    renew = queue.renew
-
-    def sleep_first(*arguments: object) -> object:
-        payer.sandbox.advance(minutes=5)
-        monkeypatch.setattr(queue, "renew", renew)
-        payer.sends()
-        return renew(*arguments)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(queue, "renew", sleep_first)
-    calls = payer.counts_calls()
-    payer.sends()
-    assert calls[operation] == 0
-    assert payer.status() == ("sending" if operation == FIAT else "unknown")
-
-
 def test_a_sender_that_slept_alone_sends_nothing_either(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:
     payer.owes()
     queue = payer.shop.runtime.payout_queue

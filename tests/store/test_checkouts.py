@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import String
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 from sqlalchemy.orm import mapped_column
 
 from flask_paycheckout import CheckoutMixin, EventMixin, Pay
@@ -17,6 +17,7 @@ from flask_paycheckout.store.moves import Move, Moved
 from tests.conftest import OpenShop
 from tests.refusals import refuses
 from tests.scripted import Shop
+from tests.views.test_webhook import database_down
 
 pytestmark = pytest.mark.on_each_database
 
@@ -72,6 +73,24 @@ def test_a_note_about_a_checkout_that_moved_is_refused(shop: Shop) -> None:
     shop.settles(seen.checkout_id)
     assert not shop.runtime.due_reads.note(seen, None, shop.clock.now, reads=99)
     assert shop.attempt(seen.checkout_id).reads == 1
+
+
+class Conflict(Exception):
+    """As PostgreSQL's driver reports a transaction that another one got ahead of."""
+
+    sqlstate = "40001"
+
+
+def test_a_claim_or_note_that_another_transaction_got_ahead_of_does_nothing(shop: Shop) -> None:
+    seen, reads = shop.attempt(shop.starts()), shop.runtime.due_reads
+    with database_down(shop, Conflict()):
+        assert claims(shop) == []
+        assert reads.note(seen, None, shop.clock.now, reads=9) is None
+    with database_down(shop):
+        for use in (lambda: claims(shop), lambda: reads.note(seen, None, shop.clock.now, reads=9)):
+            with pytest.raises(OperationalError):
+                use()
+    assert (claims(shop), shop.attempt(seen.checkout_id).reads) == ([seen.checkout_id], 0)
 
 
 def test_of_two_moves_from_one_state_the_second_is_refused(shop: Shop) -> None:

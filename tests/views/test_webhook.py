@@ -53,12 +53,15 @@ def test_a_cool_down_of_zero_reads_every_time(open_shop: OpenShop) -> None:
     assert len(shop.service.reads) == 3
 
 
+AWAY = Exception("server closed the connection")
+
+
 @contextmanager
-def database_down(shop: Shop) -> Iterator[None]:
-    """Every statement fails, as when the server is away."""
+def database_down(shop: Shop, fault: Exception = AWAY) -> Iterator[None]:
+    """Every statement fails, as when the server is away, or with another error of the driver's."""
 
     def fail(connection: object, cursor: object, statement: str, *rest: object) -> None:
-        raise OperationalError(statement, None, Exception("server closed the connection"))
+        raise OperationalError(statement, None, fault)
 
     engine = shop.runtime.engine()
     event.listen(engine, "before_cursor_execute", fail)
