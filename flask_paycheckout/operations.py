@@ -7,6 +7,7 @@ open work in the shop's session would block it, and then uses the parts of the r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.checkouts.order_status import OrderStatus
@@ -33,6 +34,7 @@ from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_overview import PayoutOverview, PayoutPage
+from flask_paycheckout.store.pruning import Pruned
 from flask_paycheckout.store.shop_session import allow_reading, open_connection, refuse_uncommitted
 
 if TYPE_CHECKING:
@@ -419,6 +421,16 @@ class AppOperations(Operations):
     def count_unfilled(self, after: int) -> int:
         """How many payments `fill_payments` would read."""
         return self._runtime.payment_backfill.count(after)
+
+    def prune(
+        self, older_than: timedelta, *, dry_run: bool, progress: Callable[[int, int], object] | None = None
+    ) -> Pruned:
+        """Remove what was decided and delivered longer ago than this time: histories, events, abandoned checkouts.
+
+        :param dry_run: only count it.
+        :param progress: called with how far the run is, and with the end.
+        """
+        return self._beside_session("prune()").pruning.run(older_than, dry_run=dry_run, progress=progress)
 
     def allow_reading(self, call: str) -> None:
         """End an open transaction of the shop's session that would block our reads.

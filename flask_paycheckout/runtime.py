@@ -53,6 +53,7 @@ from flask_paycheckout.store.payout_hints import PayoutHints
 from flask_paycheckout.store.payout_moves import PayoutMoves
 from flask_paycheckout.store.payout_queue import PayoutQueue
 from flask_paycheckout.store.payouts import Payouts
+from flask_paycheckout.store.pruning import Pruning
 from flask_paycheckout.store.refund_limits import RefundLimits
 from flask_paycheckout.store.shop_session import own_session
 from flask_paycheckout.store.shop_transaction import ShopTransactions
@@ -147,6 +148,7 @@ class Runtime:
     refund_claims: RefundClaims
     refunds: Refunds
     payout_hints: PayoutHints
+    pruning: Pruning
 
 
 def runtime() -> Runtime:
@@ -366,6 +368,8 @@ def build_runtime(
         payout_queue=payout_queue,
         payout_sender=payout_sender,
         payout_hints=PayoutHints(engine, models, clock, settings.webhook_cooldown),
+        # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
+        pruning=Pruning(engine, models, clock, max(settings.watch_for, settings.token_max_age)),
         refund_claims=RefundClaims(payouts, ClaimCounts(engine, models), payout_moves, outbox, service, sealing, clock),
         refunds=Refunds(scope, models, checkouts, payouts, payout_requests),
     )

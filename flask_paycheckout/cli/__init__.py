@@ -2,4 +2,5 @@
 
 from flask_paycheckout.cli import commands as commands
 from flask_paycheckout.cli import payouts as payouts
+from flask_paycheckout.cli import prune as prune
 from flask_paycheckout.cli.group import paycheckout as paycheckout

@@ -14,7 +14,14 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.reports.payout_story import PayoutStory, payout_lines, payout_story
 from flask_paycheckout.rules.decisions import accepting, rejecting
 from flask_paycheckout.rules.states import best_of
-from flask_paycheckout.rules.text import account_text, moment_text, plain, visible
+from flask_paycheckout.rules.text import (
+    PRUNED_EVENTS_TEXT,
+    PRUNED_TEXT,
+    account_text,
+    moment_text,
+    plain,
+    visible,
+)
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.event_model import EventMixin
@@ -26,7 +33,7 @@ from flask_paycheckout.store.payouts import Payouts
 __all__ = ["AttemptStory", "EventStory", "Explanation", "Happening", "explain", "total_text"]
 
 _STATUS_TEXT = {
-    "unpaid": "Nobody has started to pay this order.",
+    "unpaid": "Nobody has started to pay this order. (Abandoned attempts may have been pruned.)",
     "created": "The customer was sent to the payment page and has not picked a payment method yet.",
     "pending": "The customer picked a payment method; the money is not here yet.",
     "paid": "The order is paid: the payment was read from the service and agrees with the order's total.",
@@ -97,6 +104,8 @@ class AttemptStory:
     """The time of the first such error since the last success."""
 
     happenings: tuple[Happening, ...]
+    pruned_at: datetime | None = None
+    """The time when `flask paycheckout prune` removed its earlier history and events; None while they are whole."""
 
     @property
     def decision(self) -> Happening | None:
@@ -164,6 +173,12 @@ class Explanation:
             return f"The order is paid: a payment was held, and {_accepted_text(decision.facts)}."
         return _STATUS_TEXT[self.status]
 
+    @property
+    def is_pruned(self) -> bool:
+        """Whether `flask paycheckout prune` has removed a part of it."""
+        pruned = [attempt.pruned_at for attempt in self.attempts] + [payout.pruned_at for payout in self.payouts]
+        return any(at is not None for at in pruned)
+
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
         return {name: plain(value) for name, value in asdict(self).items()}
@@ -174,8 +189,10 @@ class Explanation:
             text += ["", *_attempt_lines(number, attempt, order_is_paid=self.status == "paid")]
         for payout in self.payouts:
             text += ["", *payout_lines(payout)]
-        if self.events:
+        if self.events or self.is_pruned:
             text += ["", "Events:", *(_event_line(event) for event in self.events)]
+        if self.is_pruned:
+            text.append(f"  {PRUNED_EVENTS_TEXT}")
         return "\n".join(map(visible, text))
 
 
@@ -214,6 +231,7 @@ def _attempt_story(attempt: CheckoutMixin) -> AttemptStory:
         attempt.problem,
         attempt.problem_since,
         tuple(_happening(entry, attempt.created_at) for entry in lines(attempt.history)),
+        attempt.pruned_at,
     )
 
 
@@ -327,6 +345,8 @@ def _attempt_lines(number: int, attempt: AttemptStory, *, order_is_paid: bool) -
     if attempt.payment is not None:
         seen = moment_text(attempt.payment.completed_at)
         text.append(f"  Money: {attempt.payment}; seen as completed {seen}")
+    if attempt.pruned_at is not None:
+        text.append(f"  {moment_text(attempt.pruned_at)}  {PRUNED_TEXT}")
     for happening in attempt.happenings:
         text.append(f"  {moment_text(happening.at)}  {happening.text}")
         text += [f"{'':24}- {fact}" for fact in happening.facts.get("compared", [])]

@@ -11,7 +11,7 @@ from typing import Any
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutKind, PayoutStatus
-from flask_paycheckout.rules.text import account_text, moment_text
+from flask_paycheckout.rules.text import PRUNED_PAYOUT_TEXT, account_text, moment_text
 from flask_paycheckout.store.history import Entry, lines
 from flask_paycheckout.store.payout_model import PayoutMixin
 
@@ -83,6 +83,9 @@ class PayoutStory:
     happenings: tuple[PayoutStep, ...]
     """The history, oldest first."""
 
+    pruned_at: datetime | None = None
+    """The time when `flask paycheckout prune` removed its earlier history and events; None while they are whole."""
+
 
 def payout_story(payout: PayoutMixin) -> PayoutStory:
     """Tell a stored payout."""
@@ -104,6 +107,7 @@ def payout_story(payout: PayoutMixin) -> PayoutStory:
         payout.problem,
         payout.problem_since,
         tuple(payout_steps(payout)),
+        payout.pruned_at,
     )
 
 
@@ -119,6 +123,8 @@ def payout_lines(story: PayoutStory) -> Iterator[str]:
     yield f"  To: {story.destination or 'not said yet'}"
     if story.note:
         yield f"  Note: {story.note}"
+    if story.pruned_at is not None:
+        yield f"  {moment_text(story.pruned_at)}  {PRUNED_PAYOUT_TEXT}"
     for step in story.happenings:
         yield f"  {moment_text(step.at)}  {step.text}"
     if story.problem is not None:

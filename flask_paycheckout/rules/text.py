@@ -9,7 +9,19 @@ from typing import Any
 
 from flask_paycheckout.clock import as_utc
 
-__all__ = ["account_text", "moment_text", "plain", "visible"]
+__all__ = [
+    "PRUNED_EVENTS_TEXT",
+    "PRUNED_PAYOUT_TEXT",
+    "PRUNED_TEXT",
+    "account_text",
+    "moment_text",
+    "plain",
+    "visible",
+]
+
+PRUNED_TEXT = "PRUNED: earlier entries of this history were removed, except for decisions of people"
+PRUNED_PAYOUT_TEXT = f"{PRUNED_TEXT} and moves of money"
+PRUNED_EVENTS_TEXT = "PRUNED: earlier events were removed after their delivery"
 
 
 def moment_text(moment: datetime) -> str:

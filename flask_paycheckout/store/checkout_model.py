@@ -161,6 +161,9 @@ class CheckoutMixin:
     history: Mapped[str] = mapped_column(Text)
     """The history, one JSON object per line; `explain` reads it."""
 
+    pruned_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time when its earlier history was removed by `flask paycheckout prune`; NULL while it is whole."""
+
     @property
     def total(self) -> Total:
         """The total that was asked for, as it was before the redirect to the payment page."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, case, func
 
-__all__ = ["Entry", "appended", "line", "lines"]
+__all__ = ["Entry", "appended", "line", "lines", "without"]
 
 # The length after which reads and webhooks are no longer recorded; moves always are. A year of reads fits.
 _MAX_CHARACTERS = 40_000
@@ -47,6 +48,12 @@ def appended(column: Column[str], entry: str | ColumnElement[str], *, always: bo
 def lines(history: str) -> list[dict[str, Any]]:
     """Decode the entries, oldest first; an invalid line, written by another program, becomes an entry `unreadable`."""
     return [_read(entry) for entry in history.splitlines()]
+
+
+def without(history: str, is_kept: Callable[[dict[str, Any]], bool]) -> str:
+    """The history with only the entries that are kept, each exactly as it was."""
+    entries = ((entry, _read(entry)) for entry in history.splitlines())
+    return "".join(f"{entry}\n" for entry, read in entries if is_kept(read))
 
 
 def _read(entry: str) -> dict[str, Any]:

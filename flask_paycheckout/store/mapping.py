@@ -33,6 +33,7 @@ _MOMENTS = (
     "lease_until",
     "payment_completed_at",
     "missed_at",
+    "pruned_at",
     "taken_at",
     "booked_at",
 )

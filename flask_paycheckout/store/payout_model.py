@@ -130,6 +130,9 @@ class PayoutMixin:
     history: Mapped[str] = mapped_column(Text)
     """The history, one JSON object per line; `explain` reads it."""
 
+    pruned_at: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time when its earlier history was removed by `flask paycheckout prune`; NULL while it is whole."""
+
     @property
     def amount(self) -> Decimal:
         """The amount, exactly."""
