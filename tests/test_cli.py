@@ -176,7 +176,10 @@ def test_show_tells_the_story_to_people_and_programs(shop: Shop) -> None:
     read: dict[str, Any] = json.loads(runs(shop, "show", "o-1", "--json").stdout)
     assert (read["order_id"], read["status"], len(read["attempts"])) == ("o-1", "held", 1)
     ran = runs(shop, "show", "o-404")
-    assert (ran.exit_code, ran.output) == (1, "Order o-404: unpaid. Nobody has started to pay this order. (Abandoned attempts may have been pruned.)\n")
+    assert (ran.exit_code, ran.output) == (
+        1,
+        "Order o-404: unpaid. Nobody has started to pay this order. (Abandoned attempts may have been pruned.)\n",
+    )
 
 
 @pytest.mark.parametrize(("flag", "status"), [("--accept", "paid"), ("--reject", "rejected")])

@@ -23,6 +23,7 @@ _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minute
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
 _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
 _REFUNDS = "payouts/test_refunds.py"
+_PRUNING = "store/test_pruning.py"
 _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
 _DESK, _OUT = "views/test_owner_payouts.py", "doctor/test_payout_alarms.py"
 
@@ -73,6 +74,22 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
     },
     "No paid order is lost, and every state is told.": {
+        "a checkout whose deposit was seen is pruned": (
+            f"{_PRUNING}::test_of_abandoned_checkouts_only_those_that_nobody_can_pay_any_more_go[sqlite]",
+            Swap(
+                "store.prunable:Prunable.checkout",
+                '("paid_order_id", "payback", "refunded_amount", "found_by", "deposit_status", *PAYMENT_COLUMNS)',
+                '("paid_order_id", "payback", "refunded_amount", "found_by", *PAYMENT_COLUMNS)',
+            ),
+        ),
+        "a checkout whose money comes while it is pruned is removed": (
+            f"{_PRUNING}::test_money_that_comes_between_count_and_removal_is_kept[sqlite]",
+            Swap(
+                "store.pruning:Pruning._remove_checkouts",
+                "delete(table).where(table.c.id.in_(self._lock_free(connection, table, ids)), condition)",
+                "delete(table).where(table.c.id.in_(self._lock_free(connection, table, ids)))",
+            ),
+        ),
         "the event is stored in a second transaction": (
             "store/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
             Before("store.moves:Moves._store_move", "_store_event", "connection.commit()"),

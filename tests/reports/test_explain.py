@@ -25,7 +25,10 @@ def explains(shop: Shop, order_id: str = "o-1") -> Explanation:
 def test_an_order_that_nobody_started_to_pay(shop: Shop) -> None:
     story = explains(shop)
     assert (story.status, story.attempts, story.events) == ("unpaid", (), ())
-    assert str(story) == "Order o-1: unpaid. Nobody has started to pay this order. (Abandoned attempts may have been pruned.)"
+    assert (
+        str(story)
+        == "Order o-1: unpaid. Nobody has started to pay this order. (Abandoned attempts may have been pruned.)"
+    )
 
 
 def test_the_whole_story_of_a_paid_order(shop: Shop) -> None:

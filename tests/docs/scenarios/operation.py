@@ -224,6 +224,15 @@ def waiting(scene: Scene, shop: Shop) -> None:
         assert ran.exit_code == 0, f"{line}\n{ran.output}"
 
 
+def pruning(scene: Scene, shop: Shop) -> None:
+    shop.has_paid("o-1")
+    shop.clock.advance(days=400)
+    dry, real = (runs(shop, *shlex.split(line)[4:]) for line in scene.commands())
+    assert (dry.exit_code, real.exit_code) == (0, 0)
+    assert dry.output.replace("Would remove", "Removed") == real.output
+    assert "1 history of checkouts, 0 of payouts, 2 delivered events" in real.output
+
+
 def logs(scene: Scene, shop: Shop, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.getLogger("flask_paycheckout")
     handlers, level, propagate = logger.handlers[:], logger.level, logger.propagate
