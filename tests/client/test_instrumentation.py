@@ -13,8 +13,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from flask_paycheckout.client import PaymentsClient
-from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, RawServer, http, says, success
+from tests.client.wire import CLIENT_ID, CLIENT_SECRET, DEPOSIT, RawServer, client_of, http, says, success
 
 if TYPE_CHECKING:
     from pytest_httpx import HTTPXMock
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
     from tests.client.conftest import Serve
 
 ELSEWHERE = "https://api.example.com"
-
-
-def client_of(base_url: str, transport: httpx.BaseTransport | None = None) -> PaymentsClient:
-    return PaymentsClient(base_url, client_id=CLIENT_ID, client_secret=CLIENT_SECRET, retries=0, transport=transport)
 
 
 @pytest.fixture

@@ -12,19 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from flask_paycheckout.client import PaymentsClient, TransportFailed
+from flask_paycheckout.client import TransportFailed
 from flask_paycheckout.totals import Pay
-from tests.client.wire import DEPOSIT, RawServer, drips, hangs_up_after, http, says, success
+from tests.client.wire import DEPOSIT, RawServer, client_of, drips, hangs_up_after, http, says, success
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
 
 GOOD = http(success(DEPOSIT))
 BUDGET = 0.4
-
-
-def client_of(base_url: str, *, timeout: float = 60.0, retries: int = 0) -> PaymentsClient:
-    return PaymentsClient(base_url, client_id="c", client_secret="s", timeout=timeout, retries=retries)
 
 
 def test_a_dripping_answer_on_a_kept_connection_ends_with_the_budget(serve: Serve) -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from flask_paycheckout.client import PaymentsClient, TransportFailed
-from tests.client.wire import DEPOSIT, RawServer, http, success
+from flask_paycheckout.client import TransportFailed
+from tests.client.wire import DEPOSIT, RawServer, client_of, http, success
 
 if TYPE_CHECKING:
     import socket
@@ -38,10 +38,6 @@ def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(httpx, "create_ssl_context", lambda **_: ssl.create_default_context(cafile=str(CERTIFICATE)))
 
 
-def client_of(server: RawServer, timeout: float = 10.0) -> PaymentsClient:
-    return PaymentsClient(server.base_url, client_id="c", client_secret="s", retries=0, timeout=timeout)
-
-
 @pytest.mark.usefixtures("trusted")
 def test_calls_go_over_one_secure_connection(secure_server: RawServer) -> None:
     with client_of(secure_server) as client:
@@ -52,5 +48,5 @@ def test_calls_go_over_one_secure_connection(secure_server: RawServer) -> None:
 
 @pytest.mark.usefixtures("trusted")
 def test_the_deadline_holds_over_tls(secure_server: RawServer) -> None:
-    with client_of(secure_server, BUDGET) as client, pytest.raises(TransportFailed, match="ReadTimeout"):
+    with client_of(secure_server, timeout=BUDGET) as client, pytest.raises(TransportFailed, match="ReadTimeout"):
         client.deposits.get("slow")

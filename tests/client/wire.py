@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 from hypothesis import settings
 
+from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.operations import Access
 from flask_paycheckout.client.resources.auth import Auth
@@ -92,6 +93,12 @@ def http(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
     """A whole HTTP answer as bytes."""
     head = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
+
+
+def client_of(server: RawServer | str, **options: Any) -> PaymentsClient:
+    """A client of a server, or of an address; it repeats nothing unless told to."""
+    given: dict[str, Any] = {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "timeout": 60.0, "retries": 0}
+    return PaymentsClient(server if isinstance(server, str) else server.base_url, **given | options)
 
 
 # What a server does with the connection after a request.

@@ -41,12 +41,8 @@ def _claims(chance: Random, order_id: str) -> Post:
 
 def _content_type(chance: Random, order_id: str) -> Post:
     kinds = [
-        "application/x-www-form-urlencoded",
-        "multipart/form-data",
-        "application/json; charset=utf-16",
-        "nonsense",
-        "application/json\u00ff",
-        "text/html; charset=\u00e9",
+        *("application/x-www-form-urlencoded", "multipart/form-data", "application/json; charset=utf-16"),
+        *("nonsense", "application/json\u00ff", "text/html; charset=\u00e9"),
     ]
     return Post("content type", _json({"orderId": order_id}), 200, {"CONTENT_TYPE": chance.choice(kinds)})
 
@@ -91,15 +87,7 @@ def _chunked(chance: Random, order_id: str) -> Post:
 
 #: Posts that are well made and name an id.
 CARRIERS: tuple[Callable[[Random, str], Post], ...] = (
-    _plain,
-    _claims,
-    _content_type,
-    _odd_headers,
-    _escaped,
-    _twice,
-    _huge_number,
-    _padded,
-    _chunked,
+    *(_plain, _claims, _content_type, _odd_headers, _escaped, _twice, _huge_number, _padded, _chunked),
 )
 
 
@@ -129,15 +117,7 @@ def _deep(chance: Random) -> Post:
 
 
 def _bad_text(chance: Random) -> Post:
-    bad = [
-        b"\xff\xfe",
-        b"\xc0\xaf",
-        b"\xed\xa0\x80",
-        b"\\ud800",
-        b"\\udc00\\ud800",
-        b"\n",
-        b"\x00",
-    ]
+    bad = [b"\xff\xfe", b"\xc0\xaf", b"\xed\xa0\x80", b"\\ud800", b"\\udc00\\ud800", b"\n", b"\x00"]
     return Post("bad text", b'{"orderId":"chk' + chance.choice(bad) + b'"}', 400)
 
 
@@ -179,43 +159,16 @@ def _claimed_large(chance: Random) -> Post:
 
 #: Posts that name no id, or cannot be read.
 RUBBISH: tuple[Callable[[Random], Post], ...] = (
-    _wrong_type,
-    _no_object,
-    _other_name,
-    _deep,
-    _bad_text,
-    _torn,
-    _packed,
-    _too_large,
-    _odd_length,
-    _short,
+    *(_wrong_type, _no_object, _other_name, _deep, _bad_text, _torn, _packed, _too_large, _odd_length, _short),
     _claimed_large,
 )
 
 
 def _strange_id(chance: Random, known: str) -> str:
     strange = [
-        known.upper(),
-        f"{known} ",
-        f"{known}\x00",
-        f" {known}",
-        f"{known}/",
-        f"../deposit/{known}",
-        f"{known}?x=1",
-        f"{known}\u200b",
-        known[:-1],
-        "",
-        "..",
-        "../../etc/passwd",
-        "\x00",
-        "\r\nX-Evil: 1",
-        "' OR 1=1 --",
-        '"; DROP TABLE paycheckout_checkout; --',
-        "${jndi:ldap://x}",
-        "x" * 255,
-        "x" * 60_000,
-        "\u202e",
-        "o-1",
+        *(known.upper(), f"{known} ", f"{known}\x00", f" {known}", f"{known}/", f"../deposit/{known}", f"{known}?x=1"),
+        *(f"{known}\u200b", known[:-1], "", "..", "../../etc/passwd", "\x00", "\r\nX-Evil: 1", "${jndi:ldap://x}"),
+        *("' OR 1=1 --", '"; DROP TABLE paycheckout_checkout; --', "x" * 255, "x" * 60_000, "\u202e", "o-1"),
     ]
     return chance.choice([*strange, f"unknown-{chance.randrange(10**9)}", f"{chance.getrandbits(96):024x}"])
 

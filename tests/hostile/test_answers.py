@@ -19,10 +19,10 @@ import pytest
 
 from flask_paycheckout import Pay
 from flask_paycheckout.checkouts.reconcile import ReconcileReport
-from flask_paycheckout.client import OutcomeUnknown, PaymentsClient, TransportFailed
+from flask_paycheckout.client import OutcomeUnknown, TransportFailed
 from tests.client.conftest import Serve, serve
 from tests.client.test_tls import CERTIFICATE
-from tests.client.wire import Answer, RawServer, drips, hangs_up_after, http, says
+from tests.client.wire import Answer, RawServer, client_of, drips, hangs_up_after, http, says
 from tests.conftest import OpenShop
 from tests.hostile.answers import (
     AT_ONCE,
@@ -45,10 +45,6 @@ GRACE = 20.0
 # Through the extension, where an endless answer is asked for three times.
 HURRY = 0.15
 FLAT = 8 * 1024 * 1024
-
-
-def client_of(server: RawServer, *, timeout: float = 60.0, retries: int = 0) -> PaymentsClient:
-    return PaymentsClient(server.base_url, client_id="c", client_secret="s", timeout=timeout, retries=retries)
 
 
 @contextmanager
@@ -195,7 +191,7 @@ def test_a_handshake_that_is_none_is_an_error_in_time(greets: Answer) -> None:
         thread = Thread(target=serve_one)
         thread.start()
         with (
-            PaymentsClient(base_url, client_id="c", client_secret="s", timeout=1.0, retries=0) as client,
+            client_of(base_url, timeout=1.0) as client,
             in_time(1.0),
             pytest.raises(TransportFailed),
         ):

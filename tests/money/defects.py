@@ -30,56 +30,20 @@ def _near(draft: Draft) -> None:
 
 
 def _no_amount(draft: Draft) -> None:
-    odd = [
-        "0",
-        "-0",
-        "0.00",
-        "0e9",
-        "1e400",
-        "-1e400",
-        "1e-400",
-        "9" * 20,
-        "1" + "0" * 99,
-        "NaN",
-        "Infinity",
-        "-Infinity",
-    ]
-    draft.set(draft.amount, draft.chance.choice(odd))
+    odd = ["0", "-0", "0.00", "0e9", "1e400", "-1e400", "1e-400", "NaN", "Infinity", "-Infinity"]
+    draft.set(draft.amount, draft.chance.choice([*odd, "9" * 20, "1" + "0" * 99]))
 
 
 def _not_a_number(draft: Draft) -> None:
     right = draft.value(draft.amount)
-    odd = [
-        f'"{right}"',
-        f'" {right}"',
-        "true",
-        "false",
-        "null",
-        f"[{right}]",
-        f'{{"amount":{right}}}',
-        '""',
-        "{}",
-        "[]",
-    ]
-    draft.set(draft.amount, draft.chance.choice(odd))
+    odd = f'"{right}"|" {right}"|true|false|null|[{right}]|{{"amount":{right}}}|""|{{}}|[]'
+    draft.set(draft.amount, draft.chance.choice(odd.split("|")))
 
 
 def _no_json_number(draft: Draft) -> None:
     right = decimal_text(draft.asked.units, draft.asked.places)
-    odd = [
-        f"+{right}",
-        f"0{right}",
-        f"{right}.",
-        f".{right}",
-        f"{right}e",
-        f"{right}_0",
-        f"--{right}",
-        "0x10",
-        "1,5",
-        "nan",
-        "１２",
-    ]
-    draft.set(draft.amount, draft.chance.choice(odd))
+    odd = f"+{right} 0{right} {right}. .{right} {right}e {right}_0 --{right} 0x10 1,5 nan １２"
+    draft.set(draft.amount, draft.chance.choice(odd.split()))
 
 
 def _swapped_sides(draft: Draft) -> None:
@@ -111,37 +75,15 @@ def _escaped_currency(draft: Draft) -> None:
 
 def _foreign_deposit(draft: Draft) -> None:
     own = draft.asked.checkout_id
-    odd = [
-        '"chk-2"',
-        f'"{own.upper()}"',
-        f'"{own} "',
-        f'"{own}\\u0000"',
-        '""',
-        "null",
-        "1",
-        f'["{own}"]',
-        f'"{"x" * 501}"',
-        '"\\udc00"',
-    ]
-    draft.set("depositId", draft.chance.choice(odd))
+    odd = f'"chk-2"|"{own.upper()}"|"{own} "|"{own}\\u0000"|""|null|1|["{own}"]|"{"x" * 501}"|"\\udc00"'
+    draft.set("depositId", draft.chance.choice(odd.split("|")))
 
 
 def _other_status(draft: Draft) -> None:
-    known = [
-        "pending",
-        "Completed",
-        "COMPLETED",
-        "complete",
-        "completed ",
-        "paid",
-        "failed",
-        "expired",
-        "processed",
-        "",
-        "успех",
-    ]
-    odd = ["null", "true", "200", '["completed"]', '{"status":"completed"}', '"completed\\u0000"', f'"{"s" * 501}"']
-    draft.set("status", draft.chance.choice([*(f'"{text}"' for text in known), *odd]))
+    words = ["pending", "Completed", "COMPLETED", "complete", "completed ", "paid", "failed", "expired", "processed"]
+    odd = ['""', '"успех"', "null", "true", "200", '["completed"]', '{"status":"completed"}', '"completed\\u0000"']
+    odd.append(f'"{"s" * 501}"')
+    draft.set("status", draft.chance.choice([*(f'"{word}"' for word in words), *odd]))
 
 
 def _missing(draft: Draft) -> None:
@@ -200,24 +142,8 @@ def _other_data(draft: Draft) -> None:
 
 
 def _other_code(draft: Draft) -> None:
-    odd = [
-        "201",
-        "299",
-        "300",
-        "199",
-        "400",
-        "404",
-        "500",
-        "2e2",
-        "200.0",
-        '"200"',
-        "true",
-        "null",
-        "NaN",
-        "-200",
-        "2" * 30,
-    ]
-    draft.envelope[0] = ("statusCode", draft.chance.choice(odd))
+    odd = ["201", "299", "300", "199", "400", "404", "500", "2e2", "200.0", '"200"', "true", "null", "NaN", "-200"]
+    draft.envelope[0] = ("statusCode", draft.chance.choice([*odd, "2" * 30]))
 
 
 def _no_code(draft: Draft) -> None:
@@ -247,27 +173,9 @@ def _torn(draft: Draft) -> None:
 DEFECTS: dict[str, Callable[[Draft], None]] = {
     defect.__name__.strip("_").replace("_", " "): defect
     for defect in (
-        _near,
-        _no_amount,
-        _not_a_number,
-        _no_json_number,
-        _swapped_sides,
-        _swapped_amounts,
-        _other_currency,
-        _escaped_currency,
-        _foreign_deposit,
-        _other_status,
-        _missing,
-        _in_another_case,
-        _said_twice,
-        _said_twice_in_escapes,
-        _data_twice,
-        _twice_inside,
-        _odd_extras,
-        _other_data,
-        _other_code,
-        _no_code,
-        _code_twice,
-        _torn,
+        *(_near, _no_amount, _not_a_number, _no_json_number, _swapped_sides, _swapped_amounts, _other_currency),
+        *(_escaped_currency, _foreign_deposit, _other_status, _missing, _in_another_case, _said_twice),
+        *(_said_twice_in_escapes, _data_twice, _twice_inside, _odd_extras, _other_data, _other_code, _no_code),
+        *(_code_twice, _torn),
     )
 }

@@ -16,40 +16,28 @@ GOOD = (
 )
 
 _SCHEMES = (
-    "javascript:alert(1)",
-    "javascript://pay.example/%0aalert(1)",
-    "java\tscript:alert(1)",
-    "\x01javascript:alert(1)",
-    "data:text/html;base64,PHNjcmlwdD4=",
-    "file:///etc/passwd",
-    "ftp://pay.example/",
-    "intent://pay.example/#Intent;scheme=https;end",
-    "http://pay.example/",
-    "https",
-    "https://",
-    "https:pay.example",
-    "https:///pay.example",
-    "https:\\\\pay.example",
-    "http:https://pay.example",
-    "://pay.example",
-    "//pay.example",
-    "/\\pay.example",
-    "/",
-    "",
-    "pay.example",
-    "/checkout/1",
-    "h\u200bttps://pay.example/",
+    *(
+        "javascript:alert(1)",
+        "javascript://pay.example/%0aalert(1)",
+        "java\tscript:alert(1)",
+        "\x01javascript:alert(1)",
+    ),
+    *("data:text/html;base64,PHNjcmlwdD4=", "file:///etc/passwd", "ftp://pay.example/"),
+    *("intent://pay.example/#Intent;scheme=https;end", "http://pay.example/", "http:https://pay.example"),
+    *(
+        "https",
+        "https://",
+        "https:pay.example",
+        "https:///pay.example",
+        "https:\\\\pay.example",
+        "h\u200bttps://pay.example/",
+    ),
+    *("://pay.example", "//pay.example", "/\\pay.example", "/", "", "pay.example", "/checkout/1"),
 )
 
 _USERS = tuple(
     f"https://{user}{host}"
-    for user in (
-        "pay.example@",
-        "@",
-        "a:b@",
-        "pay.example%40",
-        "pay.example\\@",
-    )
+    for user in ("pay.example@", "@", "a:b@", "pay.example%40", "pay.example\\@")
     for host in ("evil.example/", "evil.example:443/", "[::1]/", "pay.example/")
 )
 
@@ -69,49 +57,18 @@ _PLACES = (
 )
 
 _HOSTS = (
-    "pay.example.evil.example",
-    "evilpay.example",
-    "pay.example.",
-    ".pay.example",
-    "pay..example",
-    "xn--py-7ka.example",
-    "p\u0430y.example",
-    "pay\u2044.example",
-    "pay.example;evil.example",
-    "pay.example'",
-    "pay.example{}",
-    "*.example",
-    "%70ay.example",
-    "pay.example%00.evil.example",
-    "127.0.0.1",
-    "2130706433",
-    "0x7f000001",
-    "0x7f.1",
-    "0177.0.0.1",
-    "10.0.0.1",
-    "169.254.169.254",
-    "256.256.256.256",
-    "localhost",
-    "x.localhost",
-    "[::1]",
-    "[::1",
-    "[fe80::1%25eth0]",
-    "[::ffff:169.254.169.254]",
-    "[v1.evil]",
-    "[::1]evil.example",
-    "pay.example:",
-    "pay.example:0443",
-    "pay.example:444",
-    "pay.example:0",
-    "pay.example:-1",
-    "pay.example:65536",
-    "pay.example:4 43",
-    "pay.example:\u0664\u0664\u0663",
-    "evil.example#@pay.example",
-    "evil.example/@pay.example",
-    "evil.example\\@pay.example",
-    "a" * 64 + ".example",
-    "a." * 130 + "example",
+    *("pay.example.evil.example", "evilpay.example", "pay.example.", ".pay.example", "pay..example", "*.example"),
+    *("xn--py-7ka.example", "p\u0430y.example", "pay\u2044.example", "pay.example;evil.example", "pay.example'"),
+    *("pay.example{}", "%70ay.example", "pay.example%00.evil.example", "a" * 64 + ".example", "a." * 130 + "example"),
+    # Addresses
+    *("127.0.0.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "10.0.0.1", "169.254.169.254"),
+    *("256.256.256.256", "localhost", "x.localhost", "[::1]", "[::1", "[fe80::1%25eth0]"),
+    *("[::ffff:169.254.169.254]", "[v1.evil]", "[::1]evil.example"),
+    # Ports
+    *("pay.example:", "pay.example:0443", "pay.example:444", "pay.example:0", "pay.example:-1", "pay.example:65536"),
+    *("pay.example:4 43", "pay.example:\u0664\u0664\u0663"),
+    # Users
+    *("evil.example#@pay.example", "evil.example/@pay.example", "evil.example\\@pay.example"),
 )
 
 _HEADERS = (

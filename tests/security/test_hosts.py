@@ -19,16 +19,8 @@ DEPLOYMENTS: dict[str, dict[str, Any]] = {
     "trusted hosts": {"TRUSTED_HOSTS": ["shop.example"]},
 }
 POISON = (
-    "evil.example",
-    "shop.example.evil.example",
-    "shop.example@evil.example",
-    "shop.example, evil.example",
-    "evil.example/shop.example",
-    "evil.example\\shop.example",
-    "evil.example shop.example",
-    "[::1]",
-    "127.0.0.1",
-    "",
+    *("evil.example", "shop.example.evil.example", "shop.example@evil.example", "shop.example, evil.example"),
+    *("evil.example/shop.example", "evil.example\\shop.example", "evil.example shop.example", "[::1]", "127.0.0.1", ""),
 )
 FORWARDED = {
     "X-Forwarded-Host": "evil.example",

@@ -45,35 +45,12 @@ DEPLOYMENTS = {
     "by its server name": Deployment({"SERVER_NAME": "shop.example"}, frozenset({SHOP})),
 }
 
-SITES = (
-    None,
-    "same-origin",
-    "none",
-    "same-site",
-    "cross-site",
-    "",
-    "Same-Origin",
-    "same-origin, cross-site",
-    "é",
-)
+SITES = (None, "same-origin", "none", "same-site", "cross-site", "", "Same-Origin", "same-origin, cross-site", "é")
 ORIGINS = (
-    None,
-    "null",
-    "",
-    SHOP,
-    "http://shop.example",
-    f"{SHOP}:8443",
-    f"{SHOP}/",
-    "https://SHOP.example",
-    "https://www.shop.example",
-    "https://shop.example.evil.example",
-    "https://shop.example@evil.example",
-    f"{SHOP}, https://evil.example",
-    "https://evil.example",
-    "http://10.0.0.5:8000",
-    "http://10.0.0.5",
-    "shop.example",
-    "\xff",
+    *(None, "null", "", SHOP, "http://shop.example", f"{SHOP}:8443", f"{SHOP}/", "https://SHOP.example"),
+    *("https://www.shop.example", "https://shop.example.evil.example", "https://shop.example@evil.example"),
+    *(f"{SHOP}, https://evil.example", "https://evil.example", "http://10.0.0.5:8000", "http://10.0.0.5"),
+    *("shop.example", "\xff"),
 )
 REFERERS = (None, f"{SHOP}/orders/1", "https://evil.example/", "\xff")
 

@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--database", choices=KINDS, default="sqlite", help="the shop's and the sandbox's")
     parser.add_argument("--seed", type=int, metavar="N", help="repeats a run's customers, kills and faults")
     parser.add_argument("--speed", type=float, metavar="X", help="virtual seconds in a second (30; 90 in short runs)")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the record, the logs and SQLite databases there")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep record, logs and SQLite databases there")
     parser.add_argument("--json", action="store_true", help="print for a program")
     return parser
 

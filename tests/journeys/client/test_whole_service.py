@@ -14,7 +14,6 @@ from tests.journeys.unknowns import settings
 pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
 
 Story = Callable[[Desk], None]
-every_story = pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 
 # Each of these would hide what others do; the rest is turned together.
 SETTINGS = settings(alone=("http_status", "signature", "absent_fields", "unspecified_messages", "access_scheme"))
@@ -23,13 +22,12 @@ SETTINGS = settings(alone=("http_status", "signature", "absent_fields", "unspeci
 SECOND_FORMS = {("DELETE", "/v1/recipient"), ("GET", "/v2/payment")}
 
 
-@every_story
-@pytest.mark.parametrize("socket", [False, True], ids=["in-process", "socket"])
-def test_each_part_works(set_up: SetUp, story: Story, socket: bool) -> None:
-    story(set_up(socket=socket))
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_each_part_works_over_a_socket(set_up: SetUp, story: Story) -> None:
+    story(set_up(socket=True))
 
 
-def test_the_stories_leave_no_operation_out(set_up: SetUp) -> None:
+def test_each_part_works_in_process_and_the_stories_leave_no_operation_out(set_up: SetUp) -> None:
     desk = set_up()
     called: set[tuple[str, str]] = set()
 
