@@ -7,7 +7,7 @@ open work in the shop's session would block it, and then uses the parts of the r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.checkouts.order_status import OrderStatus
@@ -17,9 +17,11 @@ from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, Rec
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payout_operations import PayoutOperations
+from flask_paycheckout.payouts.booking_backfill import BookingBackfill, BookingReport
 from flask_paycheckout.payouts.refund_progress import OrderRefunds, read_refunds
 from flask_paycheckout.payouts.refunds import RefundablePayment
 from flask_paycheckout.reports.explain import Explanation, explain
+from flask_paycheckout.reports.export import Export
 from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.order_ids import is_order_id, require_order_id
 from flask_paycheckout.rules.payout_report import PayoutReport
@@ -31,6 +33,7 @@ from flask_paycheckout.service.accounts import AccountUnavailable, require_accou
 from flask_paycheckout.service.calls import PROOF
 from flask_paycheckout.store.account_names import is_stored, stored_accounts
 from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.movements import Movements, Period
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_overview import PayoutOverview, PayoutPage
@@ -431,6 +434,29 @@ class AppOperations(Operations):
         :param progress: called with how far the run is, and with the end.
         """
         return self._beside_session("prune()").pruning.run(older_than, dry_run=dry_run, progress=progress)
+
+    # The books
+
+    def export(self, start: datetime | None, end: datetime | None, account: str | None = None) -> Export:
+        """An export of every movement of money.
+
+        :param start: the first moment that is included; None for the beginning.
+        :param end: the first moment that is not included; None for no end.
+        :param account: only those of this merchant account.
+        """
+        shop = self._for_reading("the export")
+        return Export(Movements(shop.engine, shop.models), Period(start, end, account), shop.clock())
+
+    def fill_bookings(
+        self, limit: int | None, after: int, progress: Callable[[int], object] | None = None
+    ) -> BookingReport:
+        """Book the movements of payouts that older versions did not book. See `BookingBackfill.run`."""
+        shop = self._beside_session("fill_bookings()")
+        return BookingBackfill(shop.engine, shop.models).run(limit, after, progress)
+
+    def count_payouts(self, after: int) -> int:
+        """How many payouts `fill_bookings` would read."""
+        return BookingBackfill(self._runtime.engine, self._runtime.models).count(after)
 
     def allow_reading(self, call: str) -> None:
         """End an open transaction of the shop's session that would block our reads.

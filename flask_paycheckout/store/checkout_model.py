@@ -18,13 +18,16 @@ from flask_paycheckout.store.mapping import MOMENT, ROW_ID, keep
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["MONEY_TO_PAY_BACK", "CheckoutMixin", "total_columns"]
+__all__ = ["MONEY_TO_PAY_BACK", "UNFILLED", "CheckoutMixin", "total_columns"]
 
 MONEY_TO_PAY_BACK = "status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL"
 """The SQL condition for payments that paid no order and were not yet recorded as paid back or kept.
 
 Written as text, because a database uses a partial index only for exactly the same condition.
 """
+
+UNFILLED = "payment_completed_at IS NULL AND status IN ('paid', 'held', 'rejected')"
+"""The SQL condition for payments of older versions, which did not store what arrived."""
 
 
 class CheckoutMixin:
@@ -38,10 +41,11 @@ class CheckoutMixin:
 
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
-        # The first serves counts by state, held payments and the newest payments. The last is partial: it contains only
-        # the few payments that wait to be recorded as paid back or kept.
+        # The first serves counts by state, held payments and the newest payments. That of paybacks is partial: it
+        # contains only the few payments that wait to be recorded as paid back or kept.
         waiting = text(MONEY_TO_PAY_BACK)
         problem = text("problem_since IS NOT NULL")
+        arrived, unfilled = text("payment_completed_at IS NOT NULL"), text(UNFILLED)
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at"),
             # For the due reads of one of many merchant accounts.
@@ -53,6 +57,20 @@ class CheckoutMixin:
             Index("ix_paycheckout_checkout_order", "order_id", "id"),
             Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
             Index("ix_paycheckout_checkout_payback", "moved_at", sqlite_where=waiting, postgresql_where=waiting),
+            # For exports, oldest first, of all accounts or of one.
+            Index(
+                "ix_paycheckout_checkout_booked",
+                *("payment_completed_at", "id"),
+                sqlite_where=arrived,
+                postgresql_where=arrived,
+            ),
+            Index(
+                "ix_paycheckout_checkout_account_booked",
+                *("account", "payment_completed_at", "id"),
+                sqlite_where=arrived,
+                postgresql_where=arrived,
+            ),
+            Index("ix_paycheckout_checkout_unfilled", "id", sqlite_where=unfilled, postgresql_where=unfilled),
         )
 
     if TYPE_CHECKING:

@@ -34,6 +34,7 @@ from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.history import Entry, appended, line
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of, is_still, new_values, parameter
+from flask_paycheckout.store.payments import PAYMENT_COLUMNS
 
 __all__ = ["DueReads", "as_loaded", "entry_and_values", "planned_values"]
 
@@ -281,9 +282,12 @@ class DueReads:
 def planned_values(table: Table, columns: Collection[str]) -> dict[str, Any]:
     """The new values of these columns; an earlier `next_read_at` that a newer webhook has set is kept.
 
-    The deposit may have been read before the change that a webhook beyond `of_webhooks` announced.
+    The deposit may have been read before the change that a webhook beyond `of_webhooks` announced. The columns of a
+    payment keep what was stored first, because the books of a closed month must not change.
     """
     values = new_values(table, columns)
+    for name in values.keys() & {*PAYMENT_COLUMNS}:
+        values[name] = case((table.c.payment_completed_at.is_(None), values[name]), else_=table.c[name])
     if "next_read_at" in values:
         c, planned = table.c, values["next_read_at"]
         sooner = or_(planned.is_(None), c.next_read_at < planned)

@@ -1,0 +1,324 @@
+"""The export: every movement of money once, oldest first, the same bytes again, and nothing left out silently."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from click.testing import Result
+from sqlalchemy import delete, event, select, update
+
+from flask_paycheckout import order_paid
+from flask_paycheckout.reports.export import month_period, months_until
+from flask_paycheckout.store import movements
+from flask_paycheckout.store.payments import PAYMENT_COLUMNS
+from tests.conftest import OpenShop
+from tests.payouts.conftest import OpenPayer
+from tests.payouts.paying import Payer
+from tests.scripted import Shop, number
+from tests.test_cli import runs
+
+FEE = {"fee": {"amount": number("0.37"), "currency": "USD"}}
+HEADER = (
+    "booked_at,kind,order_id,checkout_id,reference,disbursement_id,account,currency,gross,fee,net,method,"
+    "received,received_currency"
+)
+
+
+def exported(shop: Shop, *arguments: str, code: int = 0) -> list[dict[str, str]]:
+    """The lines of the CSV."""
+    ran = runs(shop, "export", *arguments)
+    assert ran.exit_code == code, ran.output
+    return list(csv.DictReader(io.StringIO(ran.stdout)))
+
+
+def moneys(lines: list[dict[str, str]]) -> list[str]:
+    return [" ".join([line["kind"], line["gross"], line["fee"], line["net"], line["currency"]]) for line in lines]
+
+
+def books(shop: Shop, count: int, **columns: Any) -> None:
+    """Stores bookings as they are."""
+    row = {
+        "kind": "payout",
+        "service_reference": "s",
+        "reference": "p",
+        "account": "",
+        "amount": "1",
+        "currency": "USD",
+    }
+    row |= {"booked_at": shop.clock.now} | columns
+    table = shop.runtime.models.bookings
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(table.insert(), [row | {"service_reference": f"s-{n}"} for n in range(count)])
+
+
+def failed_and_sent_again(payer: Payer) -> None:
+    payer.owes(order_id="o-9")
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sandbox.advance(minutes=10)
+    payer.sends()
+    payer.decides("retry_payout")
+    payer.sends()
+
+
+@pytest.mark.on_each_database
+def test_payments_of_every_end_are_exported_as_they_were_stored(shop: Shop) -> None:
+    paid = shop.has_deposit("completed", "o-1", **FEE, paymentFiat={"bankCode": "014"})
+    assert shop.settles(paid).status == "paid"
+    shop.clock.advance(minutes=1)
+    held = shop.has_held("o-2")
+    shop.clock.advance(minutes=10)
+    shop.resolves(held, accept=False)
+    shop.has_deposit("pending", "o-2")
+    ran = runs(shop, "export", "--to", "2026-01-01T12:05")
+    assert (ran.exit_code, ran.stdout.splitlines()) == (
+        0,
+        [
+            HEADER,
+            "2026-01-01T12:00:00.000000+00:00,payment,o-1,chk-1,,,,USD,12.50,0.37,12.13,014,12.13,USD",
+            "2026-01-01T12:01:00.000000+00:00,payment,o-2,chk-2,,,,USD,1,0,1,,12.13,USD",
+        ],
+    )
+    assert ran.stdout_bytes.count(b"\r\n") == 3
+    assert [" ".join(line.split()) for line in ran.stderr.splitlines()] == [
+        "2 lines from the beginning to 2026-01-01 12:05:00Z",
+        "account currency payments fees refunds payouts net received",
+        "(settings) USD 13.50 0.37 0 0 13.13 24.26",
+    ]
+
+
+@pytest.mark.on_each_database
+def test_a_payout_that_fails_and_is_sent_again_has_a_line_for_each_way(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    failed_and_sent_again(payer)
+    lines = exported(payer.shop)
+    assert moneys(lines) == [
+        "payout -80.00 0 -80.00 USD",
+        "payout_returned 80.00 0 80.00 USD",
+        "payout -80.00 0 -80.00 USD",
+    ]
+    assert [(line["reference"], line["order_id"], line["received"]) for line in lines] == [("p-1", "o-9", "")] * 3
+    first, back, again = (line["disbursement_id"] for line in lines)
+    assert first == back != again
+
+
+@pytest.mark.on_each_database
+def test_a_closed_period_exports_byte_for_byte_the_same_again(open_shop: OpenShop) -> None:
+    """Though the money's move fails for a while, and the service then tells other amounts."""
+    shop = open_shop()
+    checkout_id = shop.has_deposit("completed", **FEE)
+
+    @shop.paycheckout.atomic
+    def close(app: object, **facts: object) -> None:
+        raise RuntimeError("no such shelf")
+
+    with order_paid.connected_to(close, sender=shop.app):
+        shop.settles(checkout_id)
+    month = ("export", "--from", "2026-01-01", "--to", "2026-01-02")
+    shop.clock.advance(days=2)
+    before = runs(shop, *month)
+    assert before.stdout.count("payment") == 1
+    shop.service.says(checkout_id, "completed", fee={"amount": number("9.99"), "currency": "EUR"})
+    assert shop.settles(checkout_id).status == "paid"
+    assert runs(shop, *month).stdout_bytes == before.stdout_bytes
+    assert "NOT CLOSED" not in before.stderr
+
+
+@pytest.mark.on_each_database
+def test_pages_lose_and_double_nothing_where_times_are_equal(
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = open_shop()
+    shop.has_paid("o-1")
+    books(shop, 7)
+    books(shop, 2, booked_at=shop.clock.now + timedelta(microseconds=1), reference="later", kind="refund")
+    shop.has_paid("o-2")
+    monkeypatch.setattr(movements, "PAGE", 3)
+    shop.clock.advance(hours=1)
+    lines = exported(shop)
+    assert [line["kind"] for line in lines] == ["payment"] * 2 + ["payout"] * 7 + ["refund"] * 2
+    assert len(exported(shop, "--from", "2026-01-01T12:00:00.000001")) == 2, "the first moment is included"
+    assert len(exported(shop, "--to", "2026-01-01T12:00:00.000001")) == 9, "the last moment is not"
+
+
+def test_accounts_are_exported_by_name_and_totals_are_told_for_each(open_shop: OpenShop) -> None:
+    shop = open_shop()
+    shop.has_paid()
+    books(shop, 2, account="north", kind="refund", amount="5.25", currency="usdc-polygon")
+    both = runs(shop, "export")
+    assert [line.split()[:2] for line in both.stderr.splitlines()[2:4]] == [
+        ["(settings)", "USD"],
+        ["north", "usdc-polygon"],
+    ]
+    assert both.stderr.splitlines()[3].split()[2:] == ["0", "0", "-10.50", "0", "-10.50", "0"]
+    shop.has_paid("o-2")
+    settings = exported(shop, "--account", "")
+    assert [line["order_id"] for line in settings] == ["o-1", "o-2"]
+    refused = runs(shop, "export", "--account", "sout\x1bh")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "\x1b" not in refused.stderr
+
+
+def test_json_lines(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed", fee={"amount": number("0.37"), "currency": "EUR"})
+    shop.settles(checkout_id)
+    ran = runs(shop, "export", "--format", "jsonl")
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    payment, fee = lines
+    assert moneys(lines) == ["payment 12.50 0 12.50 USD", "fee 0 0.37 -0.37 EUR"]
+    assert (payment["received"], fee["received"]) == ("12.13", None)
+    assert ",".join(payment) == HEADER
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--from", "yesterday"], "'yesterday' is no date or time; write it like 2026-01-31"),
+        (["--to", "2026-13-01"], "is no date or time"),
+        (["--to", "0001-01-01T00:00+14:00"], "is no date or time"),
+        (["--from", "2026-02-01", "--to", "2026-02-01"], "--from must be before --to"),
+        (["--from", "2026-02-01"], "--from must be before now"),
+        (["--account", "nobody"], "account 'nobody' is unknown"),
+        (["--format", "xlsx"], "xlsx"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused_in_words(shop: Shop, arguments: list[str], words: str) -> None:
+    refused = runs(shop, "export", *arguments)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert words in " ".join(refused.stderr.split())
+
+
+def test_times_are_utc_and_take_an_offset(shop: Shop) -> None:
+    shop.has_paid()
+    shop.clock.advance(days=31)
+    assert len(exported(shop, "--from", "2026-01-01T13:00+01:00")) == 1
+    assert exported(shop, "--from", "2026-01-01T12:00:01", "--to", "2026-02-01T01:00+09:00") == []
+    empty = runs(shop, "export", "--to", "2025-01-01")
+    assert empty.stdout.splitlines() == [HEADER]
+    assert empty.stderr == "0 lines from the beginning to 2025-01-01 00:00:00Z\n"
+
+
+def test_a_period_that_is_not_over_is_told(shop: Shop) -> None:
+    for end, closed in (("2026-01-01T11:54:59", True), ("2026-01-01T11:56", False), ("2026-01-02", False)):
+        assert ("NOT CLOSED" in runs(shop, "export", "--to", end).stderr) is not closed
+    assert "NOT CLOSED" in runs(shop, "export").stderr
+
+
+def test_a_transaction_that_is_still_open_keeps_a_period_from_being_closed(
+    open_shop: OpenShop, postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
+    checkout_id = shop.has_paid()
+    closed = ("export", "--to", "2026-01-01T11:54:59")
+    checkouts, engine = shop.runtime.models.checkouts, shop.runtime.engine()
+    monkeypatch.setattr("flask_paycheckout.reports.export._OPEN_FOR", timedelta(0))
+    monkeypatch.setattr("flask_paycheckout.reports.export._COMMITS_WITHIN", timedelta(minutes=6))
+    assert "NOT CLOSED" not in runs(shop, *closed).stderr
+    with engine.begin() as connection:
+        connection.execute(select(checkouts)).all()
+        assert "NOT CLOSED" not in runs(shop, *closed).stderr, "a transaction that only reads books nothing"
+        connection.execute(update(checkouts).where(checkouts.c.checkout_id == checkout_id).values(webhooks=1))
+        assert "NOT CLOSED" in runs(shop, *closed).stderr
+
+
+@pytest.mark.on_each_database
+def test_payments_and_payouts_of_older_versions_are_named_until_they_are_filled(open_payer: OpenPayer) -> None:
+    payer = open_payer()
+    shop = payer.shop
+    failed_and_sent_again(payer)
+    payer.owes("p-2")
+    payer.sends()
+    now = exported(shop)
+    models = shop.runtime.models
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(delete(models.bookings))
+    ran = runs(shop, "export")
+    assert (ran.exit_code, ran.stdout.splitlines()) == (1, [HEADER])
+    assert "MISSING: 2 payouts" in ran.stderr
+    assert "p-1, p-2" in ran.stderr
+    assert "flask paycheckout fill-bookings" in ran.stderr
+    filled = runs(shop, "fill-bookings", "--limit", "1")
+    assert filled.output == "checked 1, booked 3\nGo on with: flask paycheckout fill-bookings --after 1\n"
+    assert json.loads(runs(shop, "fill-bookings", "--json").stdout) == {"checked": 2, "booked": 1, "after": 2}
+    assert runs(shop, "fill-bookings").output == "checked 2, booked 0\n"
+    again = exported(shop)
+    # A history knows its times to the millisecond.
+    assert [line | {"booked_at": line["booked_at"][:23]} for line in again] == [
+        line | {"booked_at": line["booked_at"][:23]} for line in now
+    ]
+
+
+def test_a_return_that_an_older_process_stored_is_missing_too(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sandbox.advance(minutes=10)
+    payer.sends()
+    bookings = payer.shop.runtime.models.bookings
+    with payer.shop.runtime.engine().begin() as connection:
+        connection.execute(delete(bookings).where(bookings.c.kind == "payout_returned"))
+    assert "MISSING: 1 payout " in runs(payer.shop, "export").stderr
+    runs(payer.shop, "fill-bookings")
+    assert len(exported(payer.shop)) == 2
+
+
+def test_payments_without_facts_are_named_with_the_command_that_reads_them(shop: Shop) -> None:
+    shop.has_paid("o-1")
+    held = shop.has_held("o-2")
+    checkouts = shop.runtime.models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        nothing: dict[str, Any] = dict.fromkeys(PAYMENT_COLUMNS)
+        connection.execute(update(checkouts).where(checkouts.c.checkout_id == held).values(nothing))
+    ran = runs(shop, "export")
+    assert (ran.exit_code, len(ran.stdout.splitlines())) == (1, 2)
+    assert f"MISSING: 1 payment of an older version, which did not store the amounts:\n  {held}\n" in ran.stderr
+    assert "MISSING" not in runs(shop, "export", "--to", "2026-01-01").stderr, "it was made later"
+    runs(shop, "fill-payments")
+    assert len(exported(shop)) == 2
+
+
+def test_amounts_that_the_service_left_out_are_told(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed", fee={"amount": number("0.37")})
+    shop.settles(checkout_id)
+    ran = runs(shop, "export")
+    assert ran.exit_code == 0
+    assert "INCOMPLETE: 1 payment without an amount, fee or currency" in ran.stderr
+    assert checkout_id in ran.stderr
+    assert ",USD,12.50,,,," in ran.stdout
+
+
+def test_reads_change_nothing_and_hold_no_transaction(open_shop: OpenShop, postgres_database: str) -> None:
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=postgres_database)
+    shop.has_paid()
+    seen: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: object) -> None:
+        if "paycheckout_" in statement:
+            cursor.execute("SHOW transaction_read_only")
+            seen.append(cursor.fetchone()[0])
+
+    found: Result
+    with shop.app.app_context():
+        event.listen(shop.db.engine, "before_cursor_execute", note)
+        found = runs(shop, "export")
+        event.remove(shop.db.engine, "before_cursor_execute", note)
+    assert found.exit_code == 0
+    assert seen
+    assert set(seen) == {"on"}
+
+
+def test_months() -> None:
+    assert month_period("2026-12").end == datetime(2027, 1, 1, tzinfo=UTC)
+    assert month_period("2024-02").end == datetime(2024, 3, 1, tzinfo=UTC)
+    for text in ("2026-13", "9999-12", "2026", "", "2026-01-01"):
+        with pytest.raises(ValueError, match="is no month"):
+            month_period(text)
+    first = datetime(2025, 11, 30, tzinfo=UTC)
+    assert months_until(datetime(2026, 1, 1, tzinfo=UTC), first) == ["2026-01", "2025-12", "2025-11"]
+    assert months_until(datetime(2026, 1, 1, tzinfo=UTC), None) == []
+    assert len(months_until(datetime(2026, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC))) == 120
