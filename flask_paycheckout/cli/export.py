@@ -21,21 +21,17 @@ from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.store.movements import Missing
 
 
-class _Moment(click.ParamType):
-    """A date or time; without an offset it is in UTC."""
-
-    name = "date"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        try:
-            return value if isinstance(value, datetime) else moment_of(str(value))
-        except ValueError as error:
-            self.fail(visible(str(error)), param, ctx)
+def _moment(context: click.Context, param: click.Parameter, given: str | None) -> datetime | None:
+    """The date or time that an option gives; without an offset it is in UTC."""
+    try:
+        return None if given is None else moment_of(given)
+    except ValueError as error:
+        raise click.BadParameter(visible(str(error))) from None
 
 
 @paycheckout.command(short_help="Export every movement of money, with fees and totals.")
-@click.option("--from", "start", type=_Moment(), metavar="D", help="The first date or time that is included, in UTC.")
-@click.option("--to", "end", type=_Moment(), metavar="D", help="The first one that is not included; now if left out.")
+@click.option("--from", "start", callback=_moment, metavar="D", help="The first date or time that is included, in UTC.")
+@click.option("--to", "end", callback=_moment, metavar="D", help="The first one that is not included; now if left out.")
 @click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
 @click.option(
     "--format",

@@ -114,13 +114,11 @@ def _unique_faults(inspector: Inspector, table: Table) -> Iterator[str]:
     listed: list[Any] = [*inspector.get_unique_constraints(table.name, table.schema)]
     constraints = {tuple(constraint["column_names"]) for constraint in listed}
     constraints |= {tuple(index["column_names"]) for index in _indexes(inspector, table) if index["unique"]}
-    wanted = [(column.name,) for column in table.columns if column.unique]
-    wanted += [
-        tuple(column.name for column in constraint.columns)
-        for constraint in table.constraints
-        if isinstance(constraint, UniqueConstraint)
-    ]
-    for names in sorted({*wanted} - constraints):
+    wanted: set[tuple[str, ...]] = {(column.name,) for column in table.columns if column.unique}
+    for constraint in table.constraints:
+        if isinstance(constraint, UniqueConstraint):
+            wanted.add(tuple(column.name for column in constraint.columns))
+    for names in sorted(wanted - constraints):
         yield f".{' and '.join(names)} {'is' if len(names) == 1 else 'together are'} not unique"
 
 

@@ -22,7 +22,7 @@ from tests.payouts.paying import Payer
 from tests.scripted import Shop, number
 from tests.test_cli import runs
 
-FEE = {"fee": {"amount": number("0.37"), "currency": "USD"}}
+FEE: dict[str, Any] = {"fee": {"amount": number("0.37"), "currency": "USD"}}
 HEADER = (
     "booked_at,kind,order_id,checkout_id,reference,disbursement_id,account,currency,gross,fee,net,method,"
     "received,received_currency"
