@@ -81,6 +81,15 @@ def test_one_that_is_gone_or_has_no_token_waits_and_stops_no_other(owing: Seller
     assert statuses(owing) == {"ada": "ready", "bo": "sent", "": "ready"}
 
 
+def test_one_that_is_gone_is_not_followed_and_stops_no_other(owing: Sellers) -> None:
+    sends(owing.shop, "token-of-the-platform")
+    del owing.client_ids["ada"]
+    owing.shop.clock.advance(hours=1)
+    report = sends(owing.shop)
+    assert (report.completed, report.failed_calls, statuses(owing)["ada"]) == (2, 1, "sent")
+    assert "'ada'" in payout(owing.shop, "of-ada").problem
+
+
 def test_an_account_without_a_token_of_its_own_uses_that_of_the_settings(
     owing: Sellers, service: SigningService
 ) -> None:

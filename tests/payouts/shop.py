@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
 from flask_paycheckout import ToRecipient, ToWallet, TransitionRefused
 from tests.payouts.books import Books
 from tests.scripted import Shop
@@ -62,6 +65,27 @@ def stands(shop: Shop, reference: str, **columns: Any) -> None:
     table = shop.runtime.models.payouts
     with shop.app.app_context(), shop.db.engine.begin() as connection:
         connection.execute(table.update().where(table.c.reference == reference).values(columns))
+
+
+class _Conflict(Exception):
+    """As PostgreSQL's driver reports a transaction that another one got ahead of."""
+
+    sqlstate = "40001"
+
+
+@contextmanager
+def one_conflict(shop: Shop) -> Iterator[None]:
+    """The first change of a payout is rolled back because of another transaction."""
+    conflicts = iter([_Conflict()])
+
+    def conflict(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        if statement.startswith("UPDATE paycheckout_payout") and (fault := next(conflicts, None)) is not None:
+            raise OperationalError(statement, None, fault)
+
+    event.listen(shop.runtime.engine(), "before_cursor_execute", conflict)
+    yield
+    event.remove(shop.runtime.engine(), "before_cursor_execute", conflict)
+    assert next(conflicts, None) is None
 
 
 def sends(shop: Shop) -> Any:

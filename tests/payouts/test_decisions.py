@@ -9,7 +9,7 @@ import pytest
 from flask_paycheckout import TransitionRefused, UnknownPayout, payout_failed, payout_sent
 from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
 from flask_paycheckout.store.history import lines
-from tests.payouts.shop import ADA, payout, pays_out, stands
+from tests.payouts.shop import ADA, one_conflict, payout, pays_out, stands
 from tests.races.crowds import crowd
 from tests.scripted import Shop
 
@@ -61,6 +61,17 @@ def test_name_and_reason_are_needed(shop: Shop, evidence: PayoutEvidence, name: 
     pays_out(shop)
     with pytest.raises((TypeError, ValueError), match=f"{name} must"):
         decides(shop, evidence, **{name: given})
+
+
+def test_a_person_says_whether_it_was_sent_and_nothing_in_between(shop: Shop) -> None:
+    with shop.app.app_context(), pytest.raises(TypeError, match="sent must be True or False, not str"):
+        shop.paycheckout.resolve_payout("maker-1", "no", **ADA)
+
+
+def test_a_decision_that_a_conflict_rolled_back_is_taken_anew(shop: Shop) -> None:
+    pays_out(shop, approve=True)
+    with one_conflict(shop):
+        assert decides(shop, PayoutEvidence.APPROVED).status == "ready"
 
 
 def test_an_unknown_reference_is_told(shop: Shop) -> None:

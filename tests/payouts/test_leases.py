@@ -10,6 +10,7 @@ from flask_paycheckout import PayoutReport
 from flask_paycheckout.store.history import lines
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, CRYPTO, FIAT, WALLET, Payer
+from tests.payouts.shop import one_conflict
 from tests.races.crowds import crowd
 
 
@@ -24,6 +25,18 @@ def test_simultaneous_senders_send_each_payout_once(open_payer: OpenPayer, to: o
     assert sum(report.sent for report in reports) == 12
     assert payer.statuses == {"sent": 12}
     assert sorted(made.amount for made in payer.at_service) == list(range(1, 13))
+
+
+def test_a_sender_whose_renewal_a_conflict_rolled_back_sends_nothing(payer: Payer) -> None:
+    payer.owes()
+    calls = payer.counts_calls()
+    with one_conflict(payer.shop):
+        payer.sends()
+    assert (calls[FIAT], payer.status()) == (0, "sending")
+    for _ in range(2):
+        payer.sandbox.advance(minutes=5)
+        payer.sends()
+    assert (payer.status(), len(payer.at_service)) == ("sent", 1)
 
 
 def test_a_sender_that_slept_alone_sends_nothing_either(payer: Payer, monkeypatch: pytest.MonkeyPatch) -> None:

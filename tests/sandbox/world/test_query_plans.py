@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -89,8 +90,8 @@ PAGES = ("webhooks?state=waiting", f"webhooks?order={id_of(7)}", f"checkouts/{id
 
 
 def test_single_records_are_looked_up(crowded: Flask) -> None:
-    actions = [lambda path=path: Merchant(crowded).calls("GET", path).data for path in PATHS]
-    actions += [lambda page=page: Developer(crowded).opens(f"/inspector/{page}") for page in PAGES]
+    actions: list[Callable[[], object]] = [partial(Merchant(crowded).calls, "GET", path) for path in PATHS]
+    actions += [partial(Developer(crowded).opens, f"/inspector/{page}") for page in PAGES]
     for action in (*actions, partial(refuses_references, crowded)):
         assert plan_of(crowded, action, *RECORDS).scanned(*RECORDS) == []
 
