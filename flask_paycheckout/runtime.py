@@ -140,6 +140,7 @@ class Runtime:
     record: ServiceRecord
     outbox: Outbox
     payouts: Payouts
+    payout_calls: PayoutCalls
     payout_moves: PayoutMoves
     payout_requests: PayoutRequests
     payout_decisions: PayoutDecisions
@@ -299,11 +300,12 @@ def build_runtime(
         settings.closed_deposit_statuses,
         log,
     )
+    payout_calls = PayoutCalls(accounts, sealing, record)
     payout_sender = PayoutSender(
         payouts,
         payout_queue,
         payout_moves,
-        PayoutCalls(accounts, sealing, record),
+        payout_calls,
         outbox,
         record,
         clock,
@@ -362,6 +364,7 @@ def build_runtime(
         record=record,
         outbox=outbox,
         payouts=payouts,
+        payout_calls=payout_calls,
         payout_moves=payout_moves,
         payout_requests=payout_requests,
         payout_decisions=PayoutDecisions(payouts, payout_moves, outbox, clock),

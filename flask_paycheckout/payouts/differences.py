@@ -6,7 +6,7 @@ from flask_paycheckout.client import CryptoDisbursement, FiatDisbursement
 from flask_paycheckout.rules.destinations import Destination, ToBank, ToRecipient, ToWallet
 from flask_paycheckout.store.payout_model import PayoutMixin
 
-__all__ = ["Made", "difference"]
+__all__ = ["Made", "difference", "goes_elsewhere", "is_same_number"]
 
 Made = FiatDisbursement | CryptoDisbursement
 """A payout as the service has it."""
@@ -26,10 +26,11 @@ def difference(payout: PayoutMixin, to: Destination | None, made: Made) -> str |
     currency = made.token if isinstance(made, CryptoDisbursement) else made.currency
     if currency is not None and currency != payout.currency:
         return "currency"
-    return "destination" if to is not None and _goes_elsewhere(to, made) else None
+    return "destination" if to is not None and goes_elsewhere(to, made) else None
 
 
-def _goes_elsewhere(to: Destination, made: Made) -> bool:
+def goes_elsewhere(to: Destination, made: Made) -> bool:
+    """Whether the service's record has another destination than a payout; what it leaves out is not compared."""
     if isinstance(made, CryptoDisbursement):
         return isinstance(to, ToWallet) and not _same_wallet(to.address, made.receiver_address)
     recipient = made.recipient
@@ -38,7 +39,7 @@ def _goes_elsewhere(to: Destination, made: Made) -> bool:
     if isinstance(to, ToRecipient):
         return recipient.recipient_id not in (None, to.recipient_id)
     if isinstance(to, ToBank) and recipient.bank is not None:
-        return not _same_number(to.account_number, recipient.bank.account_number)
+        return not is_same_number(to.account_number, recipient.bank.account_number)
     return False
 
 
@@ -49,7 +50,7 @@ def _same_wallet(address: str, shown: str | None) -> bool:
     return address.startswith("0x") and shown.lower() == address.lower()
 
 
-def _same_number(number: str, shown: str | None) -> bool:
+def is_same_number(number: str, shown: str | None) -> bool:
     """Whether a record's account number is this one; of a masked one only the end is compared."""
     if shown is None:
         return True

@@ -1,0 +1,4 @@
+"""The audit: deposits and disbursements are read again at the service, and compared with the stored rows.
+
+It changes nothing, neither here nor at the service.
+"""

@@ -1,0 +1,157 @@
+"""The lists of disbursements, one for each merchant account, compared with the payouts' rows.
+
+A list also shows what no row here knows. It is read newest first, as far as the period reaches back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsError, Unauthorized
+from flask_paycheckout.payouts.calls import PAYOUT
+from flask_paycheckout.reports.audit.disbursements import judge_replaced, unknown_here
+from flask_paycheckout.reports.audit.findings import Finding, Kind, Verdict
+from flask_paycheckout.reports.audit.payouts import PayoutLooks
+from flask_paycheckout.reports.audit.reading import Reads, is_about_keys, what_to_do
+from flask_paycheckout.reports.audit.rows import AuditRows, Scope
+from flask_paycheckout.reports.audit.second_look import SecondLook
+from flask_paycheckout.reports.audit.seen import Seen
+from flask_paycheckout.rules.payout_schedule import LOOK_BACK
+from flask_paycheckout.service.accounts import Accounts
+from flask_paycheckout.store.payout_model import PayoutMixin
+
+__all__ = ["Listing"]
+
+_PAGE = 100
+# A list is begun again after an error, after these seconds.
+_PAUSES = (1.0, 2.0, 4.0)
+
+
+class Listing:
+    """Goes through the lists of disbursements of one audit."""
+
+    def __init__(
+        self,
+        rows: AuditRows,
+        scope: Scope,
+        reads: Reads,
+        looks: PayoutLooks,
+        second_look: SecondLook,
+        accounts: Accounts,
+        *,
+        goes_on_later: bool,
+    ) -> None:
+        self._rows = rows
+        self._scope = scope
+        self._reads = reads
+        self._looks = looks
+        self._second_look = second_look
+        self._accounts = accounts
+        self._goes_on_later = goes_on_later
+        # Payouts and strange disbursements that are named already, since a list can show one twice.
+        self._payouts = Seen()
+        self._others: set[str] = set()
+        self._incomplete: set[str] = set()
+
+    def remember(self, finding: Finding) -> None:
+        """Take a finding about a disbursement as named."""
+        if finding.row is not None:
+            self._payouts.add(finding.row)
+        elif finding.disbursement_id is not None:
+            self._others.add(finding.disbursement_id)
+        else:
+            self._incomplete.add(finding.account)
+
+    def has_shown(self, payout: PayoutMixin) -> bool:
+        """Whether a list has shown the disbursement of a payout."""
+        return payout.id in self._payouts
+
+    def has_not(self, payout: PayoutMixin) -> bool:
+        """Whether the lists were complete, and have shown by that that the service has nothing of a payout."""
+        if payout.disbursement_id is not None or payout.taken_at is None or self._scope.account is not None:
+            return False
+        # Without an access token of its own an account's payouts are sent with that of the settings.
+        return self._scope.contains(payout.taken_at) and not self._incomplete & {payout.account, ""}
+
+    def of(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
+        """The findings of an account's list, in pages, each with the number of rows that `AuditRows.count` counts.
+
+        :raises PaymentsError: the service is away, and the audit goes on later.
+        """
+        problem = self._reads.error_of(account)
+        for pause in (*_PAUSES, None) if problem is None else ():
+            try:
+                yield from self._pages(account)
+            except PaymentsError as error:
+                problem = error
+            else:
+                return
+            wait = max(pause or 0.0, problem.retry_after or 0.0)
+            if pause is None or is_about_keys(problem) or wait > _PAUSES[-1]:
+                break
+            self._reads.pause(wait)
+        assert problem is not None  # noqa: S101 - the loop ends by an error
+        if self._goes_on_later and not is_about_keys(problem):
+            raise problem
+        self._incomplete.add(account)
+        remedy = what_to_do(problem, account, "So long nobody knows what is missing here.")
+        yield (Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy),), 0
+
+    def _pages(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
+        client = self._accounts.client_of(account, PAYOUT)
+        listed = client.fiat_disbursements.iterate(sort="-createdAt", limit=_PAGE)
+        try:
+            page = list(islice(listed, _PAGE))
+        except Invalid:
+            # How many records a page may have is not shown, nor that more are an error.
+            listed = client.fiat_disbursements.iterate(sort="-createdAt")
+            page = list(islice(listed, _PAGE))
+        except Unauthorized:
+            self._accounts.refused(account, client)
+            raise
+        since = self._scope.since
+        while page:
+            self._reads.require_going_on()
+            yield self._compare(account, [made for made in page if self._scope.contains(made.created_at, LOOK_BACK)])
+            times = [made.created_at for made in page if made.created_at is not None]
+            if since is not None and times and max(times) < since - LOOK_BACK:
+                return
+            page = list(islice(listed, _PAGE))
+
+    def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> tuple[Sequence[Finding], int]:
+        known = self._rows.by_service_reference([made.reference for made in listed if made.reference is not None])
+        by_id = self._rows.by_disbursement_id([one.disbursement_id for one in listed if one.reference not in known])
+        pairs: dict[int, tuple[PayoutMixin, FiatDisbursement]] = {}
+        others = []
+        for made in listed:
+            payout = known.get(str(made.reference)) or by_id.get(made.disbursement_id)
+            if payout is None:
+                others.append(made)
+            elif self._wants(payout, made):
+                pairs[payout.id] = payout, made
+        rows = [payout for payout, _ in pairs.values()]
+        judged = {number: self._looks.judge(payout, made) for number, (payout, made) in pairs.items()}
+        found = [*self._second_look.at(rows, judged, self._looks.rows_now, self._looks.at)]
+        for payout in rows:
+            self._payouts.add(payout.id)
+        return [*found, *self._strangers(account, others)], sum(self._rows.is_in_period(payout) for payout in rows)
+
+    def _wants(self, payout: PayoutMixin, made: FiatDisbursement) -> bool:
+        if payout.id in self._payouts or self._scope.account not in (None, payout.account):
+            return False
+        return self._scope.contains(made.created_at) or self._rows.is_in_period(payout)
+
+    def _strangers(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
+        """The findings about disbursements that no payout has now."""
+        new = [
+            made for made in listed if made.disbursement_id not in self._others and self._scope.contains(made.created_at)
+        ]
+        replaced = self._rows.by_replaced_reference({made.reference for made in new if made.reference is not None})
+        for made in new:
+            self._others.add(made.disbursement_id)
+            payout = replaced.get(str(made.reference))
+            if payout is None:
+                yield unknown_here(account, made)
+            elif self._scope.account in (None, payout.account):
+                yield judge_replaced(payout, made)
