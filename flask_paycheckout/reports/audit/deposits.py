@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -34,6 +34,8 @@ MONEY_COLUMNS = (
 
 _SETTLED = frozenset({Status.PAID, Status.HELD, Status.REJECTED})
 _METHOD = "method"
+# Of columns of which the time is not compared.
+_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ def judge_deposit(row: CheckoutRow, deposit: Deposit | None, now: datetime) -> F
         if not known:
             return _finding(row, Verdict.AGREED, here, None, None)
         remedy = (
-            "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was made; if they are, ask the service"
-            " what became of it."
+            "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was made; if they are, ask the"
+            " service what became of it."
         )
         return _finding(row, Verdict.MISSING_THERE, here, None, deposit, remedy=remedy)
     there = _there(deposit)
@@ -146,7 +148,7 @@ def _here(row: CheckoutRow) -> dict[str, str | None]:
 
 
 def _there(deposit: Deposit) -> dict[str, str | None]:
-    columns: Mapping[str, Any] = payment_columns(deposit, datetime.min)
+    columns: Mapping[str, Any] = payment_columns(deposit, _NO_TIME)
     said: dict[str, str | None] = {"status": deposit.status}
     return said | {name.removeprefix("payment_"): columns[name] for name in MONEY_COLUMNS}
 

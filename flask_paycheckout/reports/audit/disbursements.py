@@ -54,13 +54,13 @@ def judge_disbursement(
 
 
 def judge_replaced(payout: PayoutMixin, made: FiatDisbursement) -> Finding:
-    """Compare an earlier disbursement of a payout that had failed and was tried again; it must have failed there too."""
+    """Compare an earlier disbursement of a payout that had failed and was tried again; it must have failed."""
     here, there = {**_here(payout), "status": "failed, and tried again"}, _there(made)
     if _ended(made) == _FAILED:
         return _of_record(_finding(Verdict.AGREED, payout, made, here, there), made)
     remedy = (
-        "It may be paid twice: the first transfer did not fail after all. Ask the service to stop one of them, and do not"
-        " try this payout again."
+        "It may be paid twice: the first transfer did not fail after all. Ask the service to stop one of them, and do"
+        " not try this payout again."
     )
     return _of_record(_finding(Verdict.DIFFERS, payout, made, here, there, ("status",), remedy), made)
 
@@ -95,8 +95,8 @@ def _absent(payout: PayoutMixin) -> Finding:
         )
     else:
         remedy = (
-            "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was sent; if they are, ask the service"
-            " what became of it before anybody pays it again."
+            "Check that PAYCHECKOUT_BASE_URL and the keys are those with which it was sent; if they are, ask the"
+            " service what became of it before anybody pays it again."
         )
     return _finding(Verdict.MISSING_THERE, payout, None, _here(payout), None, remedy=remedy)
 
@@ -170,8 +170,8 @@ def _remedy(payout: PayoutMixin, made: FiatDisbursement, differing: list[str], n
         )
     if differing != ["status"]:
         return (
-            "Ask the service what it paid, and to whom. The stored values never change by themselves: correct your books"
-            " by hand, and do not try this payout again."
+            "Ask the service what it paid, and to whom. The stored values never change by themselves: correct your"
+            " books by hand, and do not try this payout again."
         )
     if status == PayoutStatus.SENT:
         read = f"It is read by flask paycheckout reconcile, {_when(payout.next_attempt_at, now)}"
@@ -181,13 +181,13 @@ def _remedy(payout: PayoutMixin, made: FiatDisbursement, differing: list[str], n
         return "Its answer was lost; flask paycheckout reconcile looks it up. Until then do not pay it otherwise."
     if status == PayoutStatus.READY:
         return (
-            "The service has it already. Leave it as it is: reconcile sends it under the same reference, which the service"
-            " refuses, and then finds it."
+            "The service has it already. Leave it as it is: reconcile sends it under the same reference, which the"
+            " service refuses, and then finds it."
         )
     if status == PayoutStatus.COMPLETED:
         return (
-            "The service took its word back: ask it where the money is. A transfer that failed after all is paid by a new"
-            " payout with another reference."
+            "The service took its word back: ask it where the money is. A transfer that failed after all is paid by a"
+            " new payout with another reference."
         )
     if status == PayoutStatus.FAILED:
         return "The service pays it, or has paid it. Do not try it again and do not pay it otherwise; ask the service."

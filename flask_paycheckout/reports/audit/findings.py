@@ -1,4 +1,4 @@
-"""The findings of an audit: for each deposit and disbursement what is stored here, what the service says, and a verdict.
+"""The findings of an audit: for each deposit and disbursement what both sides say, and a verdict.
 
 Pure. Values are texts, amounts exact ones; account numbers are masked.
 """
@@ -19,6 +19,7 @@ Facts = Mapping[str, str | None]
 """What one side says, by name; None where it says nothing."""
 
 _MAX_SHOWN = 200
+_SHOWN_OF_MISSING = ("status", "amount", "currency", "paid_amount", "paid_currency", "destination")
 
 
 class Verdict(StrEnum):
@@ -108,14 +109,15 @@ class Finding:
     def __str__(self) -> str:
         """Lines for people: the subject, each difference with both values, and what to do."""
         told = [f"{self.verdict}: {self._subject()}{account_text(self.account)}"]
-        told += [f"    {name}: here {_shown(self.here, name)}, there {_shown(self.there, name)}" for name in self._named]
+        for name in self._named:
+            told.append(f"    {name}: here {_shown(self.here, name)}, there {_shown(self.there, name)}")
         told += [f"    {self.remedy}"] if self.remedy else []
         return "\n".join(visible(line) for line in told)
 
     @property
     def _named(self) -> tuple[str, ...]:
         if self.verdict in (Verdict.MISSING_HERE, Verdict.MISSING_THERE):
-            return tuple(name for name in ("status", "amount", "currency", "paid_amount", "paid_currency") if self._has(name))
+            return tuple(name for name in _SHOWN_OF_MISSING if self._has(name))
         return self.differences
 
     def _has(self, name: str) -> bool:

@@ -145,7 +145,9 @@ class Listing:
     def _strangers(self, account: str, listed: Sequence[FiatDisbursement]) -> Iterator[Finding]:
         """The findings about disbursements that no payout has now."""
         new = [
-            made for made in listed if made.disbursement_id not in self._others and self._scope.contains(made.created_at)
+            made
+            for made in listed
+            if made.disbursement_id not in self._others and self._scope.contains(made.created_at)
         ]
         replaced = self._rows.by_replaced_reference({made.reference for made in new if made.reference is not None})
         for made in new:

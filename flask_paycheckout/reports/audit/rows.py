@@ -151,7 +151,9 @@ class AuditRows:
     def payouts(self, after: int, limit: int) -> Sequence[PayoutMixin]:
         """Payouts of the period to bank accounts that the service may have, by the id of the row."""
         c = self._models.payouts.c
-        return self._load(select(self._models.payouts).where(c.id > after, *self._payouts()).order_by(c.id).limit(limit))
+        return self._load(
+            select(self._models.payouts).where(c.id > after, *self._payouts()).order_by(c.id).limit(limit)
+        )
 
     def payouts_now(self, ids: Collection[int]) -> dict[int, PayoutMixin]:
         """Payouts as they are now, by the id of the row."""
@@ -232,6 +234,8 @@ def _moment(value: datetime | None) -> datetime | None:
 def _total(kind: str, amount: str, currency: str, other: str | None) -> Total | None:
     """The total that was asked for; None when another program wrote something else."""
     try:
-        return Pay(amount, currency, receive_in=other) if kind == "pay" else Receive(amount, currency, pay_in=str(other))
+        return (
+            Pay(amount, currency, receive_in=other) if kind == "pay" else Receive(amount, currency, pay_in=str(other))
+        )
     except (ValueError, TypeError):
         return None

@@ -1,6 +1,6 @@
 """Second looks: what differs is named only when its row did not move while the service was read.
 
-What has changed only now, here or there, is looked at again some moments later: a running shop may be about to store it.
+What has changed only now is looked at again some moments later, since a running shop may be about to store it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class SecondLook:
                 if number not in now:
                     # It was deleted meanwhile.
                     del judged[number]
-                elif _version(now[number]) != _version(stored[number]) or (looks == 0 and self._is_recent(judged[number])):
+                elif _version(now[number]) != _version(stored[number]) or (
+                    looks == 0 and self._is_recent(judged[number])
+                ):
                     again.append(number)
                 else:
                     certain.add(number)
