@@ -18,7 +18,7 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.cli.periods import MOMENT, require_period
+from flask_paycheckout.cli.periods import read_moment, require_period
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.operations import operations
 from flask_paycheckout.reports.audit.audit import FIRST, Audit, ServiceDown
@@ -36,8 +36,16 @@ _LONG = 5000
 
 
 @paycheckout.command(short_help="Compare all payments and payouts with the service.")
-@click.option("--from", "since", type=MOMENT, help="The beginning of the period; the first payment by default.")
-@click.option("--to", "until", type=MOMENT, help="The end of the period, not included; now by default.")
+@click.option(
+    "--from",
+    "since",
+    metavar="DATE",
+    callback=read_moment,
+    help="The beginning of the period; default: the first payment.",
+)
+@click.option(
+    "--to", "until", metavar="DATE", callback=read_moment, help="The end of the period, not included; default: now."
+)
 @click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
 @click.option(
     "--resume",
@@ -70,7 +78,9 @@ def audit(
         asked = {"from": _text(since), "to": _text(until), "account": account}
         begun: Mapping[str, Any] | None = None if kept is None else kept.about
         if begun is None:
-            begun = asked | {"started": runtime().clock().isoformat()}
+            # The end is not included, but this very moment is.
+            started = runtime().clock() + timedelta(microseconds=1)
+            begun = asked | {"started": started.isoformat()}
             if kept is not None:
                 kept.begin(begun)
         elif any(asked.values()) and asked != {name: begun[name] for name in asked}:
@@ -116,7 +126,7 @@ def _audit(begun: Mapping[str, Any], stopped: threading.Event, *, goes_on_later:
     shop = runtime()
     started = datetime.fromisoformat(begun["started"])
     until = _moment(begun["to"])
-    scope = Scope(_moment(begun["from"]), started if until is None else min(until, started), started, begun["account"])
+    scope = Scope(_moment(begun["from"]), started if until is None else min(until, started), begun["account"])
     pending = shop.settings.pending_for
     longest = max(pending.values()) if not isinstance(pending, timedelta) else pending
     # The other half of the readers is for reconcile, which runs beside it.
@@ -255,7 +265,7 @@ def _opened(file: Path) -> Iterator[ResultsFile]:
 def _until_stopped() -> Iterator[threading.Event]:
     """Yield an event that the first SIGINT or SIGTERM sets; a second one ends the process as usual."""
     stopped = threading.Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {int(number): signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def stop(number: int, frame: object) -> None:
         stopped.set()

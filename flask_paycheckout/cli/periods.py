@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import click
 
 from flask_paycheckout.clock import as_utc
 
-__all__ = ["MOMENT", "require_period"]
+__all__ = ["read_moment", "require_period"]
 
 
-class _Moment(click.ParamType):
-    """A date, or a date with a time; UTC unless it says otherwise."""
+def read_moment(context: click.Context, option: click.Parameter, given: str | None) -> datetime | None:
+    """Read a date, or a date with a time; UTC unless it says otherwise.
 
-    name = "date"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        try:
-            return as_utc(datetime.fromisoformat(str(value).strip()))
-        except (ValueError, OverflowError):
-            self.fail(
-                f"{value!r} is no date. Write a date such as 2026-10-31, or a time such as 2026-10-31T18:30 (UTC).",
-                param,
-                ctx,
-            )
-
-
-MOMENT = _Moment()
+    :raises click.BadParameter: it is neither.
+    """
+    if given is None:
+        return None
+    try:
+        return as_utc(datetime.fromisoformat(given.strip()))
+    except (ValueError, OverflowError):
+        raise click.BadParameter(
+            f"{given!r} is no date. Write a date such as 2026-10-31, or a time such as 2026-10-31T18:30 (UTC)."
+        ) from None
 
 
 def require_period(since: datetime | None, until: datetime | None) -> None:
@@ -38,7 +33,7 @@ def require_period(since: datetime | None, until: datetime | None) -> None:
     """
     if since is not None and until is not None and until <= since:
         raise click.BadParameter(
-            f"the period ends before it begins, as {until:%Y-%m-%d %H:%M} is not later than {since:%Y-%m-%d %H:%M};"
+            f"the period ends before it begins: {until:%Y-%m-%d %H:%M} is not later than {since:%Y-%m-%d %H:%M}, and"
             " --to itself is not included",
             param_hint="--to",
         )

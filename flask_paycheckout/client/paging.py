@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from flask_paycheckout.client.errors import TransportFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = ["DEFAULT_LIMIT", "Page", "page_of_array", "walk"]
 
@@ -17,6 +18,8 @@ T = TypeVar("T")
 
 # A list that grows while it is read could be walked for ever.
 _MOST_PAGES = 100_000
+# Records move by a few places while a list is read; so many are known again.
+_MOST_KNOWN = 100_000
 # So many pages of known records in a row are new records that push them on; more are a list that circles.
 _MOST_IDLE = 1_000
 
@@ -100,7 +103,7 @@ def walk(
     :param most_pages: the most pages that are read, of a list that goes on.
     :raises TransportFailed: the pages would not come to an end.
     """
-    known, went_back = set[str](), set[int]()
+    known, went_back = _Recent(), set[int]()
     number, furthest, total, idle = 1, 0, 0, 0
     for reads in count(1):
         page, is_array = fetch(number)
@@ -130,6 +133,22 @@ def walk(
             return
         furthest = max(furthest, number)
         number += 1
+
+
+class _Recent:
+    """The ids of the newest records of a walk, so that a long list takes no more memory than a short one."""
+
+    def __init__(self) -> None:
+        self._ids = OrderedDict[str, None]()
+
+    def __contains__(self, record_id: str | None) -> bool:
+        return record_id in self._ids
+
+    def update(self, record_ids: Iterable[str]) -> None:
+        for record_id in record_ids:
+            self._ids[record_id] = None
+        while len(self._ids) > _MOST_KNOWN:
+            self._ids.popitem(last=False)
 
 
 def _is_first_again(

@@ -46,8 +46,11 @@ class CheckoutMixin:
         waiting = text(MONEY_TO_PAY_BACK)
         problem = text("problem_since IS NOT NULL")
         arrived, unfilled = text("payment_completed_at IS NOT NULL"), text(UNFILLED)
+        unpaid = text("payment_completed_at IS NULL")
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at"),
+            # For audits: what nothing is known to have arrived for.
+            Index("ix_paycheckout_checkout_unpaid", "created_at", "id", sqlite_where=unpaid, postgresql_where=unpaid),
             # For the due reads of one of many merchant accounts.
             Index("ix_paycheckout_checkout_account", "account", "next_read_at"),
             # For the report and the owner's lists of one account.

@@ -139,8 +139,11 @@ class Audit:
         return self.rows.checkouts_now(list(ids))
 
     def _look_at_deposits(self, rows: Sequence[CheckoutRow]) -> dict[int, Finding]:
-        jobs = [Job(row.account, partial(self._read_deposit, row.checkout_id, row.account)) for row in rows]
-        return {row.id: self._of_deposit(row, read) for row, read in zip(rows, self._reads.run(jobs), strict=True)}
+        jobs: list[Job[Deposit | None]] = [
+            Job(row.account, partial(self._read_deposit, row.checkout_id, row.account)) for row in rows
+        ]
+        answers = self._reads.run(jobs)
+        return {row.id: self._of_deposit(row, read) for row, read in zip(rows, answers, strict=True)}
 
     def _of_deposit(self, row: CheckoutRow, read: Deposit | Exception | None) -> Finding:
         now = self._clock()

@@ -28,10 +28,11 @@ class PayoutLooks:
 
     def at(self, payouts: Sequence[PayoutMixin]) -> dict[int, Finding]:
         """Read the disbursements of these payouts; the findings by the id of the row."""
-        jobs = [Job(payout.account, partial(self._reading, payout)) for payout in payouts]
-        return {
-            payout.id: self.judge(payout, read) for payout, read in zip(payouts, self._reads.run(jobs), strict=True)
-        }
+        jobs: list[Job[FiatDisbursement | None]] = [
+            Job(payout.account, partial(self._reading, payout)) for payout in payouts
+        ]
+        answers = self._reads.run(jobs)
+        return {payout.id: self.judge(payout, read) for payout, read in zip(payouts, answers, strict=True)}
 
     def judge(self, payout: PayoutMixin, read: FiatDisbursement | Exception | None) -> Finding:
         """Compare a payout with its disbursement.

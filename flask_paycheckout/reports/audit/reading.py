@@ -34,6 +34,8 @@ _REFUSALS = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 # Seconds that an account may stay away: a tenth of the time that the audit has run, within these limits.
 _SHARE, _LEAST_PATIENCE, _MOST_PATIENCE = 0.1, 7.0, 300.0
+# A service that counts requests by the minute answers again in the next one.
+_RATE_PATIENCE = 90.0
 
 
 class Stopped(Exception):
@@ -223,7 +225,8 @@ class Reads:
             return
         account.troubled_since = now if account.troubled_since is None else account.troubled_since
         seconds = max(min(_FIRST_PAUSE * 2**account.pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
-        patience = min(max(_SHARE * (now - self._began), _LEAST_PATIENCE), _MOST_PATIENCE)
+        least = _RATE_PATIENCE if isinstance(error, RateLimited) else _LEAST_PATIENCE
+        patience = min(max(_SHARE * (now - self._began), least), _MOST_PATIENCE)
         if now + seconds > account.troubled_since + patience:
             self._give_up(account, name, error)
             return

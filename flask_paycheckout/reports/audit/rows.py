@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -40,7 +40,7 @@ _TRACES = [
 ]
 _OURS = re.compile(r"[A-Za-z0-9-]+-[0-9a-f]{16}")
 _PLAIN = ("id", "checkout_id", "order_id", "account", "status", "reason", "deposit_status", "problem")
-_MOMENTS = ("created_at", "moved_at")
+_MOMENTS = ("created_at", "moved_at", "next_read_at", "payment_completed_at")
 _TOTAL = ("total_kind", "total_amount", "total_currency", "total_other_currency")
 
 
@@ -52,10 +52,7 @@ class Scope:
     """The beginning of the period; None for the first row."""
 
     until: datetime
-    """The end of the period, not included, and never later than `started`."""
-
-    started: datetime
-    """When the audit began; what arrives later is not part of it."""
+    """The end of the period, not included; at the latest the beginning of the audit, so that its rows keep still."""
 
     account: str | None
     """Only this merchant account; None for all."""
@@ -118,10 +115,8 @@ class AuditRows:
 
     def _unpaid(self) -> list[ColumnElement[bool]]:
         c, scope = self._models.checkouts.c, self._scope
-        # What was paid after the audit began counts as not paid, so that no row changes sides meanwhile.
-        without = or_(c.payment_completed_at.is_(None), c.payment_completed_at >= scope.started)
         since = [] if scope.since is None else [c.created_at >= _earlier(scope.since, self._reach)]
-        return [*since, c.created_at < scope.until, without, *self._of_account(c)]
+        return [*since, c.created_at < scope.until, c.payment_completed_at.is_(None), *self._of_account(c)]
 
     def _paid(self) -> list[ColumnElement[bool]]:
         c, scope = self._models.checkouts.c, self._scope
@@ -139,7 +134,7 @@ class AuditRows:
 
     def _select(self) -> Select[Any]:
         c = self._models.checkouts.c
-        names = (*_PLAIN, *_MOMENTS, *_TOTAL, *MONEY_COLUMNS, "next_read_at", "payment_completed_at")
+        names = (*_PLAIN, *_MOMENTS, *_TOTAL, *MONEY_COLUMNS)
         return select(*(c[name] for name in names))
 
     def _read(self, statement: Select[Any]) -> Sequence[CheckoutRow]:
@@ -167,16 +162,24 @@ class AuditRows:
         """Payouts by the service's id."""
         return {str(row.disbursement_id): row for row in self._of("disbursement_id", ids)}
 
-    def by_replaced_reference(self, references: Iterable[str]) -> dict[str, PayoutMixin]:
+    def by_replaced_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
         """Payouts that were tried again under another reference, by the earlier one."""
+        found = self._by_booked_reference(references)
         c = self._models.payouts.c
-        found: dict[str, PayoutMixin] = {}
-        # Only references of ours: each costs a look at all histories.
-        for reference in filter(_OURS.fullmatch, references):
+        # What an older version sent is not booked. Only references of ours: each costs a look at all histories.
+        for reference in filter(_OURS.fullmatch, set(references) - set(found)):
             told = c.history.contains(f'"replaced":"{reference}"', autoescape=True)
             for row in self._load(select(self._models.payouts).where(told).limit(1)):
                 found[reference] = row
         return found
+
+    def _by_booked_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
+        c = self._models.bookings.c
+        booked = select(c.service_reference, c.reference).where(c.service_reference.in_(references)).distinct()
+        with self._engine.connect() as connection:
+            owners = {row[0]: row[1] for row in connection.execute(booked)} if references else {}
+        payouts = {row.reference: row for row in self._of("reference", set(owners.values()))}
+        return {booked: payouts[owner] for booked, owner in owners.items() if owner in payouts}
 
     def is_in_period(self, payout: PayoutMixin) -> bool:
         """Whether a payout is one of those that `payouts` gives."""
@@ -219,7 +222,8 @@ def _earlier(moment: datetime, by: timedelta) -> datetime:
 def _checkout(row: Mapping[Any, Any]) -> CheckoutRow:
     return CheckoutRow(
         **{name: row[name] for name in _PLAIN},
-        **{name: as_utc(row[name]) for name in _MOMENTS},
+        created_at=as_utc(row["created_at"]),
+        moved_at=as_utc(row["moved_at"]),
         total=_total(*(row[name] for name in _TOTAL)),
         payment={name: row[name] for name in MONEY_COLUMNS},
         completed_at=_moment(row["payment_completed_at"]),
