@@ -15,23 +15,20 @@ from flask.cli import with_appcontext
 
 from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
+from flask_paycheckout.cli.periods import read_moment, require_period
 from flask_paycheckout.operations import operations
-from flask_paycheckout.reports.export import Export, Format, Totals, moment_of
+from flask_paycheckout.reports.export import Export, Format, Totals
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.store.movements import Missing
 
 
-def _moment(context: click.Context, param: click.Parameter, given: str | None) -> datetime | None:
-    """The date or time that an option gives; without an offset it is in UTC."""
-    try:
-        return None if given is None else moment_of(given)
-    except ValueError as error:
-        raise click.BadParameter(visible(str(error))) from None
-
-
 @paycheckout.command(short_help="Export every movement of money, with fees and totals.")
-@click.option("--from", "start", callback=_moment, metavar="D", help="The first date or time that is included, in UTC.")
-@click.option("--to", "end", callback=_moment, metavar="D", help="The first one that is not included; now if left out.")
+@click.option(
+    "--from", "start", callback=read_moment, metavar="D", help="The first date or time that is included, in UTC."
+)
+@click.option(
+    "--to", "end", callback=read_moment, metavar="D", help="The first one that is not included; now if left out."
+)
 @click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
 @click.option(
     "--format",
@@ -51,8 +48,7 @@ def export(start: datetime | None, end: datetime | None, account: str | None, fo
     Exit code 0: exported. 1: also, but movements of older versions are missing, which are named. 2: the dates, or the
     account, cannot be used.
     """
-    if start is not None and end is not None and start >= end:
-        raise click.UsageError("--from must be before --to, which is not included itself.")
+    require_period(start, end)
     found = operations().export(start, end, known_account(account))
     if start is not None and start > found.asked_at:
         raise click.UsageError("--from must be before now.")

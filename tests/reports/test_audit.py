@@ -452,9 +452,9 @@ def test_an_account_that_is_gone_or_refused_stops_no_other(market: Sellers, serv
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--from", "yesterday"], "'yesterday' is no date. Write a date such as 2026-10-31"),
-        (["--to", "2026-02-30"], "is no date"),
-        (["--from", "2026-10-31", "--to", "2026-10-31"], "the period ends before it begins"),
+        (["--from", "yesterday"], "'yesterday' is no date or time; write it like 2026-01-31"),
+        (["--to", "2026-02-30"], "is no date or time"),
+        (["--from", "2026-10-31", "--to", "2026-10-31"], "--from must be before --to"),
         (["--account", "nobody"], "account 'nobody' is unknown"),
         (["--resume", "/nowhere/at/all"], "No such file"),
     ],
