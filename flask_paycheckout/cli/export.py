@@ -23,12 +23,8 @@ from flask_paycheckout.store.movements import Missing
 
 
 @paycheckout.command(short_help="Export every movement of money, with fees and totals.")
-@click.option(
-    "--from", "start", callback=read_moment, metavar="D", help="The first date or time that is included, in UTC."
-)
-@click.option(
-    "--to", "end", callback=read_moment, metavar="D", help="The first one that is not included; now if left out."
-)
+@click.option("--from", "start", callback=read_moment, metavar="D", help="The first date or time, in UTC.")
+@click.option("--to", "end", callback=read_moment, metavar="D", help="The first one not included; now if left out.")
 @click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
 @click.option(
     "--format",
