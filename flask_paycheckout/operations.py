@@ -454,6 +454,15 @@ class AppOperations(Operations):
         shop = self._beside_session("fill_bookings()")
         return BookingBackfill(shop.engine, shop.models).run(limit, after, progress)
 
+    def count_unbooked(self, account: str | None = None) -> int:
+        """How many payouts are sent or completed, and not booked as such.
+
+        :param account: only those of this merchant account.
+        """
+        shop = self._runtime
+        with shop.engine().connect() as connection:
+            return PayoutOverview(connection, shop.models, shop.clock(), account).count_unbooked()
+
     def count_payouts(self, after: int) -> int:
         """How many payouts `fill_bookings` would read."""
         return BookingBackfill(self._runtime.engine, self._runtime.models).count(after)

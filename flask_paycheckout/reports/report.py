@@ -133,6 +133,9 @@ class Report:
     payout_alarms: PayoutAlarms
     """Payouts and refunds that need a person."""
 
+    unbooked: int = 0
+    """The number of payouts that an older version sent and did not book, so that exports lack them."""
+
     @property
     def stuck(self) -> tuple[UndeliveredEvent, ...]:
         """The listed events with a failed receiver, or undelivered for more than five minutes."""
@@ -142,7 +145,8 @@ class Report:
     def needs_a_person(self) -> bool:
         """Whether anything in this report does not resolve itself."""
         troubles = (self.held, self.to_pay_back, self.stuck, self.webhooks_silent, self.backlog.overdue)
-        return any(troubles) or bool(self.unsettled or self.unreadable or self.failing or self.payout_alarms.any)
+        failing = self.unsettled or self.unreadable or self.failing or self.payout_alarms.any
+        return any(troubles) or bool(failing or self.unbooked)
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
@@ -208,6 +212,7 @@ def report(
             payouts=payouts.count_by_status(),
             claimable=payouts.claimable(),
             payout_alarms=read_payout_alarms(payouts, token_missing=token_missing),
+            unbooked=payouts.count_unbooked(),
         )
 
 
@@ -425,6 +430,9 @@ def _backlog_lines(report: Report) -> Iterator[str]:
 
 def _payout_lines(report: Report) -> Iterator[str]:
     yield from payout_lines(report.payouts, report.claimable, report.payout_alarms)
+    if report.unbooked:
+        yield from ("", f"NOT IN THE BOOKS: {_number(report.unbooked, 'payout', 'payouts')} of an older version.")
+        yield "  To book what was sent: flask paycheckout fill-bookings"
 
 
 def _more(count: int, listed: int) -> Iterator[str]:

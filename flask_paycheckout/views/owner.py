@@ -20,7 +20,7 @@ from flask_paycheckout.rules.text import visible
 from flask_paycheckout.security.permission import Permission, name_of, require_callable
 from flask_paycheckout.security.signed_links import RESOLVE
 from flask_paycheckout.store.paybacks import sums_of
-from flask_paycheckout.views import owner_payouts
+from flask_paycheckout.views import owner_books, owner_payouts
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.headers import harden, require_same_site
 from flask_paycheckout.views.owner_forms import (
@@ -51,6 +51,8 @@ def make_owner_view(permission: Permission) -> Blueprint:
         ("/payout", owner_payouts.show_payout, "GET"),
         ("/payout/proof", owner_payouts.give_proof, "GET"),
         ("/payouts/<token>", owner_payouts.decide_payout, "POST"),
+        ("/books", owner_books.list_months, "GET"),
+        ("/books/month", owner_books.download_month, "GET"),
         ("/refund", owner_payouts.ask_for_refund, "GET"),
         ("/refunds/<token>", owner_payouts.refund, "POST"),
     ):

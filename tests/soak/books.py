@@ -1,9 +1,9 @@
-"""The accountant of money out: compares what the shop committed with what the service was asked to pay, to the cent."""
+"""The accountant: compares what the shop committed, and exports, with the service's own books, to the cent."""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from functools import cached_property
@@ -11,6 +11,7 @@ from typing import Any
 
 Row = dict[str, Any]
 Violations = Iterator[str]
+Sums = dict[tuple[str, str], Decimal]
 
 # Written down here a second time, from what the documentation says about the states.
 _PAID_OUT = {"sent", "completed"}
@@ -18,9 +19,10 @@ _ENDED = {"sent", "completed", "failed", "cancelled", "claimable", "waiting"}
 
 
 class Books:
-    """What both sides wrote down about money out."""
+    """What both sides wrote down about money."""
 
     def __init__(self, record: dict[str, Any]) -> None:
+        self.exported: list[Row] = record["export"]
         self.payouts: list[Row] = record["payouts"]
         self.disbursements: list[Row] = record["service_disbursements"]
         self.checkouts: dict[str, Row] = {row["checkout_id"]: row for row in record["checkouts"]}
@@ -39,6 +41,44 @@ class Books:
             if made["reference"] in self.payout_of:
                 grouped[self.payout_of[made["reference"]]["reference"]].append(made)
         return grouped
+
+    @cached_property
+    def sums_exported(self) -> Sums:
+        """The sums of the export, by what they are of and the currency."""
+        sums: Sums = defaultdict(Decimal)
+        for line in self.exported:
+            if line["kind"] == "payment":
+                sums["paid", line["currency"]] += Decimal(line["gross"])
+                sums["received", line["received_currency"]] += Decimal(line["received"])
+            elif line["kind"] != "fee":
+                sums["out", line["currency"]] -= Decimal(line["gross"])
+            sums["fees", line["currency"]] += Decimal(line["fee"])
+            sums["net", line["currency"]] += Decimal(line["net"])
+        return _without_zeros(sums)
+
+    @cached_property
+    def sums_at_service(self) -> Sums:
+        """The same sums of the service's completed deposits, and of disbursements that did not fail.
+
+        The shop never heard of a checkout whose answer was lost, and no customer can: only the sandbox pays those.
+        """
+        sums: Sums = defaultdict(Decimal)
+        for deposit in self.deposits.values():
+            if deposit["status"] == "completed" and deposit["id"] in self.checkouts:
+                paid, fee = Decimal(deposit["input_amount"]), Decimal(deposit["fee_amount"])
+                sums["paid", deposit["input_currency"]] += paid
+                sums["fees", deposit["input_currency"]] += fee
+                sums["net", deposit["input_currency"]] += paid - fee
+                sums["received", deposit["output_currency"]] += Decimal(deposit["output_amount"])
+        for made in self.disbursements:
+            if made["status"] != "failed":
+                sums["out", made["currency"]] += Decimal(made["amount"])
+                sums["net", made["currency"]] -= Decimal(made["amount"])
+        return _without_zeros(sums)
+
+
+def _without_zeros(sums: Sums) -> Sums:
+    return {key: amount for key, amount in sums.items() if amount}
 
 
 def _references(payout: Row) -> set[str]:
@@ -102,6 +142,30 @@ def no_payout_waits_for_a_process(books: Books) -> Violations:
             yield f"{payout['reference']} is {payout['status']}, next at {payout['next_attempt_at']}"
 
 
+def the_export_equals_the_services_books(books: Books) -> Violations:
+    """Paid, fees, received, paid out and net: the sums of each currency are the service's, to the last digit."""
+    exported, known = books.sums_exported, books.sums_at_service
+    for what, currency in sorted(exported.keys() | known.keys()):
+        here, there = exported.get((what, currency), 0), known.get((what, currency), 0)
+        if here != there:
+            yield f"{what} in {currency}: {here} exported, the service's books have {there}"
+
+
+def each_movement_is_exported_once_and_in_order(books: Books) -> Violations:
+    """No payment twice, no service's id sent or returned twice, and no line before an earlier one."""
+    movements = Counter(
+        (line["kind"], line["checkout_id"] if line["kind"] in {"payment", "fee"} else line["disbursement_id"])
+        for line in books.exported
+    )
+    for (kind, subject), times in movements.items():
+        # The answer about a token may have been lost with its id.
+        if times > 1 and subject is not None:
+            yield f"{kind} of {subject} is exported {times} times"
+    times_booked = [line["booked_at"] for line in books.exported]
+    if times_booked != sorted(times_booked):
+        yield "the export is not in the order of time"
+
+
 BOOKS_PROMISES: tuple[Callable[[Books], Violations], ...] = (
     each_paid_order_pays_its_maker_once,
     nothing_is_paid_out_twice_or_made_up,
@@ -109,4 +173,6 @@ BOOKS_PROMISES: tuple[Callable[[Books], Violations], ...] = (
     refunds_are_never_more_than_what_arrived,
     a_refunded_payment_is_never_held,
     no_payout_waits_for_a_process,
+    the_export_equals_the_services_books,
+    each_movement_is_exported_once_and_in_order,
 )

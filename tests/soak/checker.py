@@ -2,8 +2,9 @@
 
 A record holds, by name, lists of rows: of the service `service_deposits`, `service_checkouts` and
 `service_disbursements`; of the shop `checkouts`, `payouts`, `events`, `orders`, `versions` (how an order stood, and
-since when), `fulfilments`, `notes`; and of those outside `effects` (what the warehouse was told) and `locations` (every
-payment page a browser was sent to). `tolerance` is by how many seconds the times of two processes may differ.
+since when), `fulfilments`, `notes`, and the lines of its `export`; and of those outside `effects` (what the warehouse
+was told) and `locations` (every payment page a browser was sent to). `tolerance` is by how many seconds the times of
+two processes may differ.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from tests.soak.books import Books
 from tests.soak.checker import Violation
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def figures(plan: Plan, record: dict[str, Any], violations: list[Violation], tol
         "webhooks_dropped": sum(row["state"] == "dropped" for row in webhooks),
         "webhooks_doubled": sum(row["copies"] == 2 for row in webhooks),
         "events": len(record["events"]),
+        "exported": len(record["export"]),
+        "books": {" ".join(key): str(amount) for key, amount in sorted(Books(record).sums_exported.items())},
         "lost": sum(one.promise in _LOSSES for one in violations) + len(paid - set(sent)),
         "doubled": sum(one.promise in _DOUBLES for one in violations) + sum(times > 1 for times in sent.values()),
         "violations": len(violations),

@@ -63,11 +63,21 @@ class Processes:
         return Sandbox(f"http://{HOST}:{port}", token)
 
     def make_tables(self) -> None:
-        tables = self._fork("tables")
-        tables.join()
-        if tables.exitcode:
-            raise RuntimeError(f"the shop's tables were not made: {(self._folder / 'tables.log').read_text()[-2000:]}")
-        del self._running["tables"]
+        self._wait_for("tables")
+
+    def upgrade_tables(self) -> None:
+        self._wait_for("upgrade")
+
+    def run(self, out: Path, *arguments: str) -> None:
+        """Run a command of the shop with its output in a file, such as `export`."""
+        self._wait_for(f"command-{arguments[0]}", str(out), *arguments)
+
+    def _wait_for(self, name: str, *arguments: str) -> None:
+        process = self._fork(name, *arguments)
+        process.join()
+        if process.exitcode:
+            raise RuntimeError(f"{name} failed: {(self._folder / f'{name}.log').read_text()[-2000:]}")
+        del self._running[name]
 
     def start(self, name: str) -> None:
         self._fork(name, *([self._port(name)] if name in WEB else []))

@@ -11,8 +11,8 @@ Record = dict[str, Any]
 
 _OF_SANDBOX = {
     "service_checkouts": "SELECT id, created_at FROM checkout",
-    "service_deposits": "SELECT id, status, input_currency, input_amount, output_currency, output_amount, updated_at"
-    " FROM deposit",
+    "service_deposits": "SELECT id, status, input_currency, input_amount, output_currency, output_amount, fee_amount,"
+    " updated_at FROM deposit",
     "service_disbursements": "SELECT id, kind, reference, amount, currency, status FROM disbursement",
     "service_webhooks": "SELECT id, order_id, state, copies, attempts FROM webhook",
 }
@@ -27,13 +27,17 @@ _OF_SHOP = {
 }
 
 
-def collect(databases: Databases, effects_file: Path, locations: list[Row], tolerance: float) -> Record:
+def collect(
+    databases: Databases, effects_file: Path, export_file: Path, locations: list[Row], tolerance: float
+) -> Record:
     """The record of a run.
 
+    :param export_file: what `flask paycheckout export --format jsonl` wrote after it.
     :param locations: every address of a payment page that a browser was ever sent to.
     :param tolerance: virtual seconds by which the times of two processes may differ.
     """
     record: Record = {"effects": json_lines(effects_file), "locations": locations, "tolerance": tolerance}
+    record["export"] = json_lines(export_file)
     for address, tables in ((databases.sandbox, _OF_SANDBOX), (databases.shop, _OF_SHOP)):
         reader = Reader(address)
         try:

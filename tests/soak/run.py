@@ -219,7 +219,9 @@ class _Stage:
 
     def _collect(self) -> Record:
         tolerance = 4 * self._plan.speed + self.clockwork.longest_step
-        record = collect(self._at, self._folder / "effects", self._town.locations, tolerance)
+        exported = self._folder / "export.jsonl"
+        self._processes.run(exported, "export", "--format", "jsonl")
+        record = collect(self._at, self._folder / "effects", exported, self._town.locations, tolerance)
         (self._folder / "record.json").write_text(json.dumps(record))
         return record
 

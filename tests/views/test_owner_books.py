@@ -1,0 +1,121 @@
+"""The owner's page of the books: months to download, for the owner alone, in bounds, and what is missing in them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, update
+
+from flask_paycheckout.store import movements
+from flask_paycheckout.store.payments import PAYMENT_COLUMNS
+from flask_paycheckout.views import owner_books
+from tests.conftest import OpenShop
+from tests.reports.test_export import books
+from tests.scripted import Shop
+from tests.test_cli import runs
+from tests.views.test_owner import ROOT, opens_view
+
+
+@pytest.fixture
+def desk(open_shop: OpenShop) -> Shop:
+    """A shop with a payment in January 2026, whose owner, Ada, looks at it in March."""
+    shop = opens_view(open_shop())
+    shop.has_paid()
+    shop.clock.now = datetime(2026, 3, 1, 0, 2, tzinfo=UTC)
+    return shop
+
+
+def months(shop: Shop, **query: str) -> list[tuple[str, bool]]:
+    """The months that the page lists, each with whether it is over."""
+    page = shop.browser.get(f"{ROOT}/books", query_string=query)
+    assert page.status_code == 200
+    found = re.findall(r'<h2 id="month-([0-9-]+)">(.*?)</h2>', page.text, re.DOTALL)
+    return [(month, "not over yet" not in title) for month, title in found]
+
+
+def downloads(shop: Shop, **query: str) -> Any:
+    return shop.browser.get(f"{ROOT}/books/month", query_string=query)
+
+
+def test_months_since_the_first_movement_are_listed(desk: Shop) -> None:
+    """February ended two minutes ago, when transactions of its last minutes may still be open."""
+    assert months(desk) == [("2026-03", False), ("2026-02", False), ("2026-01", True)]
+    assert '<time datetime="2026-01">January 2026</time>' in desk.browser.get(f"{ROOT}/books").text
+    assert f'{ROOT}/books"' in desk.browser.get(ROOT).text, "every page leads there"
+
+
+def test_a_shop_without_money_has_no_months(shop: Shop) -> None:
+    assert "No money has moved yet." in opens_view(shop).browser.get(f"{ROOT}/books").text
+
+
+@pytest.mark.parametrize(("form", "mimetype"), [("csv", "text/csv"), ("jsonl", "application/jsonl")])
+def test_a_month_is_what_the_command_exports(desk: Shop, form: str, mimetype: str) -> None:
+    answer = downloads(desk, month="2026-01", format=form)
+    exported = runs(desk, "export", "--from", "2026-01-01", "--to", "2026-02-01", "--format", form)
+    assert answer.data == exported.stdout_bytes
+    assert (answer.status_code, answer.mimetype) == (200, mimetype)
+    assert answer.headers["Content-Disposition"] == f'attachment; filename="books-2026-01.{form}"'
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert len(downloads(desk, month="2026-02").text.splitlines()) == 1
+
+
+@pytest.mark.parametrize("path", ["/books", "/books/month?month=2026-01"])
+def test_nobody_else_sees_the_books(shop: Shop, path: str) -> None:
+    shop.has_paid()
+    answer = opens_view(shop, lambda: None).browser.get(ROOT + path)
+    assert answer.status_code == 403
+    assert "o-1" not in answer.text
+
+
+@pytest.mark.parametrize("query", ["", "month=2026-13", "month=9999-12", "month=2026-01&format=xls"])
+def test_another_month_or_format_is_refused_in_words(desk: Shop, query: str) -> None:
+    answer = desk.browser.get(f"{ROOT}/books/month?{query}")
+    assert (answer.status_code, "Choose a month" in answer.text) == (400, True)
+
+
+def test_a_month_that_is_too_large_is_left_to_the_command(desk: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner_books, "_MOST_MOVEMENTS", 0)
+    answer = downloads(desk, month="2026-01")
+    assert answer.status_code == 413
+    assert "flask paycheckout export --from 2026-01-01 --to 2026-02-01" in answer.text
+    assert downloads(desk, month="2026-02").status_code == 200
+
+
+def test_a_download_is_read_as_the_browser_takes_it(desk: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(movements, "PAGE", 2)
+    monkeypatch.setattr("flask_paycheckout.reports.export.PAGE", 2)
+    desk.clock.now = datetime(2026, 1, 1, 12, 1, tzinfo=UTC)
+    books(desk, 7)
+    answer = desk.browser.get(f"{ROOT}/books/month?month=2026-01", buffered=False)
+    parts = list(answer.response)
+    assert [part.count(b"\r\n") for part in parts] == [1, 2, 2, 2, 2]
+
+
+def test_an_account_has_its_own_months(desk: Shop) -> None:
+    desk.clock.now = datetime(2026, 2, 2, tzinfo=UTC)
+    books(desk, 1, account="north/..")
+    with desk.runtime.engine().begin() as connection:
+        checkouts = desk.runtime.models.checkouts
+        row = dict(connection.execute(checkouts.select()).mappings().one())
+        own = {"id": 2, "checkout_id": "chk-2", "account": "north/..", "current_order_id": None, "paid_order_id": None}
+        connection.execute(checkouts.insert().values(row | own | {"payment_completed_at": desk.clock.now}))
+    assert months(desk, account="north/..") == [("2026-02", False)]
+    answer = downloads(desk, month="2026-02", account="north/..")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="books-2026-02-north.csv"'
+    assert len(answer.text.splitlines()) == 3
+    assert len(downloads(desk, month="2026-02", account="").text.splitlines()) == 1
+    assert downloads(desk, month="2026-02", account="south").status_code == 404
+
+
+def test_what_is_missing_is_told(desk: Shop) -> None:
+    models = desk.runtime.models
+    with desk.runtime.engine().begin() as connection:
+        connection.execute(update(models.checkouts).values(dict.fromkeys(PAYMENT_COLUMNS)))
+        connection.execute(delete(models.bookings))
+    page = desk.browser.get(f"{ROOT}/books").text
+    assert "1 payment of an older version" in " ".join(page.split())
+    assert "fill-payments" in page
+    assert "fill-bookings" not in page
