@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import client_call, decoding, imports, memory, sandbox_order, sandbox_writes, web
+from tests.benchmarks import client_call, decoding, export, imports, memory, sandbox_order, sandbox_writes, web
 from tests.benchmarks.program import main
 
 ROWS = (
@@ -15,6 +15,7 @@ ROWS = (
     sandbox_writes.ROW,
     sandbox_order.ROW,
     memory.ROW,
+    export.ROW,
 )
 
 if __name__ == "__main__":
