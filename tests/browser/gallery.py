@@ -26,7 +26,7 @@ from tests.sandbox.payments.customers import makes
 #: What answers a GET and is no page for people.
 NO_PAGES = {
     *("static", "favicon", "paycheckout.static", "paycheckout.order_status", "paycheckout_owner.give_proof"),
-    "pictures.draw",
+    *("paycheckout_owner.download_month", "pictures.draw"),
 }
 NO_PAGES_BELOW = ("/_sandbox/", "/v1/", "/v2/")
 #: The states that the order's own page shows in different ways, and those that its status page does.
@@ -286,7 +286,7 @@ class Gallery:
         names = {"stock": "stock", "letters": "letters"}
         view = "/owner/payments"
         views = {"orders": view, "held": f"{view}?status=held", "not-found": f"{view}?search=nobody"}
-        views["paybacks"] = f"{view}/paybacks"
+        views |= {"paybacks": f"{view}/paybacks", "books": f"{view}/books", "books-refused": f"{view}/books/month"}
         views |= {"payouts": f"{view}/payouts", "payouts-none": f"{view}/payouts?status=sending"}
         views |= {f"payout-{state}": f"{view}/payout?reference={name}" for state, name in self.payouts.items()}
         views["refund"] = f"{view}/refund?checkout={self.checkouts['refunded']}"
