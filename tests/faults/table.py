@@ -356,7 +356,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     },
     "A payment started by another site's page: POST only, from a page that the browser says is the shop's own.": {
         "nobody asks where a form comes from": (
-            f"{_SITE}::test_the_referer_does_not_matter[cross-site-https://shop.example-None]",
+            f"{_SITE}::test_the_referer_does_not_matter",
             Drop("views.checkout:create_checkout", "require_same_site"),
         ),
         "neighbouring hosts are trusted": (
@@ -364,7 +364,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("views.headers:require_same_site", '("same-origin", "none")', '("same-origin", "none", "same-site")'),
         ),
         "a host that makes no sense is trusted": (
-            f"{_SITE}::test_no_host_header_makes_another_site_the_shops_own[https://-by its public address-a b]",
+            f"{_SITE}::test_no_host_header_makes_another_site_the_shops_own[by its public address]",
             Swap("views.headers:_own_origins", "set()", '{f"{request.scheme}://{request.host}"}'),
         ),
         "Flask-WTF guards nothing any more": (
@@ -403,7 +403,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("security.origins:origin_of", "_is_plain(parts.hostname)", "True"),
         ),
         "the public address is not used within a request": (
-            f"{_HOSTS}::test_addresses_never_come_from_a_host_that_nobody_vouched_for[public address-evil.example]",
+            f"{_HOSTS}::test_addresses_never_come_from_a_host_that_nobody_vouched_for[public address]",
             Never("views.order_urls:_absolute", "public"),
         ),
         "no address or trusted hosts are demanded": (
@@ -411,7 +411,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Drop("config:_checked", "_require_public_address"),
         ),
         "redirects tidy paths up": (
-            f"{_HOSTS}::test_no_answer_repeats_a_host[unpaid-GET-/paycheckout/orders//{{status}}]",
+            f"{_HOSTS}::test_no_answer_repeats_a_host[unpaid]",
             Swap("views:_make_blueprint", "False", "True"),
         ),
     },

@@ -45,18 +45,18 @@ def opened(open_shop: OpenShop, name: str) -> Shop:
     return shop
 
 
-@pytest.mark.parametrize("host", ["shop.example", *POISON])
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_addresses_never_come_from_a_host_that_nobody_vouched_for(open_shop: OpenShop, name: str, host: str) -> None:
+def test_addresses_never_come_from_a_host_that_nobody_vouched_for(open_shop: OpenShop, name: str) -> None:
     shop = opened(open_shop, name)
-    answer = shop.browser.get("/links", base_url="https://shop.example", headers={"Host": host, **FORWARDED})
-    if name == "trusted hosts" and host not in {"shop.example", ""}:
-        assert answer.status_code == 400
-    elif answer.status_code != 400:
-        parts = [urlsplit(url) for url in answer.get_json()]
-        assert {(each.scheme, each.netloc) for each in parts} == {("https", "shop.example")}
-    assert answer.status_code == 200 or host != "shop.example"
-    assert "evil" not in str(answer.headers)
+    for host in ("shop.example", *POISON):
+        answer = shop.browser.get("/links", base_url="https://shop.example", headers={"Host": host, **FORWARDED})
+        if name == "trusted hosts" and host not in {"shop.example", ""}:
+            assert answer.status_code == 400, host
+        elif answer.status_code != 400:
+            parts = [urlsplit(url) for url in answer.get_json()]
+            assert {(each.scheme, each.netloc) for each in parts} == {("https", "shop.example")}, host
+        assert answer.status_code == 200 or host != "shop.example"
+        assert "evil" not in str(answer.headers)
 
 
 @pytest.mark.parametrize("config", [{}, {"TRUSTED_HOSTS": []}, {"TRUSTED_HOSTS": None}, {"SERVER_NAME": ""}], ids=repr)
@@ -80,17 +80,17 @@ PATHS = (
 )
 
 
-@pytest.mark.parametrize(("method", "path"), PATHS, ids=lambda part: part)
 @pytest.mark.parametrize("paid", [False, True], ids=["unpaid", "paid"])
-def test_no_answer_repeats_a_host(open_shop: OpenShop, method: str, path: str, paid: bool) -> None:
+def test_no_answer_repeats_a_host(open_shop: OpenShop, paid: bool) -> None:
     """Not even as a redirect that tidies the path up."""
     shop = opened(open_shop, "public address")
     if paid:
         shop.has_paid()
     tokens = shop.runtime.signed_links
-    path = path.format(pay=tokens.sign(PAY, "o-1"), status=tokens.sign(STATUS, "o-1"))
     headers = {"Host": "evil.example", **FORWARDED, **SAME_SITE}
-    answer = shop.browser.open("/", method=method, headers=headers, environ_overrides={"PATH_INFO": path})
-    assert "evil" not in answer.text.replace("//evil.example/paycheckout", "")
-    assert "evil" not in str(answer.headers)
-    assert answer.status_code in {200, 303, 400, 404, 405}
+    for method, path in PATHS:
+        named = path.format(pay=tokens.sign(PAY, "o-1"), status=tokens.sign(STATUS, "o-1"))
+        answer = shop.browser.open("/", method=method, headers=headers, environ_overrides={"PATH_INFO": named})
+        assert "evil" not in answer.text.replace("//evil.example/paycheckout", ""), path
+        assert "evil" not in str(answer.headers), path
+        assert answer.status_code in {200, 303, 400, 404, 405}, path

@@ -82,31 +82,26 @@ def test_exactly_the_shops_own_pages_may_send_the_form(open_shop: OpenShop, name
     assert len(shop.service.created) == 1
 
 
-@pytest.mark.parametrize("referer", REFERERS)
-@pytest.mark.parametrize(("site", "origin"), [("same-origin", None), (None, SHOP), (None, None), ("cross-site", SHOP)])
-def test_the_referer_does_not_matter(
-    open_shop: OpenShop, site: str | None, origin: str | None, referer: str | None
-) -> None:
+def test_the_referer_does_not_matter(open_shop: OpenShop) -> None:
     """Our pages send none, privacy tools send none, and old bugs let others forge it."""
     deployment = DEPLOYMENTS["by its public address"]
     shop = opened(open_shop, deployment)
-    taken = (site, origin) in {("same-origin", None), (None, SHOP)}
-    assert posts(shop, deployment, Sec_Fetch_Site=site, Origin=origin, Referer=referer) == (303 if taken else 403)
+    statuses = {("same-origin", None): 303, (None, SHOP): 303, (None, None): 403, ("cross-site", SHOP): 403}
+    for (site, origin), status in statuses.items():
+        for referer in REFERERS:
+            assert posts(shop, deployment, Sec_Fetch_Site=site, Origin=origin, Referer=referer) == status, referer
 
 
 HOSTS = ("", "evil.example", "evil.example@shop.example", "shop.example:x", "[::1", "a b", "shop.example, evil.example")
 
 
-@pytest.mark.parametrize("host", HOSTS)
 @pytest.mark.parametrize("name", ["by its public address", "by a trusted host", "by its server name"])
-@pytest.mark.parametrize("origin", ["https://evil.example.org", "null", "https://", None])
-def test_no_host_header_makes_another_site_the_shops_own(
-    open_shop: OpenShop, name: str, host: str, origin: str | None
-) -> None:
+def test_no_host_header_makes_another_site_the_shops_own(open_shop: OpenShop, name: str) -> None:
     shop = opened(open_shop, DEPLOYMENTS[name])
-    for site in (None, "same-site", "cross-site"):
+    origins = ("https://evil.example.org", "null", "https://", None)
+    for host, origin, site in product(HOSTS, origins, (None, "same-site", "cross-site")):
         status = posts(shop, DEPLOYMENTS[name], Sec_Fetch_Site=site, Origin=origin, Host=host)
-        assert status in {400, 403}, site
+        assert status in {400, 403}, (host, origin, site)
     assert shop.service.created == []
 
 

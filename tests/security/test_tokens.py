@@ -126,13 +126,13 @@ def test_only_one_algorithm_signs(clock: Clock, digest: object) -> None:
     assert SignedLinks(lambda: [b"key"], clock, DAY).read(PAY, signed(b"key", PAY, "o-1", clock, digest)) is None
 
 
-@pytest.mark.parametrize("key", ["", "unit-secret-kex", "u", "none", "old-key "])
 @pytest.mark.parametrize("fallbacks", [None, [], [""], [b""], ["", "old-key"], [None]], ids=repr)
-def test_no_key_that_can_be_guessed_is_taken(open_shop: OpenShop, key: str, fallbacks: object) -> None:
+def test_no_key_that_can_be_guessed_is_taken(open_shop: OpenShop, fallbacks: object) -> None:
     """A variable of the environment that is not set often ends as an empty fallback."""
     shop = open_shop(SECRET_KEY_FALLBACKS=fallbacks)
-    made = [signed(key, PAY, "o-1", shop.clock), *([sealed(key, PAY, "o-1", shop.clock)] if key else [])]
-    assert {uses(shop, "pay", token).status for token in made} == {404}
+    for key in ("", "unit-secret-kex", "u", "none", "old-key "):
+        made = [signed(key, PAY, "o-1", shop.clock), *([sealed(key, PAY, "o-1", shop.clock)] if key else [])]
+        assert {uses(shop, "pay", token).status for token in made} == {404}, key
 
 
 def test_a_good_fallback_counts_beside_an_empty_one(open_shop: OpenShop) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import product
 from typing import Any
 
 import pytest
@@ -102,13 +103,12 @@ def test_a_deferred_webhook_reads_nothing_and_leaves_the_read_due(open_shop: Ope
 SECRET = "wh-secret-1"
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT"])
-@pytest.mark.parametrize("path", ["", "/", f"/{SECRET}", "/x", "/x/y"])
-def test_no_method_but_post_tells_whether_there_is_a_secret(open_shop: OpenShop, method: str, path: str) -> None:
+def test_no_method_but_post_tells_whether_there_is_a_secret(open_shop: OpenShop) -> None:
     with_secret, without = open_shop("with", PAYCHECKOUT_WEBHOOK_SECRET=SECRET), open_shop("without")
-    answers = [told(shop.browser.open(PATH + path, method=method)) for shop in (with_secret, without)]
-    assert answers[0] == answers[1]
-    assert answers[0].status in (200, 404, 405)
+    for method, path in product(("GET", "HEAD", "OPTIONS", "PUT"), ("", "/", f"/{SECRET}", "/x", "/x/y")):
+        answers = [told(shop.browser.open(PATH + path, method=method)) for shop in (with_secret, without)]
+        assert answers[0] == answers[1], (method, path)
+        assert answers[0].status in (200, 404, 405)
 
 
 def test_a_secret_is_replaced_without_losing_a_webhook(open_shop: OpenShop) -> None:
