@@ -34,6 +34,7 @@ Read on with `python -m pydoc`:
     flask_paycheckout.sandbox       the simulated service, for development and tests
     flask_paycheckout.admin         views for Flask-Admin
     flask_paycheckout.tasks         tasks for Celery
+    flask_paycheckout.metrics       metrics for Prometheus
 
 `flask paycheckout --help` lists the commands.
 

@@ -28,6 +28,7 @@ from flask_paycheckout.runtime import (
     runtime,
 )
 from flask_paycheckout.service.accounts import require_account_name
+from flask_paycheckout.service.observations import Observer
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.event_model import EventMixin
@@ -182,6 +183,21 @@ class PayCheckout(Operations):
         """
         self._callbacks.account = callback
         return callback
+
+    def observe(self, app: Flask, observer: Observer) -> None:
+        """Have a function called with everything measurable that happens in an app, for metrics of the shop's own.
+
+            def count(observed):
+                statsd.increment(f"payments.{observed.kind}.{observed.outcome}")
+
+            paycheckout.observe(app, count)
+
+        It is called in the thread in which it happens, so it must be quick. What it raises is logged.
+
+        :param app: an app that `init_app` was called for.
+        """
+        with app.app_context():
+            runtime().observers.add(observer)
 
     def pay_url(self, order_id: str) -> str:
         """Absolute URL that a form posts to in order to pay this order; it carries a sealed token."""

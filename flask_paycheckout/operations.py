@@ -180,9 +180,9 @@ class AppOperations(Operations):
 
     # Webhooks and the status page
 
-    def receive_webhook(self, checkout_id: str) -> None:
-        """Store that a webhook named this checkout, and read its deposit when that is due."""
-        self._beside_session("the webhook").webhooks.receive(checkout_id)
+    def receive_webhook(self, checkout_id: str) -> str:
+        """Store that a webhook named this checkout, and read its deposit when that is due. See `Webhooks.receive`."""
+        return self._beside_session("the webhook").webhooks.receive(checkout_id)
 
     def receive_payout_webhook(self) -> None:
         """Let sent payouts be read soon, since a webhook about no checkout came; it may have been about any of them."""

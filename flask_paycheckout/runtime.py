@@ -40,6 +40,7 @@ from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Account, Accounts, require_account_name
 from flask_paycheckout.service.calls import Service
 from flask_paycheckout.service.logs import FailureLog, prepare_logger
+from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
 from flask_paycheckout.store.checkouts import Checkouts
@@ -118,6 +119,7 @@ class Runtime:
     settings: Settings
     clock: Clock
     log: FailureLog
+    observers: Observers
     models: Models
     client: PaymentsClient
     service: Service
@@ -234,10 +236,11 @@ def build_runtime(
 
     prepare_logger()
     log = FailureLog(clock)
-    client = _client(settings, transport)
+    observers = Observers(log)
+    client = _client(settings, transport, observers)
     accounts = Accounts(
         client,
-        lambda account: _client_of(account, settings, transport),
+        lambda account: _client_of(account, settings, transport, observers),
         ask_account,
         settings.account_cache.total_seconds(),
         2 * settings.timeout,
@@ -252,6 +255,7 @@ def build_runtime(
         # Every request has a WSGI environment of its own, which lives as long as the request.
         lambda: request.environ if has_request_context() else None,
         log,
+        observers,
         now=elapsed,
     )
     # The longest that a read takes, and as long again for applying its answer.
@@ -273,7 +277,17 @@ def build_runtime(
     transactions = Transactions(engine, shop)
     moves = Moves(engine, models, checkouts, events, transactions)
     outbox = Outbox(
-        engine, models, checkouts, payouts, clock, scope, app, log, settings.unheard, settings.separate_database
+        engine,
+        models,
+        checkouts,
+        payouts,
+        clock,
+        scope,
+        app,
+        log,
+        observers,
+        settings.unheard,
+        settings.separate_database,
     )
     limits = RefundLimits(models)
     payout_moves = PayoutMoves(engine, models, payouts, limits, events, transactions)
@@ -299,6 +313,7 @@ def build_runtime(
         Schedule(settings.pending_for, settings.watch_for),
         settings.closed_deposit_statuses,
         log,
+        observers,
     )
     payout_calls = PayoutCalls(accounts, sealing, record)
     payout_sender = PayoutSender(
@@ -311,6 +326,7 @@ def build_runtime(
         clock,
         None if settings.access_token is None else ask_access_token,
         log,
+        observers,
     )
     return Runtime(
         app=app,
@@ -318,6 +334,7 @@ def build_runtime(
         settings=settings,
         clock=clock,
         log=log,
+        observers=observers,
         models=models,
         client=client,
         service=service,
@@ -378,12 +395,15 @@ def build_runtime(
     )
 
 
-def _client_of(account: Account, settings: Settings, transport: httpx.BaseTransport | None) -> PaymentsClient:
+def _client_of(
+    account: Account, settings: Settings, transport: httpx.BaseTransport | None, observers: Observers
+) -> PaymentsClient:
     """The client of a merchant account, which has its own keys, and what it leaves out from the settings."""
     own = {
         name: getattr(account, name) for name in ("client_id", "client_secret", "base_url", "access_token", "signer")
     }
-    return _client(replace(settings, **{name: value for name, value in own.items() if value is not None}), transport)
+    given = {name: value for name, value in own.items() if value is not None}
+    return _client(replace(settings, **given), transport, observers)
 
 
 def _bearer(access_token: str | Callable[[], str] | None) -> str | BearerToken | None:
@@ -391,7 +411,7 @@ def _bearer(access_token: str | Callable[[], str] | None) -> str | BearerToken |
     return BearerToken(access_token) if callable(access_token) else access_token
 
 
-def _client(settings: Settings, transport: httpx.BaseTransport | None) -> PaymentsClient:
+def _client(settings: Settings, transport: httpx.BaseTransport | None, observers: Observers) -> PaymentsClient:
     try:
         return PaymentsClient(
             settings.base_url,
@@ -401,6 +421,7 @@ def _client(settings: Settings, transport: httpx.BaseTransport | None) -> Paymen
             signer=settings.signer,
             timeout=settings.timeout,
             transport=transport,
+            observe=observers.tell_call,
         )
     except ValueError as fault:
         # The client refuses some addresses that the settings accept. Its message never quotes the address.

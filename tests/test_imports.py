@@ -23,7 +23,7 @@ LAYERS = (
     {"reports"},
     {"runtime"},
     {"operations", "payout_operations"},
-    {"views", "doctor", "cli", "tasks", "admin"},
+    {"views", "doctor", "cli", "tasks", "admin", "metrics"},
     {"extension"},
 )
 LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
@@ -31,7 +31,17 @@ LEVEL = {part: level for level, parts in enumerate(LAYERS) for part in parts}
 BESIDE = {"__init__", "testing", "sandbox"}
 WEB = {"flask", "werkzeug", "jinja2", "markupsafe"}
 DATABASE = {"sqlalchemy", "flask_sqlalchemy"}
-OPTIONAL = {"babel", "celery", "flask_admin", "flask_babel", "fpdf", "psycopg", "requests", "segno"}
+OPTIONAL = {
+    "babel",
+    "celery",
+    "flask_admin",
+    "flask_babel",
+    "fpdf",
+    "prometheus_client",
+    "psycopg",
+    "requests",
+    "segno",
+}
 
 
 @cache
@@ -156,7 +166,7 @@ def test_the_sandbox_is_loaded_when_used_and_only_by_its_doors() -> None:
 
 
 def test_optional_libraries_are_loaded_when_used() -> None:
-    files = [file for file in FILES if part_of(file) not in {"sandbox", "tasks", "admin"}]
+    files = [file for file in FILES if part_of(file) not in {"sandbox", "tasks", "admin", "metrics"}]
     assert {file.name for file in files if foreign(imports(file, late=False, typing_only=False)) & OPTIONAL} == set()
 
 

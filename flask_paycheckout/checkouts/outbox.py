@@ -10,6 +10,7 @@ event that is no longer true is superseded and delivered to nobody.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from flask_paycheckout.checkouts.leases import RENEWAL
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, nobody_listens, receivers_of, unheard_signals
 from flask_paycheckout.service.logs import FailureLog, about, about_event
+from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent, names_of
 from flask_paycheckout.store.events import HeldEvent, Subject, keywords_of
@@ -77,6 +79,7 @@ class Outbox:
         scope: Scope,
         sender: object,
         log: FailureLog,
+        observers: Observers,
         unheard: Collection[str] = (),
         separate: bool = False,
     ) -> None:
@@ -86,6 +89,7 @@ class Outbox:
         self._scope = scope
         self._sender = sender
         self._log = log
+        self._observers = observers
         # The receivers whose failure was logged with a traceback since their last success.
         self._failing: set[str] = set()
         self._unheard = unheard
@@ -100,7 +104,10 @@ class Outbox:
         held = [event for event in given if event.lease_token is not None]
         total = Delivery(delivered=sum(event.delivered for event in given))
         for event in given:
-            if not event.delivered and event.lease_token is None:
+            if event.delivered:
+                self._observers.tell(Observed.DELIVERY, event.name, "delivered")
+            elif event.lease_token is None:
+                self._observers.tell(Observed.DELIVERY, event.name, "unheard")
                 why, fields = nobody_listens(event.name), about_event(event, event.subject.account)
                 told = event.name, _subject_text(event), why
                 self._log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
@@ -199,7 +206,7 @@ class Outbox:
                 holding = False
             else:
                 event = self._queue.claim(turn.event_id, self._clock(), only_if_due=False)
-            delivery = None if event is None else self._tell(event, queue)
+            delivery = None if event is None else self._timed(event, queue)
             if delivery is None:
                 # Another process holds it by now.
                 passed.add(turn.event_id)
@@ -267,6 +274,14 @@ class Outbox:
             return self._superseding.has_happened_to(event, connection)
 
     # One event
+
+    def _timed(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
+        began = time.perf_counter()
+        delivery = self._tell(event, queue)
+        if delivery is not None and (delivery.delivered or delivery.failed):
+            outcome = "delivered" if delivery.delivered else "failed"
+            self._observers.tell(Observed.DELIVERY, event.name, outcome, time.perf_counter() - began)
+        return delivery
 
     def _tell(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
         """Run the receivers of a held event and release it; None when another process has taken its lease."""
@@ -381,6 +396,7 @@ class Outbox:
 
     def _supersede(self, event: HeldEvent) -> Delivery:
         self._queue.supersede(event, self._clock())
+        self._observers.tell(Observed.DELIVERY, event.name, "superseded")
         return Delivery()
 
     def _postpone(self, event: HeldEvent, until: datetime, error: str) -> Delivery:

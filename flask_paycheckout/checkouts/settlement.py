@@ -24,6 +24,7 @@ from flask_paycheckout.rules.schedule import Schedule, after_failures
 from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Reason, Status
 from flask_paycheckout.service.calls import READ, AccountUnavailable, Service, Turn
 from flask_paycheckout.service.logs import FailureLog, about_checkout
+from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import first_line, is_passing
@@ -99,6 +100,7 @@ class Settlement:
         schedule: Schedule,
         closed_statuses: frozenset[str],
         log: FailureLog,
+        observers: Observers,
     ) -> None:
         self._checkouts = checkouts
         self._due_reads = due_reads
@@ -110,6 +112,7 @@ class Settlement:
         self._schedule = schedule
         self._closed_statuses = closed_statuses
         self._log = log
+        self._observers = observers
 
     def settle(self, checkout_id: str, via: FoundBy = FoundBy.SETTLE) -> CheckoutMixin:
         """Read the deposit now, apply the result, and deliver the events.
@@ -167,6 +170,18 @@ class Settlement:
 
         :param read: returns the result of the method `read`, or raises its error.
         """
+        outcome = "failed"
+        try:
+            settled = self._apply(attempt, read, via)
+            outcome = "moved" if settled.moved else "failed" if settled.failed else "unchanged"
+            return settled
+        except PaymentsError:
+            outcome = "no_answer"
+            raise
+        finally:
+            self._observers.tell(Observed.READ, via.name.lower(), outcome, account=attempt.account)
+
+    def _apply(self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy) -> Settled:
         try:
             deposit = read()
             self._require_own(attempt, deposit)

@@ -50,31 +50,29 @@ class Webhooks:
         self._log = log
         self._reading = SingleFlight()
 
-    def receive(self, checkout_id: str) -> None:
+    def receive(self, checkout_id: str) -> str:
         """Store the hint, and read the deposit if that is allowed now.
 
-        Returns normally once the hint is stored, or is provably useless: an unknown id, or another webhook for a
-        checkout that no read can change any more. Either costs one query of our own table. While an earlier webhook's
-        read is under way, or the service may not be called, the read is left to reconcile.
+        Returns once the hint is stored, or is provably useless: an unknown id, or another webhook for a checkout that
+        no read can change any more. Either costs one query of our own table. While an earlier webhook's read is under
+        way, or the service may not be called, the read is left to reconcile.
 
+        :returns: what became of it: `useless`, `queued`, `read`, or `later` for a read that is left to reconcile.
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
         """
         if not _plausible(checkout_id):
-            return
+            return "useless"
         attempt = self._checkouts.summary(checkout_id)
         if attempt is None or (attempt.status not in OPEN and attempt.webhooks):
-            return
+            return "useless"
         if self._defer is not None:
             reading = self._note(attempt)
-            if reading is not None:
-                self._queue(self._defer, reading)
-            return
+            return "queued" if reading is not None and self._queue(self._defer, reading) else "later"
         with self._reading.of(checkout_id) as free:
             try:
                 if free:
                     with self._service.turn(READ, attempt.account) as turn:
-                        self._read(attempt, turn)
-                    return
+                        return "read" if self._read(attempt, turn) else "later"
             except NotAsked:
                 # The service's limits log this themselves; the hint is stored below.
                 pass
@@ -82,23 +80,28 @@ class Webhooks:
                 fields = about(attempt.current_order_id, checkout_id, attempt.account)
                 self._log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields, error=error)
         self._note(attempt)
+        return "later"
 
-    def _read(self, attempt: CheckoutSummary, turn: Turn) -> None:
+    def _read(self, attempt: CheckoutSummary, turn: Turn) -> bool:
         reading = self._due_reads.note_webhook(attempt, self._clock(), self._cooldown, wait=self._cooldown)
         if reading is None:
-            return
+            return False
         try:
             self._settlement.settle_attempt(reading, FoundBy.WEBHOOK, turn)
         except Exception as error:
             # The read is stored as due, so reconcile makes it after any error here.
             self._left(reading, error)
+            return False
+        return True
 
-    def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> None:
+    def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> bool:
         """Queue the read; when the broker is unavailable, with whatever error, reconcile makes it."""
         try:
             defer(reading.checkout_id)
         except Exception as error:
             self._left(reading, error, heals=True)
+            return False
+        return True
 
     def _left(self, reading: CheckoutMixin, error: Exception, *, heals: bool = False) -> None:
         fields = about_checkout(reading, heals=heals)

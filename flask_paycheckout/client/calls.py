@@ -5,6 +5,8 @@ Resources state what they call and what they expect; everything that all calls s
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,7 +30,7 @@ from flask_paycheckout.client.retries import moment_of, seconds_to_wait
 from flask_paycheckout.client.sending import credentials_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     import httpx
 
@@ -37,12 +39,15 @@ if TYPE_CHECKING:
     from flask_paycheckout.client.retries import Retries
     from flask_paycheckout.client.sending import Sender
 
-__all__ = ["Caller"]
+__all__ = ["Caller", "Observe"]
 
 T = TypeVar("T")
 R = TypeVar("R", bound=msgspec.Struct)
 
 _Secrets = tuple[Hidden, ...]
+
+Observe = Callable[[str, "PaymentsError | None", float], object]
+"""Called after each call with its operation, its error, and the seconds that it took."""
 
 
 def _plain(value: object) -> str:
@@ -67,11 +72,12 @@ class Caller:
     :raises PaymentsError: see `errors`.
     """
 
-    __slots__ = ("retries", "sender")
+    __slots__ = ("observe", "retries", "sender")
 
-    def __init__(self, sender: Sender, retries: Retries) -> None:
+    def __init__(self, sender: Sender, retries: Retries, observe: Observe | None = None) -> None:
         self.sender = sender
         self.retries = retries
+        self.observe = observe
 
     def record(self, operation: Operation, reader: RecordReader[R], **asked: Any) -> R:
         """The record in the response's `data`."""
@@ -155,7 +161,22 @@ class Caller:
         sent = Sealed(b"" if body is None else _encode(body))
         secrets = tuple(Hidden(secret) for secret in hidden_in(body))
         attempt = partial(self._attempt, operation, read, path, sent, secrets, references)
-        return self.retries.run(attempt, repeatable=operation.repeatable)
+        if self.observe is None:
+            return self.retries.run(attempt, repeatable=operation.repeatable)
+        began = self.retries.pace.elapsed()
+        try:
+            result = self.retries.run(attempt, repeatable=operation.repeatable)
+        except PaymentsError as error:
+            self._tell(operation, error, began)
+            raise
+        self._tell(operation, None, began)
+        return result
+
+    def _tell(self, operation: Operation, error: PaymentsError | None, began: float) -> None:
+        # What is only observed must not change: the call may have moved money.
+        with suppress(Exception):
+            if self.observe is not None:
+                self.observe(str(operation), error, self.retries.pace.elapsed() - began)
 
     def _attempt(
         self,

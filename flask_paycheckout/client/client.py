@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import httpx
 
+    from flask_paycheckout.client.calls import Observe
     from flask_paycheckout.client.resources.auth import Auth
     from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
     from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
@@ -47,6 +48,8 @@ class PaymentsClient:
     :param timeout: seconds that one call may take in all, retries and waits included.
     :param retries: how often a failed read or `checkouts.create` is tried again within that time.
     :param transport: an httpx transport to send through, for tests and special networks; its maker closes it.
+    :param observe: called after each call with its operation, such as "POST /v1/checkout", its `PaymentsError` or None,
+        and the seconds that it took, retries included. What it raises is ignored.
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
 
@@ -65,15 +68,15 @@ class PaymentsClient:
         timeout: float = 15.0,
         retries: int = 2,
         transport: httpx.BaseTransport | None = None,
+        observe: Observe | None = None,
     ) -> None:
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
-        self._set_up(
-            Sender(base_url, signers, transport), Retries(_count(retries), _seconds(timeout), _pace(transport))
-        )
+        budget = Retries(_count(retries), _seconds(timeout), _pace(transport))
+        self._set_up(Sender(base_url, signers, transport), budget, observe)
 
-    def _set_up(self, sender: Sender, retries: Retries) -> None:
-        self._caller = caller = Caller(sender, retries)
+    def _set_up(self, sender: Sender, retries: Retries, observe: Observe | None) -> None:
+        self._caller = caller = Caller(sender, retries, observe)
         self.checkouts = Checkouts(caller)
         self.deposits = Deposits(caller)
 
@@ -83,7 +86,8 @@ class PaymentsClient:
         :param timeout: seconds that one call may take in all, retries and waits included.
         """
         other = type(self).__new__(type(self))
-        other._set_up(self._caller.sender, replace(self._caller.retries, budget=_seconds(timeout)))
+        retries = replace(self._caller.retries, budget=_seconds(timeout))
+        other._set_up(self._caller.sender, retries, self._caller.observe)
         return other
 
     def authorized(self, access_token: str | Signer) -> Self:
@@ -94,7 +98,7 @@ class PaymentsClient:
         access_token = concealed(access_token)
         other = type(self).__new__(type(self))
         sender = self._caller.sender.signed_by({Access.BEARER: _bearer(access_token)})
-        other._set_up(sender, self._caller.retries)
+        other._set_up(sender, self._caller.retries, self._caller.observe)
         return other
 
     # The parts of the service that a shop need not use are loaded when they are.

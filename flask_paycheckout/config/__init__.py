@@ -21,7 +21,7 @@ __all__ = ["PREFIX", "Settings", "check_account", "load_settings"]
 
 _SANDBOX_HINT = "run 'flask paycheckout sandbox' for a local one, which prints its settings"
 _MISSING = object()
-_SECRET = frozenset({"client_secret", "access_token", "webhook_secret", "seal_key"})
+_SECRET = frozenset({"client_secret", "access_token", "webhook_secret", "seal_key", "metrics_token"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +123,12 @@ class Settings:
     """The Fernet key that seals account numbers in the database; of a list, the first seals and each opens.
 
     Make one with `python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'`.
+    """
+
+    metrics_token: tuple[str, ...] = field(default=(), repr=False)
+    """The bearer token that Prometheus sends for the metrics; without one they have no page. Of a list, each is taken.
+
+    The page exists once `flask_paycheckout.metrics.init_app(app)` was called.
     """
 
     unheard: frozenset[str] = frozenset()
@@ -241,6 +247,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "payout_batch": checks.check_batch,
     "approve_over": checks.check_approve_over,
     "seal_key": checks.check_seal_keys,
+    "metrics_token": checks.check_bearer_tokens,
     "unheard": checks.check_signals,
     "separate_database": checks.check_switch,
     "allow_sandbox": checks.check_switch,

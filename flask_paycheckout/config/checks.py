@@ -21,6 +21,7 @@ from flask_paycheckout.translations.catalogues import LANGUAGES
 PREFIX = "PAYCHECKOUT_"
 PENDING_FOR = timedelta(hours=24)
 _FERNET_BYTES = 32
+_SHORTEST_TOKEN = 16
 
 
 def fault_of(name: str, fault: str, remedy: str) -> ConfigurationError:
@@ -153,6 +154,20 @@ def check_path_secret(key: str, value: object) -> str:
             "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
         )
     return text
+
+
+def check_bearer_tokens(key: str, value: object) -> tuple[str, ...]:
+    if isinstance(value, str) and "," in value:
+        value = [Hidden(part.strip()) for part in value.split(",")]
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    tokens = tuple(concealed(check_text(key, concealed(one))) for one in listed)
+    if not all(len(token) >= _SHORTEST_TOKEN and token.isascii() and " " not in token for token in tokens):
+        raise fault_of(
+            key,
+            f"has fewer than {_SHORTEST_TOKEN} characters, spaces, or characters outside ASCII",
+            "Make one with: python -c 'import secrets; print(secrets.token_urlsafe(32))'.",
+        )
+    return tokens
 
 
 def check_statuses(key: str, value: object) -> frozenset[str]:

@@ -14,6 +14,7 @@ from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.rules.payout_schedule import FIRST_READ, SECOND_LOOK_UP, try_again
 from flask_paycheckout.rules.payout_states import PayoutEvidence, PayoutStatus
 from flask_paycheckout.service.logs import FailureLog, about_payout
+from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.events import HeldEvent
 from flask_paycheckout.store.history import Entry, line
 from flask_paycheckout.store.payout_model import PayoutMixin
@@ -35,12 +36,15 @@ class PayoutResults:
     Each is one conditional statement on the row as it was claimed: who has lost the claim changes nothing.
     """
 
-    def __init__(self, payouts: Payouts, moves: PayoutMoves, outbox: Outbox, clock: Clock, log: FailureLog) -> None:
+    def __init__(
+        self, payouts: Payouts, moves: PayoutMoves, outbox: Outbox, clock: Clock, log: FailureLog, observers: Observers
+    ) -> None:
         self._payouts = payouts
         self._moves = moves
         self._outbox = outbox
         self._clock = clock
         self._log = log
+        self._observers = observers
         self._counts: Counter[PayoutStatus] = Counter()
         self._failed_calls = 0
         self._events: list[HeldEvent] = []
@@ -177,7 +181,9 @@ class PayoutResults:
         moved = self._moves.move(payout, move, self._clock())
         if moved is None:
             return False
-        self._counts[PayoutStatus(moved.payout.status)] += 1
+        kind, status = moved.payout.kind, PayoutStatus(moved.payout.status)
+        self._counts[status] += 1
+        self._observers.tell(Observed.PAYOUT, kind, status, account=payout.account)
         self._events += moved.events
         return True
 

@@ -13,6 +13,7 @@ from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.payouts.sending import Sending
 from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.service.logs import FailureLog
+from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.store.payout_moves import PayoutMoves
 from flask_paycheckout.store.payout_queue import PayoutQueue
@@ -38,6 +39,7 @@ class PayoutSender:
         clock: Clock,
         access_token: AccessToken | None,
         log: FailureLog,
+        observers: Observers,
     ) -> None:
         self._payouts = payouts
         self._queue = queue
@@ -48,6 +50,7 @@ class PayoutSender:
         self._clock = clock
         self._access_token = access_token
         self._log = log
+        self._observers = observers
         self._look_ups = LookUps(queue, calls, clock, log)
         self._sending = Sending(queue, calls, self._look_ups, record, clock, log)
         self._following = Following(queue, calls, clock, log)
@@ -75,7 +78,7 @@ class PayoutSender:
         if isinstance(access_token, str):
             # Before anything is claimed.
             self._calls.authorized(access_token)
-        results = PayoutResults(self._payouts, self._moves, self._outbox, self._clock, self._log)
+        results = PayoutResults(self._payouts, self._moves, self._outbox, self._clock, self._log, self._observers)
         before = self._queue.backlog(results.started)
         if not before.due:
             return results.report(before.ready), results.delivery

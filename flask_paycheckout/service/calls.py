@@ -26,6 +26,7 @@ from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.breaker import Admission, Breaker
 from flask_paycheckout.service.logs import LOGGER, FailureLog, about
+from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.service.places import Places
 from flask_paycheckout.totals import Total
 
@@ -86,6 +87,7 @@ class Service:
         web_calls: Callable[[], int],
         web_request: Callable[[], MutableMapping[str, Any] | None],
         log: FailureLog,
+        observers: Observers,
         *,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -94,6 +96,7 @@ class Service:
         self._web_timeout = web_timeout
         self._web_request = web_request
         self._log = log
+        self._observers = observers
         self._now = now
         # Twice the time of a call, to allow for what happens between permission and call.
         self._breaker = Breaker(2 * web_timeout + _MOMENT, now)
@@ -191,16 +194,19 @@ class Service:
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
         self._refusals.count(why)
+        self._observers.tell(Observed.CALL, operation, "not_asked")
         return NotAsked(operation, f"the service was not asked: {why}", retry_after)
 
     def _tell(self, operation: str, keys: _Keys, admission: Admission, error: PaymentsError | None) -> None:
         """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers."""
         if is_answer(error):
             if self._breaker.answered(keys.account):
+                self._observers.tell(Observed.CIRCUIT, "", "closed", account=keys.account)
                 text, fields = "the service answers again%s: %s", about(account=keys.account)
                 self._log.warning("recoveries of the service", text, keys.of_account, operation, extra=fields)
             return
         if self._breaker.failed(admission, keys.account):
+            self._observers.tell(Observed.CIRCUIT, "", "opened", account=keys.account)
             text = "the service fails%s, web requests are refused until a probe is answered: %s"
             fields = about(account=keys.account)
             self._log.warning("failures of the service", text, keys.of_account, error, extra=fields, error=error)

@@ -638,7 +638,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the account number is in a log line": (
             f"{_CLAIMS}::test_no_account_number_is_logged_shown_or_written",
-            First("views.refund:_claim", "_log.debug('claimed: %s', dict(request.form))"),
+            First(
+                "views.refund:_claim",
+                "__import__('logging').getLogger('flask_paycheckout').debug('claimed: %s', dict(request.form))",
+            ),
         ),
         "the account number is in a variable of a traceback": (
             f"{_CLAIMS}::test_an_error_that_nobody_expects_shows_no_account_number",
@@ -876,7 +879,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "where a payout goes is logged when it is sent": (
             f"{_ONCE}::test_no_account_number_is_logged_or_told_when_the_service_repeats_it",
-            Before("payouts.sending:Sending._send", "send", "_log.info('%s', [one.to_details for one in taken])"),
+            Before(
+                "payouts.sending:Sending._send",
+                "send",
+                "__import__('logging').getLogger().info('%s', [one.to_details for one in taken])",
+            ),
         ),
     },
 }

@@ -1,0 +1,351 @@
+"""Metrics for Prometheus, by `prometheus-client` (the extra `metrics`).
+
+    from flask_paycheckout import metrics
+
+    paycheckout.init_app(app, db)
+    metrics.init_app(app)
+
+With PAYCHECKOUT_METRICS_TOKEN set, `GET /paycheckout/metrics` answers requests that carry it as
+`Authorization: Bearer <token>`. Without it there is no such page, and the metrics go with those of a registry of the
+shop's own. Counters and histograms are those of this process, or, with PROMETHEUS_MULTIPROC_DIR, of all processes that
+share that folder. Gauges are read from the database when somebody scrapes, seldom enough to cost it little.
+
+No label is an id: operations, signals, states and outcomes have few values each, and accounts beyond the first 50
+share one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import threading
+import time
+from collections import Counter as Sums
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from flask import Blueprint, Flask, Response, request
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+from sqlalchemy import SingletonThreadPool, StaticPool
+
+from flask_paycheckout.clock import seconds_of
+from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.reports.gauges import Counts, Gauges, read_gauges
+from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.rules.states import FoundBy
+from flask_paycheckout.runtime import KEY as RUNTIME
+from flask_paycheckout.runtime import Runtime, runtime
+from flask_paycheckout.service.calls import CREATE, READ
+from flask_paycheckout.service.logs import about
+from flask_paycheckout.service.observations import Observation, Observed
+from flask_paycheckout.signals import BY_NAME
+from flask_paycheckout.views.headers import harden
+
+__all__ = ["OTHERS", "collector", "init_app"]
+
+OTHERS = "(others)"
+"""The label of all accounts that have none of their own."""
+
+_KEY = "paycheckout_metrics"
+_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
+# Seconds that a scrape waits for the database; Prometheus gives up after ten.
+_PATIENCE = 5.0
+# The share of the time in which gauges may be read: reading them for a second keeps them for twenty.
+_SHARE = 20
+_CALLS = ("answered", "not_found", "refused", "unauthorized", "rate_limited", "failed", "no_answer", "not_asked")
+_READS = ("moved", "unchanged", "no_answer", "failed")
+_WEBHOOKS = ("read", "later", "queued", "useless", "payout", "malformed", "too_large", "refused", "not_stored")
+_DELIVERIES = ("delivered", "failed", "superseded", "unheard")
+_MOVED_TO = (
+    PayoutStatus.SENT,
+    PayoutStatus.COMPLETED,
+    PayoutStatus.FAILED,
+    PayoutStatus.UNKNOWN,
+    PayoutStatus.READY,
+)
+_MULTIPROCESS = ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir")
+
+
+def init_app(
+    app: Flask,
+    *,
+    registry: CollectorRegistry | None = None,
+    accounts: int | Sequence[str] = 50,
+    cache: float = 10.0,
+) -> None:
+    """Collect the metrics of an app; call it after `paycheckout.init_app(app, db)`.
+
+    :param registry: collects them together with the shop's own, for instance `prometheus_client.REGISTRY`; by default
+        they have a registry of their own.
+    :param accounts: the merchant accounts with a label of their own: their names, or how many, the first in
+        alphabetical order. All others share the label `(others)`.
+    :param cache: the least seconds between two reads of the database; longer while it answers slowly.
+    :raises ConfigurationError: `paycheckout.init_app` was not called before, or this function was already.
+    """
+    found = app.extensions.get(RUNTIME)
+    if not isinstance(found, Runtime):
+        raise ConfigurationError("Call paycheckout.init_app(app, db) first, and then metrics.init_app(app).")
+    if _KEY in app.extensions:
+        raise ConfigurationError(f"The metrics of {app.name!r} are collected already. Call metrics.init_app once.")
+    registry = CollectorRegistry() if registry is None else registry
+    app.extensions[_KEY] = _Metrics(registry, _Database(found, accounts, cache))
+    registry.register(collector(app))
+    found.observers.add(_Counting(registry))
+    if found.settings.metrics_token:
+        _add_view(app, found.settings.url_prefix)
+
+
+def collector(app: Flask) -> Collector:
+    """The gauges that are read from the database, for a registry that the shop makes for each scrape.
+
+    :raises ConfigurationError: `init_app` was not called for this app.
+    """
+    return _of(app).database
+
+
+@dataclass(frozen=True)
+class _Metrics:
+    """The metrics of one app."""
+
+    registry: CollectorRegistry
+    database: _Database
+
+
+def _of(app: Flask) -> _Metrics:
+    found = app.extensions.get(_KEY)
+    if not isinstance(found, _Metrics):
+        raise ConfigurationError(f"The metrics of {app.name!r} are not collected. Call metrics.init_app(app).")
+    return found
+
+
+# The view
+
+
+def _add_view(app: Flask, url_prefix: str) -> None:
+    blueprint = Blueprint(_KEY, __name__, url_prefix=url_prefix)
+    metrics = _of(app)
+
+    def view() -> Response:
+        if not _may_see():
+            response = Response("a token is needed\n", 401, mimetype="text/plain")
+            response.headers["WWW-Authenticate"] = "Bearer"
+            return response
+        return Response(generate_latest(_scraped(metrics)), content_type=CONTENT_TYPE_LATEST)
+
+    blueprint.add_url_rule("/metrics", "metrics", view, methods=["GET"])
+    blueprint.after_request(harden)
+    app.register_blueprint(blueprint)
+
+
+def _may_see() -> bool:
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        return False
+    # Compared with all, in constant time.
+    matches = [hmac.compare_digest(given.strip().encode(), one.encode()) for one in runtime().settings.metrics_token]
+    return any(matches)
+
+
+def _scraped(metrics: _Metrics) -> CollectorRegistry:
+    """The registry of one scrape: of this process, or of all that share a folder."""
+    if not any(os.environ.get(name) for name in _MULTIPROCESS):
+        return metrics.registry
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    registry.register(metrics.database)
+    return registry
+
+
+# Counters and histograms
+
+
+class _Counting:
+    """Counts what happens in this process."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"paycheckout_{name}", text, labels, registry=registry)
+
+        def histogram(name: str, text: str, label: str) -> Histogram:
+            return Histogram(f"paycheckout_{name}", text, [label], registry=registry, buckets=_BUCKETS)
+
+        self._calls = counter("calls", "Calls of the payment service.", "operation", "outcome")
+        self._call_seconds = histogram("call_seconds", "Seconds of a call, retries included.", "operation")
+        self._reads = counter("reads", "Reads of deposits that were applied to checkouts.", "via", "outcome")
+        self._webhooks = counter("webhooks", "Webhooks that arrived.", "outcome")
+        self._deliveries = counter("deliveries", "Deliveries of events to receivers.", "signal", "outcome")
+        self._delivery_seconds = histogram("delivery_seconds", "Seconds of an event's receivers.", "signal")
+        self._payouts = counter("payout_moves", "Moves of payouts and refunds by calls.", "kind", "status")
+        self._circuits = Gauge(
+            "paycheckout_circuits_open",
+            "Merchant accounts whose web requests are refused now, since the service fails; of all processes together.",
+            registry=registry,
+            multiprocess_mode="livesum",
+        )
+        # By process: a fork begins with closed circuits.
+        self._open: dict[int, set[str]] = {}
+        self._begin_at_zero()
+
+    def __call__(self, seen: Observation) -> None:
+        match seen.kind:
+            case Observed.CALL:
+                self._calls.labels(seen.subject, seen.outcome).inc()
+                self._time(self._call_seconds, seen)
+            case Observed.READ:
+                self._reads.labels(seen.subject, seen.outcome).inc()
+            case Observed.WEBHOOK:
+                self._webhooks.labels(seen.outcome).inc()
+            case Observed.DELIVERY:
+                self._deliveries.labels(seen.subject, seen.outcome).inc()
+                self._time(self._delivery_seconds, seen)
+            case Observed.PAYOUT:
+                self._payouts.labels(seen.subject, seen.outcome).inc()
+            case Observed.CIRCUIT:
+                self._note_circuit(seen)
+
+    @staticmethod
+    def _time(histogram: Histogram, seen: Observation) -> None:
+        if seen.seconds is not None:
+            histogram.labels(seen.subject).observe(seen.seconds)
+
+    def _note_circuit(self, seen: Observation) -> None:
+        circuits = self._open.setdefault(os.getpid(), set())
+        (circuits.add if seen.outcome == "opened" else circuits.discard)(seen.account)
+        self._circuits.set(len(circuits))
+
+    def _begin_at_zero(self) -> None:
+        """Show counters before they count, since `increase()` does not see the first value of a series."""
+        for operation in (CREATE, READ):
+            for outcome in _CALLS:
+                self._calls.labels(operation, outcome)
+        for via in FoundBy:
+            for outcome in _READS:
+                self._reads.labels(via.name.lower(), outcome)
+        for outcome in _WEBHOOKS:
+            self._webhooks.labels(outcome)
+        for signal in BY_NAME:
+            for outcome in _DELIVERIES:
+                self._deliveries.labels(signal, outcome)
+        for kind in PayoutKind:
+            for status in _MOVED_TO:
+                self._payouts.labels(kind.value, status.value)
+
+
+# Gauges of the database
+
+
+@dataclass
+class _Kept:
+    """What one process keeps."""
+
+    gauges: Gauges | None = None
+    """None when the last read failed."""
+
+    until: tuple[float, float] = (0.0, 0.0)
+    """The times between which these gauges need not be read again."""
+
+    reading: threading.Event | None = None
+    """Set when the read under way has ended; None when there is none."""
+
+    changing: threading.Lock = field(default_factory=threading.Lock)
+
+
+class _Database(Collector):
+    """Gauges that are read when somebody scrapes, by one thread at a time, and kept for a while.
+
+    A scrape waits for a few seconds, so a database that hangs holds up neither scrapes nor requests.
+    """
+
+    def __init__(self, shop: Runtime, accounts: int | Sequence[str], cache: float) -> None:
+        self._shop = shop
+        self._accounts = accounts
+        self._cache = cache
+        self._seconds = seconds_of(shop.clock)
+        # By process, since a fork copies locks that a thread of the parent may hold.
+        self._of_process: dict[int, _Kept] = {}
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """The gauges without values, so that a registry asks the database nothing when they are registered."""
+        return _families(None)
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """The gauges as they are now, or were a moment ago; without a database only the one that says so."""
+        return _families(self._gauges())
+
+    def _gauges(self) -> Gauges | None:
+        kept = self._of_process.setdefault(os.getpid(), _Kept())
+        with kept.changing:
+            if kept.until[0] <= self._seconds() < kept.until[1]:
+                return kept.gauges
+            reading, mine = kept.reading, kept.reading is None
+            if reading is None:
+                reading = kept.reading = threading.Event()
+        if mine:
+            try:
+                self._begin(lambda: self._read(kept, reading))
+            except Exception:
+                # No engine, or no thread.
+                self._keep(kept, reading, None, 0.0)
+        return kept.gauges if reading.wait(_PATIENCE) else None
+
+    def _begin(self, read: Callable[[], None]) -> None:
+        """Read in a thread of its own, unless all threads share one connection."""
+        if isinstance(self._shop.engine().pool, (StaticPool, SingletonThreadPool)):
+            read()
+        else:
+            threading.Thread(target=read, name="paycheckout-metrics", daemon=True).start()
+
+    def _read(self, kept: _Kept, reading: threading.Event) -> None:
+        gauges, shop, began = None, self._shop, time.perf_counter()
+        try:
+            missing = shop.settings.access_token is None
+            gauges = read_gauges(shop.engine(), shop.models, shop.clock(), self._accounts, token_missing=missing)
+        except Exception:
+            shop.log.exception("reads of metrics", "the gauges could not be read from the database", extra=about())
+        finally:
+            self._keep(kept, reading, gauges, time.perf_counter() - began)
+
+    def _keep(self, kept: _Kept, reading: threading.Event, gauges: Gauges | None, took: float) -> None:
+        now = self._seconds()
+        with kept.changing:
+            kept.gauges, kept.until = gauges, (now, now + max(self._cache, _SHARE * took))
+            kept.reading = None
+        reading.set()
+
+
+def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:
+    """The gauges in the form of prometheus-client."""
+
+    def family(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+        return GaugeMetricFamily(f"paycheckout_{name}", text, labels=labels)
+
+    up = family("database_up", "Whether the gauges could be read from the database; without it the others are missing.")
+    up.add_metric([], float(gauges is not None))
+    yield up
+    checkouts = family("checkouts", "Stored checkouts.", "account", "status")
+    payouts = family("payouts", "Stored payouts and refunds.", "account", "status")
+    undelivered = family("undelivered_events", "Events that wait for delivery.")
+    waiting = family("oldest_undelivered_event_seconds", "Seconds since the oldest undelivered event happened.")
+    due = family("oldest_due_read_seconds", "Seconds for which the longest waiting read of a deposit has been due.")
+    alarms = family("alarms", "What needs a person, as the report lists it; 100 stands for 100 or more.", "alarm")
+    if gauges is not None:
+        for counts, counted in ((checkouts, gauges.checkouts), (payouts, gauges.payouts)):
+            for (account, state), count in _labelled(counted).items():
+                counts.add_metric([account, state], count)
+        undelivered.add_metric([], gauges.undelivered)
+        waiting.add_metric([], gauges.undelivered_seconds)
+        due.add_metric([], gauges.due_read_seconds)
+        for alarm, count in gauges.alarms.items():
+            alarms.add_metric([alarm], count)
+    yield from (checkouts, payouts, undelivered, waiting, due, alarms)
+
+
+def _labelled(counts: Counts) -> Mapping[tuple[str, str], int]:
+    """Counts by their labels. An account that is called like the others' label must not make a series twice."""
+    labelled: Sums[tuple[str, str]] = Sums()
+    for (account, state), count in counts.items():
+        labelled[OTHERS if account is None else account, state] += count
+    return labelled

@@ -1,0 +1,110 @@
+"""What can be measured: calls, reads, webhooks, deliveries, payouts and circuits, told to functions of the app.
+
+`flask_paycheckout.metrics` counts them for Prometheus; `PayCheckout.observe` connects a function of the shop's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from flask_paycheckout.client import (
+    NotFound,
+    PaymentsError,
+    RateLimited,
+    RequestRefused,
+    ServiceFault,
+    Unauthorized,
+)
+from flask_paycheckout.service.logs import FailureLog, about
+
+__all__ = ["Observation", "Observed", "Observer", "Observers", "call_outcome"]
+
+
+class Observed(StrEnum):
+    """The kinds of observations."""
+
+    CALL = "call"
+    """A call of the service; the subject is its operation: "POST /v1/checkout"."""
+
+    READ = "read"
+    """A deposit was read for a checkout; the subject says by what: webhook, status_page, reconcile or settle."""
+
+    WEBHOOK = "webhook"
+    """A webhook arrived; it has no subject."""
+
+    DELIVERY = "delivery"
+    """An event was delivered, or could not be; the subject is the signal's name."""
+
+    PAYOUT = "payout"
+    """A payout or refund moved after a call of the service; the subject is its kind, the outcome its new state."""
+
+    CIRCUIT = "circuit"
+    """Web requests are refused, since the service fails, or are allowed again: the outcome is opened or closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Something measurable that happened."""
+
+    kind: Observed
+    subject: str
+    """One of few values, so that it can be a label; never an id."""
+
+    outcome: str
+    """How it ended, one of few values as well."""
+
+    seconds: float | None = None
+    """How long it took; None where nothing was measured."""
+
+    account: str = ""
+    """The merchant account, where it is known; "" is also the one of the settings. There may be very many accounts."""
+
+
+Observer = Callable[[Observation], object]
+
+
+class Observers:
+    """The functions that are told what happens in one app. One that raises is logged, and does no other harm."""
+
+    def __init__(self, log: FailureLog) -> None:
+        self._log = log
+        self._observers: tuple[Observer, ...] = ()
+
+    def add(self, observer: Observer) -> None:
+        """Call this function with each observation from now on."""
+        self._observers = (*self._observers, observer)
+
+    def tell(self, kind: Observed, subject: str, outcome: str, seconds: float | None = None, account: str = "") -> None:
+        """Tell an observation to each function."""
+        for observer in self._observers:
+            try:
+                observer(Observation(kind, subject, outcome, seconds, account))
+            except Exception:
+                # A payment must not fail because it cannot be counted.
+                self._log.exception("observers", "an observer raised", extra=about(account=account))
+
+    def tell_call(self, operation: str, error: PaymentsError | None, seconds: float) -> None:
+        """Tell the end of a call of the service."""
+        self.tell(Observed.CALL, operation, call_outcome(error), seconds)
+
+
+def call_outcome(error: PaymentsError | None) -> str:
+    """How a call ended, in one word."""
+    if error is None:
+        return "answered"
+    if not isinstance(error, RequestRefused):
+        return "no_answer"
+    for outcome, kind in _REFUSALS.items():
+        if isinstance(error, kind):
+            return outcome
+    return "refused"
+
+
+_REFUSALS: dict[str, type[RequestRefused]] = {
+    "not_found": NotFound,
+    "unauthorized": Unauthorized,
+    "rate_limited": RateLimited,
+    "failed": ServiceFault,
+}

@@ -1,0 +1,75 @@
+"""Metrics as the page sets them up, in one process and in several."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+import requests
+
+from tests.docs.conftest import MakeShop
+from tests.docs.merchant import Merchant, turns, visited
+from tests.docs.pages import Scene
+from tests.docs.scenarios.operation import MAKE_ORDER, SANDBOX
+from tests.scripted import Shop
+from tests.test_metrics import figures
+
+TOKEN = "a-long-random-text-of-the-shop"
+DUE = "from shop import *; from datetime import UTC, datetime; app.app_context().push(); paycheckout.start('1'); db.session.query(paycheckout.Checkout).update({'next_read_at': datetime(2026, 1, 1, tzinfo=UTC)}); db.session.commit()"  # noqa: E501
+
+
+def monitoring(scene: Scene, make_shop: MakeShop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's lines show the shop's figures to who sends the token as Prometheus does."""
+    [install] = scene.commands()
+    assert install.endswith("[metrics]'")
+    monkeypatch.setenv("FLASK_PAYCHECKOUT_METRICS_TOKEN", TOKEN)
+    shop = make_shop(scene["metrics.py"])
+    path = re.search(r"metrics_path: (\S+)", scene["prometheus.yml"])
+    assert path is not None
+    browser = shop.app.test_client()
+    assert browser.get(path[1]).status_code == 401
+    told = browser.get(path[1], headers={"Authorization": f"Bearer {TOKEN}"})
+    assert "paycheckout_database_up 1.0" in told.text
+
+
+def metrics_processes(scene: Scene, merchant_with_shop: Merchant) -> None:
+    """Whichever of two workers answers a scrape, it adds up what all processes counted, reconcile's too."""
+    merchant = merchant_with_shop
+    export, empty, serve, reconcile = scene.commands()
+    merchant.writes("gunicorn.conf.py", scene["gunicorn.conf.py"])
+    source = (merchant.folder / "shop.py").read_text()
+    merchant.writes("shop.py", f"{source}\nfrom flask_paycheckout import metrics\nmetrics.init_app(app, cache=0)\n")
+    merchant.environment["FLASK_PAYCHECKOUT_METRICS_TOKEN"] = TOKEN
+    with merchant.running(SANDBOX, "Ctrl-C"):
+        merchant.runs(MAKE_ORDER)
+        merchant.runs(f'python -c "{DUE}"')
+        merchant.runs(export)
+        merchant.runs(empty)
+        with merchant.running(serve, "Booting worker"), merchant.running(f"{reconcile} --interval 1", None):
+            address = merchant.here("http://127.0.0.1:8000/paycheckout")
+            visited(address)
+            for _ in range(20):
+                requests.post(f"{address}/webhook", data="no JSON", timeout=60)
+            for _ in turns("reconcile's read is not counted"):
+                told = _scraped(address)
+                if told['paycheckout_reads_total{outcome="unchanged",via="reconcile"}']:
+                    break
+            scraped = [_scraped(address) for _ in range(10)]
+            assert {one['paycheckout_webhooks_total{outcome="malformed"}'] for one in scraped} == {20}
+            assert {one['paycheckout_checkouts{account="",status="created"}'] for one in scraped} == {1}
+    counting = {file.name for file in (merchant.folder / "metrics-of-shop").glob("counter_*.db")}
+    assert len(counting) == 3, "two workers and reconcile"
+
+
+def _scraped(address: str) -> dict[str, float]:
+    answer = requests.get(f"{address}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60)
+    assert answer.status_code == 200
+    return figures(answer.text)
+
+
+def observations(scene: Scene, shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {"paycheckout": shop.paycheckout, "app": shop.app}
+    exec(scene.code(), names)  # noqa: S102 - the page's own code
+    shop.starts()
+    assert capsys.readouterr().out.startswith("call POST /v1/checkout answered 0.")

@@ -1,0 +1,440 @@
+"""Metrics for Prometheus: they tell what happened and what waits, cost a bounded amount, and never stop a payment."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import event, text
+
+from flask_paycheckout import Account, ConfigurationError, metrics, order_paid, payout_sent
+from flask_paycheckout.reports.gauges import read_gauges
+from flask_paycheckout.service.observations import Observation
+from flask_paycheckout.testing import Sandbox
+from tests.conftest import OpenShop
+from tests.docs.pages import read
+from tests.payouts.paying import Payer
+from tests.plans import plans
+from tests.scripted import Clock, Shop, garbage, make_app, refusal
+from tests.test_bounds import has_attempts, statements
+from tests.views.pages import presses_pay
+
+TOKEN = "canary-metrics-token-0123456789"
+PATH = "/paycheckout/metrics"
+
+Figures = dict[str, float]
+Measure = Callable[..., Shop]
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a read took, the next scrape reads again; the tests' clock stands still."""
+    monkeypatch.setattr(metrics, "_SHARE", 0)
+
+
+@pytest.fixture
+def measured(open_shop: OpenShop) -> Shop:
+    return measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN))
+
+
+def measures(shop: Shop, **options: Any) -> Shop:
+    metrics.init_app(shop.app, **{"cache": 0.0} | options)
+    return shop
+
+
+def figures(told: str) -> Figures:
+    """Every sample, by its name and labels as they are written: `name{label="value"}`."""
+    return {
+        sample.name
+        + ("{" + ",".join(f'{label}="{value}"' for label, value in sorted(sample.labels.items())) + "}")
+        * bool(sample.labels): sample.value
+        for family in text_string_to_metric_families(told)
+        for sample in family.samples
+    }
+
+
+def scrapes(shop: Shop, token: str = TOKEN) -> Figures:
+    answer = shop.browser.get(PATH, headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 200
+    assert answer.content_type.startswith("text/plain")
+    return figures(answer.text)
+
+
+def counted(before: Figures, after: Figures) -> Figures:
+    """What was counted in between, without times."""
+    more = {name: value - before.get(name, 0) for name, value in after.items() if "_total" in name}
+    return {name.removeprefix("paycheckout_"): value for name, value in more.items() if value}
+
+
+# The view
+
+
+def test_without_a_token_there_is_no_view(shop: Shop) -> None:
+    measures(shop)
+    assert shop.browser.get(PATH).status_code == 404
+    assert "paycheckout_database_up 1.0" in generate_latest(_registry(shop)).decode()
+
+
+def _registry(shop: Shop) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(metrics.collector(shop.app))
+    return registry
+
+
+@pytest.mark.parametrize(
+    "given",
+    [None, "", "Bearer", "Bearer ", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", "Bearer \xe9"],
+)
+def test_who_has_no_token_sees_nothing_and_costs_the_database_nothing(measured: Shop, given: str | None) -> None:
+    with statements(measured) as seen:
+        answer = measured.browser.get(PATH, headers={} if given is None else {"Authorization": given})
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert "paycheckout_" not in answer.text
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert seen == []
+
+
+def test_each_of_several_tokens_is_taken(open_shop: OpenShop) -> None:
+    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=[TOKEN, TOKEN[::-1]]))
+    assert scrapes(shop, TOKEN) == scrapes(shop, TOKEN[::-1])
+
+
+def test_the_order_of_the_calls_is_told(open_shop: OpenShop) -> None:
+    app = make_app()
+    with pytest.raises(ConfigurationError, match=r"paycheckout\.init_app\(app, db\) first"):
+        metrics.init_app(app)
+    with pytest.raises(ConfigurationError, match=r"Call metrics\.init_app"):
+        metrics.collector(app)
+    shop = measures(open_shop())
+    with pytest.raises(ConfigurationError, match="once"):
+        metrics.init_app(shop.app)
+
+
+def test_a_registry_of_the_shops_own_takes_the_metrics_and_several_apps_have_one_each(open_shop: OpenShop) -> None:
+    registry = CollectorRegistry()
+    shop, other = open_shop("one"), open_shop("other")
+    with statements(shop) as seen:
+        measures(shop, registry=registry)
+        measures(other)
+    assert seen == [], "to be set up needs no database: it may not be there yet"
+    shop.starts()
+    told = figures(generate_latest(registry).decode())
+    assert told['paycheckout_calls_total{operation="POST /v1/checkout",outcome="answered"}'] == 1
+    assert told['paycheckout_checkouts{account="",status="created"}'] == 1
+
+
+# Counters
+
+
+def test_a_payment_is_counted_from_start_to_delivery(measured: Shop) -> None:
+    shop = measured
+    before = scrapes(shop)
+    shop.browser.post("/paycheckout/webhook", data="no JSON")
+    shop.browser.post("/paycheckout/webhook", json={"orderId": "of a stranger"})
+    shop.browser.post("/paycheckout/webhook", json={"disbursementId": "d-1"})
+    checkout_id = shop.has_deposit("completed")
+    with order_paid.connected_to(lambda app, **facts: None, sender=shop.app):
+        shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
+    after = scrapes(shop)
+    assert counted(before, after) == {
+        'calls_total{operation="POST /v1/checkout",outcome="answered"}': 1,
+        'calls_total{operation="GET /v1/deposit/{id}",outcome="answered"}': 1,
+        'reads_total{outcome="moved",via="webhook"}': 1,
+        'webhooks_total{outcome="malformed"}': 1,
+        'webhooks_total{outcome="useless"}': 1,
+        'webhooks_total{outcome="payout"}': 1,
+        'webhooks_total{outcome="read"}': 1,
+        'deliveries_total{outcome="delivered",signal="checkout_created"}': 1,
+        'deliveries_total{outcome="delivered",signal="order_paid"}': 1,
+    }
+    assert after['paycheckout_call_seconds_count{operation="GET /v1/deposit/{id}"}'] == 1
+    assert after['paycheckout_delivery_seconds_count{signal="order_paid"}'] == 1
+    assert after['paycheckout_checkouts{account="",status="paid"}'] == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        (refusal(500), "failed"),
+        (refusal(401), "unauthorized"),
+        (refusal(429), "rate_limited"),
+        (refusal(400), "refused"),
+        (refusal(404, "Deposit not found"), "not_found"),
+        (garbage(), "no_answer"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_call_is_counted_by_how_it_ended(measured: Shop, answer: Any, outcome: str) -> None:
+    measured.service.fails(measured.starts(), answer)
+    before = scrapes(measured)
+    measured.reconciles()
+    seen = counted(before, scrapes(measured))
+    assert seen.pop(f'calls_total{{operation="GET /v1/deposit/{{id}}",outcome="{outcome}"}}') == 1
+    read = "unchanged" if outcome == "not_found" else "no_answer"
+    assert seen == {f'reads_total{{outcome="{read}",via="reconcile"}}': 1}
+
+
+def test_a_service_that_fails_opens_a_circuit_and_refused_requests_are_counted(measured: Shop) -> None:
+    shop = measured
+    shop.service.instead_of_created = [garbage()] * 3
+    before = scrapes(shop)
+    for _ in range(5):
+        presses_pay(shop)
+    after = scrapes(shop)
+    assert after["paycheckout_circuits_open"] == 1
+    seen = counted(before, after)
+    assert seen['calls_total{operation="POST /v1/checkout",outcome="no_answer"}'] == 3
+    assert seen['calls_total{operation="POST /v1/checkout",outcome="not_asked"}'] == 2
+    shop.clock.advance(seconds=10)
+    presses_pay(shop)
+    assert scrapes(shop)["paycheckout_circuits_open"] == 0
+
+
+def test_payouts_and_receivers_that_fail_are_counted(open_shop: OpenShop, paycheckout_sandbox: Sandbox) -> None:
+    shop = measures(open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_METRICS_TOKEN=TOKEN))
+    payer = Payer(shop, paycheckout_sandbox)
+    before = scrapes(shop)
+
+    def breaks(app: Flask, **facts: Any) -> None:
+        raise RuntimeError
+
+    with payout_sent.connected_to(breaks, sender=shop.app):
+        payer.owes()
+        payer.sends()
+    seen = counted(before, after := scrapes(shop))
+    assert seen['payout_moves_total{kind="payout",status="sent"}'] == 1
+    assert seen['deliveries_total{outcome="failed",signal="payout_sent"}'] == 1
+    assert seen['calls_total{operation="POST /v2/disbursement/fiat",outcome="answered"}'] == 1
+    assert after['paycheckout_payouts{account="",status="sent"}'] == 1
+    assert (after["paycheckout_undelivered_events"], after['paycheckout_alarms{alarm="stuck_events"}']) == (1, 1)
+
+
+# Gauges
+
+
+def test_gauges_tell_what_waits_and_what_alarms_as_the_report_does(measured: Shop) -> None:
+    shop = measured
+    quiet = scrapes(shop)
+    assert {value for name, value in quiet.items() if name.startswith("paycheckout_alarms")} == {0}
+    shop.has_held("o-2")
+    shop.has_deposit("pending")
+    shop.clock.advance(minutes=20)
+    told = scrapes(shop)
+    assert told['paycheckout_alarms{alarm="held"}'] == told['paycheckout_checkouts{account="",status="held"}'] == 1
+    assert told['paycheckout_alarms{alarm="overdue_reads"}'] == 1
+    assert told["paycheckout_oldest_due_read_seconds"] == pytest.approx(
+        (shop.clock.now - shop.attempts()[0].next_read_at).total_seconds()
+    )
+
+
+@pytest.mark.on_each_database
+def test_accounts_beyond_the_bound_share_a_label_and_nothing_is_lost(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN)
+    shop.paycheckout.account(lambda name: Account(name, "canary-key"))
+    for number in range(6):
+        shop.starts(f"o-{number % 2 + 1}")
+    _rename(shop, ["", "ada", "bo", "cy", "cy", metrics.OTHERS])
+    measures(shop, accounts=3)
+    told = {name: value for name, value in scrapes(shop).items() if 'status="created"' in name or value}
+    checkouts = {name: value for name, value in told.items() if name.startswith("paycheckout_checkouts{")}
+    labels = {name.split('"')[1] for name in checkouts}
+    assert labels == {"", metrics.OTHERS, "ada"}, "the first in alphabetical order: they stay the same"
+    assert sum(checkouts.values()) == 6
+
+
+def _rename(shop: Shop, accounts: list[str]) -> None:
+    table = shop.runtime.models.checkouts
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        row = dict(connection.execute(table.select().limit(1)).mappings().one())
+        connection.execute(table.delete())
+        unique = {"id": None, "current_order_id": None, "paid_order_id": None, "status": "created"}
+        rows = [{**row, **unique, "account": one, "checkout_id": f"c-{place}"} for place, one in enumerate(accounts)]
+        for one in rows:
+            del one["id"]
+        connection.execute(table.insert(), rows)
+
+
+def test_named_accounts_have_their_label_without_any_row(open_shop: OpenShop) -> None:
+    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN), accounts=["ada", metrics.OTHERS])
+    shop.starts()
+    told = scrapes(shop)
+    assert told['paycheckout_checkouts{account="ada",status="held"}'] == 0
+    assert told[f'paycheckout_checkouts{{account="{metrics.OTHERS}",status="created"}}'] == 1
+
+
+# Cost
+
+
+@pytest.mark.on_each_database
+def test_a_scrape_reads_indexes_a_bounded_number_of_times(open_shop: OpenShop) -> None:
+    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN))
+    has_attempts(shop, 2000)
+    with shop.app.app_context():
+        engine = shop.db.engine
+    with engine.begin() as connection:
+        connection.execute(text("ANALYZE"))
+    with statements(shop) as seen:
+        scrapes(shop)
+    assert len(seen) <= 30
+    with plans(engine) as explained:
+        scrapes(shop)
+    counts = [plan for statement, plan in explained if "listed" in statement and "paycheckout_checkout" in statement]
+    assert len(counts) == 1
+    if engine.dialect.name == "sqlite":
+        assert "COVERING INDEX ix_paycheckout_checkout_account_state" in counts[0]
+        whole = [plan for _, plan in explained if "SCAN paycheckout_checkout" in plan and "INDEX" not in plan]
+        assert whole == []
+
+
+def test_gauges_are_kept_for_a_while(open_shop: OpenShop) -> None:
+    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN), cache=10.0)
+    scrapes(shop)
+    shop.starts()
+    with statements(shop) as seen:
+        assert scrapes(shop)['paycheckout_checkouts{account="",status="created"}'] == 0
+    assert seen == []
+    shop.clock.advance(seconds=10)
+    assert scrapes(shop)['paycheckout_checkouts{account="",status="created"}'] == 1
+    shop.clock.advance(hours=-2)
+    shop.starts("o-2")
+    assert scrapes(shop)['paycheckout_checkouts{account="",status="created"}'] == 2, "the clock was set back"
+
+
+def test_a_database_that_is_down_is_a_gauge_and_counters_go_on(
+    measured: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    shop = measured
+    with shop.app.app_context():
+        engine = shop.db.engine
+
+    away = [True]
+
+    def refuses(*_: object) -> None:
+        if away:
+            raise OSError("no route to the database")
+
+    event.listen(engine, "do_connect", refuses)
+    engine.dispose()
+    for _ in range(3):
+        told = scrapes(shop)
+    assert told["paycheckout_database_up"] == 0
+    assert [name for name in told if name.startswith(("paycheckout_checkouts{", "paycheckout_alarms"))] == []
+    assert told['paycheckout_webhooks_total{outcome="useless"}'] == 0
+    assert len([record for record in caplog.records if "gauges could not be read" in record.message]) == 1
+    away.clear()
+    assert scrapes(shop)["paycheckout_database_up"] == 1
+
+
+def test_a_database_that_hangs_is_asked_by_one_thread_and_no_scrape_waits_for_it(
+    measured: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = measured
+    monkeypatch.setattr(metrics, "_PATIENCE", 0.2)
+    began, may_go_on = threading.Semaphore(0), threading.Event()
+
+    def hangs(*arguments: Any, **options: Any) -> Any:
+        began.release()
+        assert may_go_on.wait(30)
+        return read_gauges(*arguments, **options)
+
+    monkeypatch.setattr("flask_paycheckout.metrics.read_gauges", hangs)
+    try:
+        assert [scrapes(shop)["paycheckout_database_up"] for _ in range(3)] == [0, 0, 0]
+        assert began.acquire(blocking=False)
+        assert not began.acquire(blocking=False), "one read at a time, however many scrape"
+    finally:
+        may_go_on.set()
+    monkeypatch.setattr(metrics, "_PATIENCE", 30)
+    assert scrapes(shop)["paycheckout_database_up"] == 1
+
+
+def test_reading_takes_a_small_share_of_the_time(
+    open_shop: OpenShop, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "_SHARE", 20)
+    shop = measures(open_shop(PAYCHECKOUT_METRICS_TOKEN=TOKEN), cache=10.0)
+    times = iter([100.0, 103.0])
+    with monkeypatch.context() as patch:
+        patch.setattr("flask_paycheckout.metrics.time.perf_counter", lambda: next(times, 103.0))
+        scrapes(shop)
+    for seconds, statements_seen in ((50, False), (11, True)):
+        clock.advance(seconds=seconds)
+        with statements(shop) as seen:
+            scrapes(shop)
+        assert bool(seen) is statements_seen
+
+
+# The page
+
+
+def families(shop: Shop) -> dict[str, str]:
+    """The kind of each metric of ours, by its name."""
+    answer = shop.browser.get(PATH, headers={"Authorization": f"Bearer {TOKEN}"})
+    return dict(re.findall(r"^# TYPE (paycheckout_\w+?)(?:_total)? (\w+)$", answer.text, re.MULTILINE))
+
+
+def test_the_page_names_every_metric_and_its_alerts_name_what_exists(measured: Shop) -> None:
+    page = read("docs/monitoring.md")
+    kinds = {name: kind for name, kind in families(measured).items() if not name.endswith("_created")}
+    table, alerts = page.split("## Metrics")[1].split("## Alerts")
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(kinds)
+    told = scrapes(measured)
+    expressions = re.findall(r"^\| `\w+` \| `(.*?)` \|", alerts, re.MULTILINE)
+    assert len(expressions) >= 20
+    alarms = set()
+    for expression in expressions:
+        selectors = re.findall(r"(paycheckout_\w+)(?:\{(\w+)=(~?)\"([^\"]*)\"\})?", expression.replace("\\|", "|"))
+        assert selectors, expression
+        for name, label, regular, value in selectors:
+            sample = name.removesuffix("_bucket")
+            assert sample.removesuffix("_total") in kinds, expression
+            if sample.endswith("_total"):
+                assert kinds[sample.removesuffix("_total")] == "counter"
+            for one in value.split("|") if regular else [value]:
+                found = [series for series in told if series.startswith(name) and f'{label}="{one}"' in series]
+                assert found or not label, f"{expression}: nothing has {label}={one}"
+                alarms |= {one} if label == "alarm" else set()
+    every = {name.split('"')[1] for name in told if name.startswith("paycheckout_alarms{")}
+    # Expressed by the gauges of what they count.
+    assert every - alarms == {"overdue_reads", "payouts_unknown"}
+
+
+# Observers
+
+
+def test_an_observer_of_the_shops_own_sees_all_and_one_that_raises_costs_no_payment(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: list[Observation] = []
+
+    def raises(observation: Observation) -> None:
+        seen.append(observation)
+        raise RuntimeError("statsd is down")
+
+    shop.paycheckout.observe(shop.app, raises)
+    shop.has_paid()
+    kinds = [f"{one.kind} {one.subject} {one.outcome}" for one in seen]
+    assert kinds == [
+        "call POST /v1/checkout answered",
+        "delivery checkout_created delivered",
+        "call GET /v1/deposit/{id} answered",
+        "read settle moved",
+        "delivery order_paid delivered",
+    ]
+    assert len([record for record in caplog.records if "an observer raised" in record.message]) == 1
+
+
+def test_the_extension_is_imported_without_prometheus() -> None:
+    program = (
+        "import sys; import flask_paycheckout as f; f.PayCheckout, f.order_paid, f.Account;"
+        "assert 'prometheus_client' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
