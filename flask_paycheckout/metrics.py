@@ -34,7 +34,7 @@ from sqlalchemy import SingletonThreadPool, StaticPool
 from flask_paycheckout.clock import seconds_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.reports.gauges import Counts, Gauges, read_gauges
-from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.rules.payout_states import PayoutKind
 from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.runtime import KEY as RUNTIME
 from flask_paycheckout.runtime import Runtime, runtime
@@ -59,13 +59,7 @@ _CALLS = ("answered", "not_found", "refused", "unauthorized", "rate_limited", "f
 _READS = ("moved", "unchanged", "no_answer", "failed")
 _WEBHOOKS = ("read", "later", "queued", "useless", "payout", "malformed", "too_large", "refused", "not_stored")
 _DELIVERIES = ("delivered", "failed", "superseded", "unheard")
-_MOVED_TO = (
-    PayoutStatus.SENT,
-    PayoutStatus.COMPLETED,
-    PayoutStatus.FAILED,
-    PayoutStatus.UNKNOWN,
-    PayoutStatus.READY,
-)
+_MOVED_TO = ("sent", "completed", "failed", "unknown", "ready")
 _MULTIPROCESS = ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir")
 
 
@@ -231,7 +225,7 @@ class _Counting:
                 self._deliveries.labels(signal, outcome)
         for kind in PayoutKind:
             for status in _MOVED_TO:
-                self._payouts.labels(kind.value, status.value)
+                self._payouts.labels(kind.value, status)
 
 
 # Gauges of the database

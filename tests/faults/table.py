@@ -221,6 +221,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "reports/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
             Never("reports.report:_failing", "START"),
         ),
+        "a log that writes a line for each checkout of an outage": (
+            "accounts/test_outage.py::test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account",
+            Swap("service.logs:FailureLog._before", "before.at <= now < before.at + _MINUTE", "False"),
+        ),
+        "an observer that fails a payment": (
+            "test_metrics.py::test_an_observer_of_the_shops_own_sees_all_and_one_that_raises_costs_no_payment",
+            First("service.observations:Observers.tell", "[one(None) for one in self._observers]"),
+        ),
     },
     "A forged or replayed webhook: a hint, about ids that are stored; only a fresh read of the deposit decides.": {
         "the webhook's own words are believed": (
