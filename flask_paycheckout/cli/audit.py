@@ -71,6 +71,8 @@ def audit(
     used.
     """
     require_period(since, until)
+    if since is not None and since > runtime().clock():
+        raise click.UsageError("--from must be before now.")
     account = known_account(account)
     operations().allow_reading("the audit")
     with ExitStack() as opened:

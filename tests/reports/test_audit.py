@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import threading
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ import pytest
 import sqlalchemy as sa
 
 from flask_paycheckout import Pay
+from flask_paycheckout.cli import audit as command
 from flask_paycheckout.payouts.calls import PayoutCalls
-from flask_paycheckout.reports.audit import listing, reading, second_look
+from flask_paycheckout.reports.audit import audit, listing, reading, second_look
+from flask_paycheckout.testing import Sandbox
 from tests.accounts.conftest import Sellers, SigningService
 from tests.accounts.conftest import market as market
 from tests.accounts.conftest import service as service
@@ -359,8 +363,6 @@ def test_a_list_that_cannot_be_read_says_that_nobody_knows_what_is_missing(payer
 
 @pytest.mark.parametrize("fiat_list", ["array", "paged"])
 def test_lists_of_every_form_are_read(open_shop: OpenShop, fiat_list: str) -> None:
-    from flask_paycheckout.testing import Sandbox
-
     sandbox = Sandbox(unknowns={"fiat_list": fiat_list})
     payer = Payer(open_shop(sandbox=sandbox), sandbox)
     for one in range(12):
@@ -392,6 +394,7 @@ def test_the_period_is_that_of_the_money_and_without_money_as_long_as_some_could
     shop.clock.advance(days=60)
     assert found("--from", "2026-01-09", "--to", "2026-02-01") == {open_}, "PENDING_FOR and WATCH_FOR before"
     assert found("--from", "2026-01-10") == set()
+    assert found("--from", "0001-01-01") == {early, late, open_}
 
 
 def test_payouts_belong_to_the_period_in_which_they_were_sent(payer: Payer) -> None:
@@ -454,7 +457,8 @@ def test_an_account_that_is_gone_or_refused_stops_no_other(market: Sellers, serv
     [
         (["--from", "yesterday"], "'yesterday' is no date or time; write it like 2026-01-31"),
         (["--to", "2026-02-30"], "is no date or time"),
-        (["--from", "2026-10-31", "--to", "2026-10-31"], "--from must be before --to"),
+        (["--from", "2025-10-31", "--to", "2025-10-31"], "--from must be before --to"),
+        (["--from", "2026-01-02"], "--from must be before now"),
         (["--account", "nobody"], "account 'nobody' is unknown"),
         (["--resume", "/nowhere/at/all"], "No such file"),
     ],
@@ -594,17 +598,20 @@ def test_too_many_requests_are_waited_for(payer: Payer, monkeypatch: pytest.Monk
     assert (code, len(findings)) == (0, len(checkouts))
 
 
-def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(shop: Shop) -> None:
-    for checkout_id in paid(shop, 300):
+def test_a_service_that_is_away_is_asked_a_few_times_and_all_is_named(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "_MOST_UNREADABLE", 4)
+    for checkout_id in paid(shop, 50):
         shop.service.fails(checkout_id)
     shop.service.reads.clear()
     ran = runs(shop, "audit")
     assert ran.exit_code == 1
-    assert len(shop.service.reads) < 60
-    assert "unreadable 301" in ran.stdout
-    assert ran.stdout.count("\nunreadable: deposit") + 1 < 25
-    assert "unreadable: 281 more; --json names all" in ran.stdout
-    assert len(audits(shop)[1]) == 301
+    assert len(shop.service.reads) < 30
+    assert "unreadable 51" in ran.stdout
+    assert ran.stdout.count("unreadable: deposit") == 4
+    assert "unreadable: 47 more; --json names all" in ran.stdout
+    assert len(audits(shop)[1]) == 51
 
 
 def test_a_short_outage_is_waited_out(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -677,16 +684,14 @@ def test_without_a_file_a_stop_says_how_an_audit_can_go_on(shop: Shop) -> None:
 
 def test_a_killed_audit_leaves_a_file_that_goes_on(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It dies in the middle of any write: whatever was not finished is read again, and named once."""
-    from flask_paycheckout.reports.audit import audit as module
-
-    monkeypatch.setattr(module, "_PAGE", 2)
+    monkeypatch.setattr(audit, "_PAGE", 2)
     checkouts = paid(shop, 5)
     shop.service.fails(checkouts[1])
     kept = tmp_path / "audit.jsonl"
     whole = audits(shop, "--resume", str(kept))[1]
     content = kept.read_bytes()
     assert (kept.stat().st_mode & 0o777, len(whole)) == (0o600, 5)
-    for size in range(0, len(content), 61):
+    for size in range(0, len(content), 211):
         kept.write_bytes(content[:size])
         assert audits(shop, "--resume", str(kept))[1] == whole
 
@@ -706,6 +711,30 @@ def test_an_outage_ends_an_audit_with_a_file_which_goes_on_later(shop: Shop, tmp
     findings = audits(shop, "--resume", file)[1]
     assert {one["checkout_id"] for one in findings if one["verdict"] == "agreed"} == set(checkouts)
     assert late not in {one["checkout_id"] for one in findings}, "the audit keeps its beginning"
+
+
+def test_a_list_that_never_answers_ends_an_audit_with_a_file_only_once(payer: Payer, tmp_path: Path) -> None:
+    file = str(tmp_path / "audit.jsonl")
+    payer.owes()
+    payer.sends()
+    payer.sandbox.fault(LIST, "error", times=100, statusCode=500)
+    ran = runs(payer.shop, "audit", "--json", "--resume", file)
+    assert (json.loads(ran.stdout), "The service does not answer" in ran.stderr) == ([], True)
+    code, findings = audits(payer.shop, "--resume", file)
+    assert code == 1
+    assert [(one["verdict"], one["reference"]) for one in findings] == [("unreadable", None), ("agreed", "p-1")]
+
+
+def test_payouts_that_were_sent_with_the_token_of_the_settings_are_read_with_its_keys(
+    market: Sellers, service: SigningService
+) -> None:
+    market.tokens.clear()
+    pays_out(market.shop, "of-ada", account="ada")
+    with market.shop.app.app_context():
+        market.shop.paycheckout.send_payouts("token-of-the-platform")
+    for account in ((), ("--account", "ada")):
+        (finding,) = audits(market.shop, *account)[1]
+        assert (finding["reference"], finding["there"]["disbursement_id"]) == ("of-ada", finding["disbursement_id"])
 
 
 def test_a_file_of_something_else_is_left_alone(shop: Shop, tmp_path: Path) -> None:
@@ -759,11 +788,6 @@ def test_the_list_has_what_programs_need(payer: Payer) -> None:
 
 
 def test_a_terminal_gets_a_progress_bar_with_the_time_left(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-    from io import StringIO
-
-    from flask_paycheckout.cli import audit as command
-
     class Terminal(StringIO):
         def isatty(self) -> bool:
             return True

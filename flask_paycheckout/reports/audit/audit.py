@@ -19,7 +19,7 @@ from flask_paycheckout.reports.audit.deposits import CheckoutRow, judge_deposit
 from flask_paycheckout.reports.audit.findings import Finding, Kind
 from flask_paycheckout.reports.audit.listing import Listing
 from flask_paycheckout.reports.audit.payouts import PayoutLooks
-from flask_paycheckout.reports.audit.reading import Job, Reads, is_about_keys, what_to_do
+from flask_paycheckout.reports.audit.reading import Job, Reads, what_to_do
 from flask_paycheckout.reports.audit.rows import AuditRows, Scope
 from flask_paycheckout.reports.audit.second_look import SecondLook
 from flask_paycheckout.service.accounts import Accounts
@@ -87,9 +87,7 @@ class Audit:
         self._goes_on_later = goes_on_later
         self._second_look = SecondLook(clock, reads.pause)
         self._looks = PayoutLooks(rows, reads, calls, clock)
-        self._listing = Listing(
-            rows, scope, reads, self._looks, self._second_look, accounts, goes_on_later=goes_on_later
-        )
+        self._listing = Listing(rows, scope, reads, self._looks, self._second_look, accounts)
 
     def remember(self, finding: Finding) -> None:
         """Take a finding of an earlier run into account, so that it is not named again."""
@@ -119,7 +117,7 @@ class Audit:
 
     def _require_service(self) -> None:
         error = self._reads.nobody_answers
-        if self._goes_on_later and error is not None and not is_about_keys(error):
+        if self._goes_on_later and error is not None:
             raise ServiceDown(words_of(error))
 
     def _checkouts(
@@ -158,9 +156,13 @@ class Audit:
         for account in self.rows.accounts():
             if after is not None and (account < after[0] or (account == after[0] and after[1])):
                 continue
+            begun = [account, False]
+            # A list that ended an earlier run too is named, or it would end every one.
+            goes_on_later = self._goes_on_later and after != begun
+            yield (), begun, 0
             try:
-                for findings, compared in self._listing.of(account):
-                    yield findings, [account, False], compared
+                for findings, compared in self._listing.of(account, goes_on_later=goes_on_later):
+                    yield findings, begun, compared
             except PaymentsError as error:
                 raise ServiceDown(words_of(error)) from error
             yield (), [account, True], 0

@@ -14,7 +14,7 @@ from flask_paycheckout.reports.audit.disbursements import judge_replaced, unknow
 from flask_paycheckout.reports.audit.findings import Finding, Kind, Verdict
 from flask_paycheckout.reports.audit.payouts import PayoutLooks
 from flask_paycheckout.reports.audit.reading import Reads, is_about_keys, what_to_do
-from flask_paycheckout.reports.audit.rows import AuditRows, Scope
+from flask_paycheckout.reports.audit.rows import AuditRows, Scope, earlier
 from flask_paycheckout.reports.audit.second_look import SecondLook
 from flask_paycheckout.reports.audit.seen import Seen
 from flask_paycheckout.rules.payout_schedule import LOOK_BACK
@@ -39,8 +39,6 @@ class Listing:
         looks: PayoutLooks,
         second_look: SecondLook,
         accounts: Accounts,
-        *,
-        goes_on_later: bool,
     ) -> None:
         self._rows = rows
         self._scope = scope
@@ -48,7 +46,6 @@ class Listing:
         self._looks = looks
         self._second_look = second_look
         self._accounts = accounts
-        self._goes_on_later = goes_on_later
         # Payouts and strange disbursements that are named already, since a list can show one twice.
         self._payouts = Seen()
         self._others: set[str] = set()
@@ -74,9 +71,10 @@ class Listing:
         # Without an access token of its own an account's payouts are sent with that of the settings.
         return self._scope.contains(payout.taken_at) and not self._incomplete & {payout.account, ""}
 
-    def of(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
+    def of(self, account: str, *, goes_on_later: bool) -> Iterator[tuple[Sequence[Finding], int]]:
         """The findings of an account's list, in pages, each with the number of rows that `AuditRows.count` counts.
 
+        :param goes_on_later: whether a list that cannot be read ends the audit; otherwise it is named.
         :raises PaymentsError: the service is away, and the audit goes on later.
         """
         problem = self._reads.error_of(account)
@@ -92,7 +90,7 @@ class Listing:
                 break
             self._reads.pause(wait)
         assert problem is not None  # noqa: S101 - the loop ends by an error
-        if self._goes_on_later and not is_about_keys(problem):
+        if goes_on_later and not is_about_keys(problem):
             raise problem
         self._incomplete.add(account)
         remedy = what_to_do(problem, account, "So long nobody knows what is missing here.")
@@ -115,7 +113,7 @@ class Listing:
             self._reads.require_going_on()
             yield self._compare(account, [made for made in page if self._scope.contains(made.created_at, LOOK_BACK)])
             times = [made.created_at for made in page if made.created_at is not None]
-            if since is not None and times and max(times) < since - LOOK_BACK:
+            if since is not None and times and max(times) < earlier(since, LOOK_BACK):
                 return
             page = list(islice(listed, _PAGE))
 

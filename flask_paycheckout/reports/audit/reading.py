@@ -91,7 +91,7 @@ class Reads:
         self._now = now
         self._began = now()
         self._accounts: dict[str, _Account] = {}
-        self._answering: set[str] = set()
+        self._answered_at: dict[str, float] = {}
         self._threads = ThreadPoolExecutor(most, "paycheckout-audit")
 
     def __enter__(self) -> Self:
@@ -104,10 +104,14 @@ class Reads:
 
     @property
     def nobody_answers(self) -> PaymentsError | None:
-        """The error of an account that was given up, when no other one answers either."""
-        if self._answering:
-            return None
-        return next((account.down for account in self._accounts.values() if account.down is not None), None)
+        """The error of an account that was given up for an outage, when no other one has answered since it began."""
+        latest = max(self._answered_at.values(), default=float("-inf"))
+        for account in self._accounts.values():
+            if account.down is None or account.troubled_since is None or is_about_keys(account.down):
+                continue
+            if latest < account.troubled_since:
+                return account.down
+        return None
 
     def run(self, jobs: Sequence[Job[T]]) -> list[T | Exception]:
         """Make these reads; the results, or their errors, in the order of the jobs.
@@ -195,30 +199,30 @@ class Reads:
         if isinstance(error, Unauthorized):
             account.refusals += 1
             if account.refusals >= _REFUSALS:
-                self._give_up(account, name, error)
+                account.down = error
             elif calls < _TRIES:
                 account.waiting.append((number, calls))
         elif isinstance(error, RateLimited) or not is_answer(error):
-            self._failed(account, name, error, number, calls)
+            self._failed(account, error, number, calls)
         else:
             self._answered(account, name)
 
-    def _failed(self, account: _Account, name: str, error: PaymentsError, number: int, calls: int) -> None:
+    def _failed(self, account: _Account, error: PaymentsError, number: int, calls: int) -> None:
         account.limit.failed()
         passing = isinstance(error, RateLimited)
         if passing or account.limit.closed:
             # It says nothing about this read, which is therefore made again.
             account.waiting.appendleft((number, calls - 1))
-            self._pause(account, name, error)
+            self._pause(account, error)
         elif calls < _TRIES:
             account.waiting.append((number, calls))
 
     def _answered(self, account: _Account, name: str) -> None:
         account.limit.answered()
         account.refusals, account.pauses, account.troubled_since = 0, 0, None
-        self._answering.add(name)
+        self._answered_at[name] = self._now()
 
-    def _pause(self, account: _Account, name: str, error: PaymentsError) -> None:
+    def _pause(self, account: _Account, error: PaymentsError) -> None:
         now = self._now()
         if now < account.paused_until:
             # Reads that were under way when the pause began.
@@ -228,14 +232,10 @@ class Reads:
         least = _RATE_PATIENCE if isinstance(error, RateLimited) else _LEAST_PATIENCE
         patience = min(max(_SHARE * (now - self._began), least), _MOST_PATIENCE)
         if now + seconds > account.troubled_since + patience:
-            self._give_up(account, name, error)
+            account.down = error
             return
         account.pauses += 1
         account.paused_until = now + seconds
-
-    def _give_up(self, account: _Account, name: str, error: PaymentsError) -> None:
-        account.down = error
-        self._answering.discard(name)
 
 
 def is_about_keys(error: PaymentsError) -> bool:

@@ -20,7 +20,7 @@ from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["After", "AuditRows", "Scope"]
+__all__ = ["After", "AuditRows", "Scope", "earlier"]
 
 After = Sequence[Any] | None
 """A position in the rows, as JSON has it: a time and a row's id; None for the beginning."""
@@ -61,7 +61,7 @@ class Scope:
         """Whether a time is in the period; one that nobody knows is."""
         if moment is None:
             return True
-        return moment < self.until + margin and (self.since is None or moment >= self.since - margin)
+        return moment < self.until + margin and (self.since is None or moment >= earlier(self.since, margin))
 
 
 class AuditRows:
@@ -115,7 +115,7 @@ class AuditRows:
 
     def _unpaid(self) -> list[ColumnElement[bool]]:
         c, scope = self._models.checkouts.c, self._scope
-        since = [] if scope.since is None else [c.created_at >= _earlier(scope.since, self._reach)]
+        since = [] if scope.since is None else [c.created_at >= earlier(scope.since, self._reach)]
         return [*since, c.created_at < scope.until, c.payment_completed_at.is_(None), *self._of_account(c)]
 
     def _paid(self) -> list[ColumnElement[bool]]:
@@ -212,7 +212,8 @@ class AuditRows:
         return [] if self._scope.account is None else [c.account == self._scope.account]
 
 
-def _earlier(moment: datetime, by: timedelta) -> datetime:
+def earlier(moment: datetime, by: timedelta) -> datetime:
+    """A time before another, or the first that there is."""
     try:
         return moment - by
     except OverflowError:
