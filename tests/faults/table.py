@@ -26,6 +26,7 @@ _REFUNDS = "payouts/test_refunds.py"
 _PRUNING = "store/test_pruning.py"
 _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
 _DESK, _OUT = "views/test_owner_payouts.py", "doctor/test_payout_alarms.py"
+_AUDIT = "reports/test_audit.py"
 
 #: By promise, or by threat with the defence against it.
 FAULTS: dict[str, dict[str, Planted]] = {
@@ -892,6 +893,24 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "send",
                 "__import__('logging').getLogger().info('%s', [one.to_details for one in taken])",
             ),
+        ),
+    },
+    "An audit names every difference between the shop and the service, and nothing else.": {
+        "money that arrived and pays nothing here agrees": (
+            f"{_AUDIT}::test_money_that_arrived_and_pays_nothing_here_is_named_with_the_way_to_find_it",
+            Swap("reports.audit.deposits:judge_deposit", "deposit.status == COMPLETED", "row.status in _SETTLED"),
+        ),
+        "what moves while it is read is named": (
+            f"{_AUDIT}::test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named",
+            Swap("reports.audit.second_look:SecondLook.at", "range(_MOST_LOOKS)", "range(0)"),
+        ),
+        "what was paid past the shop is not named": (
+            f"{_AUDIT}::test_what_was_paid_past_the_shop_is_missing_here",
+            Drop("reports.audit.listing:Listing._compare", "append"),
+        ),
+        "an audit that goes on keeps half of a page": (
+            f"{_AUDIT}::test_a_killed_audit_leaves_a_file_that_goes_on",
+            Drop("reports.audit.results_file:ResultsFile._read_places", "truncate"),
         ),
     },
 }
