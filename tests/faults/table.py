@@ -25,6 +25,7 @@ _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
 _REFUNDS = "payouts/test_refunds.py"
 _PRUNING = "store/test_pruning.py"
 _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
+_BOOKS, _EXPORT = "reports/test_books.py", "reports/test_export.py"
 _DESK, _OUT = "views/test_owner_payouts.py", "doctor/test_payout_alarms.py"
 _AUDIT = "reports/test_audit.py"
 
@@ -911,6 +912,40 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "an audit that goes on keeps half of a page": (
             f"{_AUDIT}::test_a_killed_audit_leaves_a_file_that_goes_on",
             Drop("reports.audit.results_file:ResultsFile._read_places", "truncate"),
+        ),
+    },
+    "The books have each movement of money once, and a line never changes.": {
+        "a booking is stored in a second transaction": (
+            "payouts/test_bookings.py::test_an_atomic_receiver_that_raises_takes_the_booking_back",
+            Before("store.payout_moves:PayoutMoves._store", "book", "connection.commit()"),
+        ),
+        "a payout that came back is exported as money out": (
+            f"{_BOOKS}::test_each_kind_of_booking_has_its_sign",
+            Swap(
+                "reports.books:booking_line",
+                "amount if kind in _RETURNED else amount.copy_negate()",
+                "amount.copy_negate()",
+            ),
+        ),
+        "a fee in another currency is taken off the net amount": (
+            f"{_BOOKS}::test_a_payment_with_its_fee[a fee in another currency]",
+            Swap("reports.books:_fee", "fee.currency == payment.paid.currency", "True"),
+        ),
+        "a text of a stranger stays a formula": (
+            f"{_BOOKS}::test_no_text_cell_is_a_formula[=1+1]",
+            Swap("reports.books:_cell", "_FORMULA.match(shown)", "None"),
+        ),
+        "a later read changes what was stored of a payment": (
+            f"{_EXPORT}::test_a_closed_period_exports_byte_for_byte_the_same_again[sqlite]",
+            Swap("store.due_reads:planned_values", "values.keys() & {*PAYMENT_COLUMNS}", "()"),
+        ),
+        "of movements of one moment the next page leaves some out": (
+            f"{_EXPORT}::test_pages_lose_and_double_nothing_where_times_are_equal[sqlite]",
+            Swap("store.movements:Movements._stream", "tuple_(at, table.c.id) > place", "at > place[0]"),
+        ),
+        "movements of older versions are left out silently": (
+            f"{_EXPORT}::test_payments_without_facts_are_named_with_the_command_that_reads_them",
+            Swap("cli.export:export", "[*_missing(found)]", "[]"),
         ),
     },
 }

@@ -1,17 +1,76 @@
-"""The shop's books: whether the service agrees with them."""
+"""The shop's books: a month is closed, and whether the service agrees with it."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shlex
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from click.testing import Result
+from sqlalchemy import delete
 
+from flask_paycheckout import ToRecipient
 from flask_paycheckout.testing import Sandbox
 from tests.docs.conftest import MakeShop
-from tests.docs.pages import Scene
+from tests.docs.pages import Scene, read
+
+
+def closing(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
+    """A payment, a maker's payout that comes back, and the refund of the payment; the service agrees."""
+    shop = make_shop()
+    checkout_id = str(shop.paycheckout.start("1").checkout_id)
+    paycheckout_sandbox.pay(checkout_id)
+    shop.paycheckout.settle(checkout_id)
+    maker = ToRecipient("5a6d00000000000000000101")
+    shop.paycheckout.pay_out("maker-1", "6.25", "USD", maker, order_id="1")
+    shop.paycheckout.refund(checkout_id, "2.00", by="Ada", why="one jar broke", to=maker)
+    shop.db.session.commit()
+    shop.paycheckout.send_payouts()
+    paycheckout_sandbox.finish(paycheckout_sandbox.payouts[0], "failed")
+    paycheckout_sandbox.advance(minutes=10)
+    shop.paycheckout.send_payouts()
+    export, audit, prune = (_of_this_month(line, paycheckout_sandbox) for line in scene.commands())
+    command, _, file = export.partition(" > ")
+    assert file == "october.csv"
+    ran = _runs(shop, command)
+    lines = list(csv.DictReader(io.StringIO(ran.stdout)))
+    assert [(line["kind"], line["gross"]) for line in lines] == [
+        ("payment", "12.50"),
+        ("payout", "-6.25"),
+        ("refund", "-2.00"),
+        ("payout_returned", "6.25"),
+    ]
+    assert "NOT CLOSED" in ran.stderr, "this month goes on"
+    documented = read(scene.page).split("```text\n")[1].splitlines()[0]
+    assert documented == ",".join(lines[0])
+    assert _runs(shop, audit).exit_code == 0
+    assert _runs(shop, prune).exit_code == 0
+    assert _runs(shop, command).stdout == ran.stdout
+
+
+def _of_this_month(line: str, sandbox: Sandbox) -> str:
+    """A command of the page about the month in which the sandbox is."""
+    first = sandbox.now.replace(day=1)
+    following = (first + timedelta(days=31)).replace(day=1)
+    return line.replace("2026-11-01", f"{following:%Y-%m-%d}").replace("2026-10-01", f"{first:%Y-%m-%d}")
+
+
+def older_books(scene: Scene, make_shop: MakeShop) -> None:
+    shop = make_shop()
+    shop.paycheckout.pay_out("maker-1", "6.25", "USD", ToRecipient("5a6d00000000000000000101"))
+    shop.db.session.commit()
+    shop.paycheckout.send_payouts()
+    shop.db.session.execute(delete(shop.db.metadata.tables["paycheckout_booking"]))
+    shop.db.session.commit()
+    (fill,) = scene.commands()
+    export = "flask --app shop paycheckout export"
+    assert "MISSING: 1 payout of an older version" in _runs(shop, export).stderr
+    assert _runs(shop, fill).stdout == "checked 1, booked 1\n"
+    assert ",payout,,,maker-1," in _runs(shop, export).stdout
 
 
 def auditing(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
