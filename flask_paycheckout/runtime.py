@@ -47,6 +47,7 @@ from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.claim_counts import ClaimCounts
 from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.event_writer import EventWriter
+from flask_paycheckout.store.failover import replace_read_only_connections
 from flask_paycheckout.store.models import Models, require_one_database
 from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.store.paybacks import Paybacks
@@ -191,7 +192,9 @@ def build_runtime(
         with scope():
             # The configuration may have changed since `init_app`.
             require_one_database(models, app.config, separate=settings.separate_database)
-            return db.engines[models.bind_key]
+            found = db.engines[models.bind_key]
+            replace_read_only_connections(found)
+            return found
 
     def scope() -> AbstractContextManager[scoped_session[Any]]:
         return own_session(db, app.app_context)

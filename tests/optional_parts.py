@@ -30,6 +30,13 @@ def postgresql() -> Path:
     return _missing("PostgreSQL", "install Debian's package postgresql")
 
 
+def pgbouncer() -> Path:
+    """The connection pooler."""
+    # Debian puts it where only root's path leads.
+    found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    return Path(found) if found else _missing("PgBouncer", "install Debian's package pgbouncer")
+
+
 def redis() -> Path:
     """The Redis server."""
     found = shutil.which("redis-server")

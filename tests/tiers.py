@@ -20,6 +20,7 @@ FOLDERS = {
     "browser": "pages in Chromium",
     "celery": "Celery workers",
     "crash": "crashes at every instruction",
+    "databases": "databases that fail",
     "faults": "planted faults",
     "races": "races of threads and processes",
     "soak": "soak programs",

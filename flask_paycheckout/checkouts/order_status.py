@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from enum import Enum, auto
+
+from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import is_crowded
@@ -16,6 +19,7 @@ from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkouts import NEWEST, Checkouts, CheckoutSummary
 from flask_paycheckout.store.due_reads import DueReads
+from flask_paycheckout.store.troubles import is_unavailable
 
 __all__ = ["OrderStatus", "OrderStatuses"]
 
@@ -49,6 +53,20 @@ class OrderStatus:
     refundable: bool = False
     """Whether there is a payment that can have been refunded: one that was paid or rejected."""
 
+    unrecorded: bool = False
+    """Whether the database could not record just now what the service says of a payment."""
+
+
+class _Read(Enum):
+    """What became of the read of one checkout."""
+
+    LEFT = auto()
+    """Others make it, or it may not be made now."""
+
+    MADE = auto()
+    UNRECORDED = auto()
+    """The database could not record it; the stored state is as before."""
+
 
 class OrderStatuses:
     """Gives the status of orders of one app, and reads their newest deposits when these are due."""
@@ -78,12 +96,14 @@ class OrderStatuses:
         """
         newest, counts = self._look(order_id)
         now = self._clock()
+        reads: list[_Read] = []
         if best_of(set(counts)) not in (Status.PAID, Status.HELD):
             due = [attempt for attempt in newest[:NEWEST] if _due(attempt, now)]
-            # A list, so that all of them are read, and not only those up to the first change.
-            if sum(self._read(order_id, attempt, now) for attempt in due):
+            reads = [self._read(order_id, attempt, now) for attempt in due]
+            if _Read.MADE in reads:
                 newest, counts = self._look(order_id)
-        return _status_of(newest, counts)
+        status = _status_of(newest, counts)
+        return replace(status, unrecorded=_Read.UNRECORDED in reads and not status.final)
 
     def _look(self, order_id: str) -> tuple[Sequence[CheckoutSummary], Mapping[str, int]]:
         """The newest checkouts, and the number of all checkouts in each status."""
@@ -93,24 +113,26 @@ class OrderStatuses:
         # There are no older ones.
         return newest, Counter(attempt.status for attempt in newest)
 
-    def _read(self, order_id: str, attempt: CheckoutSummary, now: datetime) -> bool:
+    def _read(self, order_id: str, attempt: CheckoutSummary, now: datetime) -> _Read:
         try:
             with self._reading.of(attempt.checkout_id) as free:
                 if not free:
-                    return False
+                    return _Read.LEFT
                 # Permission first, and then the claim, so that a read that is not allowed now stays due for reconcile.
                 with self._service.turn(READ, attempt.account) as turn:
                     reading = self._due_reads.claim_page_read(attempt, now)
                     if reading is None:
-                        return False
+                        return _Read.LEFT
                     self._settlement.settle_attempt(reading, FoundBy.STATUS_PAGE, turn)
         except NotAsked:
-            return False
+            return _Read.LEFT
         except Exception as error:
             fields = about(order_id, attempt.checkout_id, attempt.account)
             told = "checkout %s could not be read for its status page", attempt.checkout_id
             self._log.warning("reads for status pages", *told, extra=fields, error=error, traceback=True)
-        return True
+            if isinstance(error, SQLAlchemyError) and is_unavailable(error):
+                return _Read.UNRECORDED
+        return _Read.MADE
 
 
 def _due(attempt: CheckoutSummary, now: datetime) -> bool:

@@ -28,6 +28,7 @@ from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent, names_of
 from flask_paycheckout.store.events import HeldEvent, Subject, keywords_of
+from flask_paycheckout.store.lock_limit import begin_limited, limit_lock_waits
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payouts import Payouts
 from flask_paycheckout.store.superseded import Superseding
@@ -369,6 +370,7 @@ class Outbox:
         """Commit a receiver's writes together with the mark that it has run, if the event is still true."""
         # The session's connection for this table, and so the receiver's own transaction.
         connection = session.connection(bind_arguments={"clause": self._events})
+        limit_lock_waits(connection)
         if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
             raise _LeaseLost
         if self._superseding.has_happened_to(event, connection, lock=True):
@@ -383,13 +385,13 @@ class Outbox:
             if self._superseding.has_happened_to(event, connection):
                 raise _Superseded
         session.commit()
-        with self._engine().begin() as connection:
+        with begin_limited(self._engine()) as connection:
             if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
                 raise _LeaseLost
 
     def _mark(self, event: HeldEvent) -> None:
         done = names_of(event.receivers_done)
-        with self._engine().begin() as connection:
+        with begin_limited(self._engine()) as connection:
             self._queue.mark(connection, event, done, done, self._clock())
 
     # Releasing an event

@@ -25,6 +25,7 @@ from flask_paycheckout.operations import operations
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.troubles import trouble_of
 
 Round = Callable[[int | None, Progress | None], ReconcileReport]
 
@@ -56,7 +57,9 @@ def reconcile(watch: bool, interval: float, limit: int | None, as_json: bool) ->
                 _round(limit, as_json, rounds.run, watching=True)
             except Exception as error:
                 # A restart of the database must not end the only process that finds payments without webhooks.
-                message = f"round failed, trying again in {interval:g} s: {type(error).__name__}{_MORE}"
+                trouble = trouble_of(error)
+                why = f" ({trouble.found})" if trouble else ""
+                message = f"round failed, trying again in {interval:g} s: {type(error).__name__}{why}{_MORE}"
                 click.echo(f"{moment_text(runtime().clock())} {message}", err=True)
             if stopped.wait(interval):
                 return

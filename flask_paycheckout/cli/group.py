@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.doctor.database import database_text
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.rules.text import visible
+from flask_paycheckout.store.troubles import trouble_of
 
 __all__ = ["paycheckout"]
 
@@ -23,8 +24,9 @@ class _Plain(click.Group):
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None
         except SQLAlchemyError as error:
-            fault = visible(database_text(error))
-            raise click.ClickException(f"{fault}\nTo find the cause and the remedy: flask paycheckout doctor") from None
+            trouble = trouble_of(error)
+            remedy = trouble.remedy if trouble else "To find the cause and the remedy: flask paycheckout doctor"
+            raise click.ClickException(f"{visible(database_text(error))}\n{remedy}") from None
 
 
 @click.group(cls=_Plain)

@@ -29,6 +29,7 @@ from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.event_model import EventMixin
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.troubles import trouble_of
 
 __all__ = ["check_database"]
 
@@ -48,13 +49,16 @@ def check_database(engine: Engine, models: Models) -> Iterator[Check]:
             yield from _setup(connection)
             yield _trial(connection, models)
     except SQLAlchemyError as error:
-        yield failure("database", database_text(error), "See SQLALCHEMY_DATABASE_URI, and whether the database runs.")
+        trouble = trouble_of(error)
+        remedy = trouble.remedy if trouble else "See SQLALCHEMY_DATABASE_URI, and whether the database runs."
+        yield failure("database", database_text(error), remedy)
 
 
 def database_text(error: SQLAlchemyError) -> str:
-    """The database's error message, shortened to one line."""
+    """The database's error message, shortened to one line, after what it means for the shop where that is known."""
     message = " ".join(str(getattr(error, "orig", None) or error).split())
-    return f"{type(error).__name__}: {message[:200]}"
+    told, trouble = f"{type(error).__name__}: {message[:200]}", trouble_of(error)
+    return f"{trouble.found} ({told})" if trouble else told
 
 
 # The tables
@@ -185,6 +189,37 @@ def _postgresql(connection: Connection) -> Iterator[Check]:
                 " paying",
                 f"Set {name} = on.",
             )
+    yield from _replication(connection)
+    yield from _pooler(connection)
+
+
+def _replication(connection: Connection) -> Iterator[Check]:
+    """Warn of replicas that commits do not wait for: what they lack is lost when one of them takes over."""
+    standbys = connection.execute(text("SELECT count(*) FROM pg_stat_replication")).scalar_one()
+    waits = _value(connection, "SHOW synchronous_standby_names")
+    if standbys and (not waits or _value(connection, "SHOW synchronous_commit") == "local"):
+        yield warning(
+            "PostgreSQL",
+            "a replica is connected, and commits do not wait for it: a failover can lose the last payments and sends,"
+            " and a payout whose send is lost may be sent again",
+            "Set synchronous_standby_names and synchronous_commit = on; see docs/production.md.",
+        )
+
+
+def _pooler(connection: Connection) -> Iterator[Check]:
+    """Warn of statements that psycopg prepares on connections which a pooler changes between transactions."""
+    driver: Any = connection.connection.dbapi_connection
+    told = getattr(getattr(driver, "info", None), "backend_pid", None)
+    if told is None or getattr(driver, "prepare_threshold", None) is None:
+        return
+    # A pooler invents the number that it tells its clients.
+    if told != _value(connection, "SELECT pg_backend_pid()"):
+        yield warning(
+            "PostgreSQL",
+            "a pooler such as PgBouncer stands before it, and statements are prepared: in its transaction mode calls"
+            " fail, because the next transaction runs on another connection",
+            'Set SQLALCHEMY_ENGINE_OPTIONS = {"connect_args": {"prepare_threshold": None}}.',
+        )
 
 
 def _value(connection: Connection, statement: str) -> Any:
@@ -213,8 +248,9 @@ def _trial(connection: Connection, models: Models) -> Check:
         connection.commit()
     except SQLAlchemyError as error:
         connection.rollback()
+        trouble = trouble_of(error)
         remedy = "Let the shop's database user insert into its tables; for SQLite, make the file's folder writable."
-        return failure("writing", database_text(error), remedy)
+        return failure("writing", database_text(error), trouble.remedy if trouble else remedy)
     if left:
         remedy = "Remove the autocommit option from SQLALCHEMY_ENGINE_OPTIONS."
         return failure("writing", "every statement commits itself: a payment could be half written", remedy)

@@ -35,6 +35,7 @@ from flask_paycheckout.store.overview import (
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back, sums_of
 from flask_paycheckout.store.payments import Amount
 from flask_paycheckout.store.payout_overview import ListedPayout, PayoutOverview
+from flask_paycheckout.store.troubles import READ_ONLY, takes_no_writes
 
 __all__ = ["Alarms", "Report", "operation_text", "read_alarms", "report"]
 
@@ -72,6 +73,9 @@ class Alarms:
 
     payouts: PayoutAlarms = field(default_factory=PayoutAlarms)
     """Payouts and refunds that need a person."""
+
+    read_only: bool = False
+    """Whether the database takes no changes, so that no payment can be recorded."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,9 @@ class Report:
     unbooked: int = 0
     """The number of payouts that an older version sent and did not book, so that exports lack them."""
 
+    read_only: bool = False
+    """Whether the database takes no changes, so that no payment can be recorded."""
+
     @property
     def stuck(self) -> tuple[UndeliveredEvent, ...]:
         """The listed events with a failed receiver, or undelivered for more than five minutes."""
@@ -146,7 +153,7 @@ class Report:
         """Whether anything in this report does not resolve itself."""
         troubles = (self.held, self.to_pay_back, self.stuck, self.webhooks_silent, self.backlog.overdue)
         failing = self.unsettled or self.unreadable or self.failing or self.payout_alarms.any
-        return any(troubles) or bool(failing or self.unbooked)
+        return any(troubles) or bool(failing or self.unbooked or self.read_only)
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
@@ -157,6 +164,7 @@ class Report:
         troubles = (_held_lines, _payback_lines, _unsettled_lines, _undelivered_lines, _webhook_lines)
         sections = (
             _count_lines,
+            _read_only_lines,
             _account_lines,
             *troubles,
             _failing_lines,
@@ -213,6 +221,7 @@ def report(
             claimable=payouts.claimable(),
             payout_alarms=read_payout_alarms(payouts, token_missing=token_missing),
             unbooked=payouts.count_unbooked(),
+            read_only=takes_no_writes(connection),
         )
 
 
@@ -237,6 +246,7 @@ def read_alarms(
             unreadable=overview.unreadable(),
             failing=_failing(calls, overview, now),
             payouts=read_payout_alarms(PayoutOverview(connection, models, now, account), token_missing=token_missing),
+            read_only=takes_no_writes(connection),
         )
 
 
@@ -272,6 +282,11 @@ def _count_lines(report: Report) -> Iterator[str]:
     yield f"Checkouts{of} at {moment_text(report.at)}: {counted}."
     if not report.needs_a_person:
         yield "Nothing needs a person."
+
+
+def _read_only_lines(report: Report) -> Iterator[str]:
+    if report.read_only:
+        yield from ("", "THE DATABASE IS READ-ONLY: no payment can be recorded.", f"  {READ_ONLY.remedy}")
 
 
 def _account_lines(report: Report) -> Iterator[str]:

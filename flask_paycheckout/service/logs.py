@@ -16,8 +16,6 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
 
-from sqlalchemy.exc import InterfaceError, OperationalError
-
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.text import moment_text, visible
@@ -25,6 +23,7 @@ from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.database_errors import first_line, is_passing
 from flask_paycheckout.store.events import HeldEvent
 from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.troubles import is_unavailable
 
 __all__ = [
     "FIELDS",
@@ -263,7 +262,7 @@ def _tuple(args: Any) -> tuple[Any, ...]:
 
 def _heals(error: BaseException) -> bool:
     """Whether the service or the database is probably unavailable for a while only."""
-    return isinstance(error, (PaymentsError, OperationalError, InterfaceError)) or is_passing(error)
+    return isinstance(error, PaymentsError) or is_unavailable(error) or is_passing(error)
 
 
 def _message(error: BaseException) -> str:

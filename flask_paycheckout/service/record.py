@@ -26,6 +26,7 @@ from flask_paycheckout.errors import UnsafeCheckoutUrl
 from flask_paycheckout.rules.text import visible
 from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.store.database_errors import first_line
+from flask_paycheckout.store.lock_limit import begin_limited
 
 __all__ = ["START", "FailingCalls", "ServiceRecord", "failing_calls"]
 
@@ -185,7 +186,7 @@ class ServiceRecord:
     def _store_answer(self, row: dict[str, str], answered_at: datetime) -> None:
         c = self._table.c
         cleared = update(self._table).where(*self._is(row), c.last_failure_at <= answered_at)
-        with self._engine().begin() as connection:
+        with begin_limited(self._engine()) as connection:
             connection.execute(cleared.values(failing_since=None, last_answer_at=answered_at, count=0))
 
     def _store_failures(self, row: dict[str, str], noted: _Calls) -> None:
@@ -200,11 +201,11 @@ class ServiceRecord:
             row | values | {"failing_since": noted.first_failure_at, "count": noted.failures}
         )
         for _ in range(2):
-            with self._engine().begin() as connection:
+            with begin_limited(self._engine()) as connection:
                 if connection.execute(added).rowcount:
                     return
             try:
-                with self._engine().begin() as connection:
+                with begin_limited(self._engine()) as connection:
                     connection.execute(first)
                     return
             except IntegrityError:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Engine, Table, update
 
 from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind
-from flask_paycheckout.store.autocommit import autocommit
+from flask_paycheckout.store.lock_limit import begin_limited
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of
 from flask_paycheckout.store.payout_model import PayoutMixin
@@ -35,19 +35,14 @@ class ClaimCounts:
 
         :returns: the refund, detached from any session.
         """
-        with self._single.begin() as connection:
+        with begin_limited(self._engine()) as connection:
             row = connection.execute(self._take, {"of_reference": reference}).mappings().one_or_none()
         return None if row is None else self._models.payout_of_row(row)
 
     def give_back(self, reference: str) -> None:
         """Count one claim less, since the service was certainly not reached with it."""
-        with self._single.begin() as connection:
+        with begin_limited(self._engine()) as connection:
             connection.execute(self._give_back, {"of_reference": reference})
-
-    @cached_property
-    def _single(self) -> Engine:
-        """The engine for single statements."""
-        return autocommit(self._engine())
 
     # Statements
 

@@ -6,26 +6,33 @@ from typing import Any
 
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
-__all__ = ["first_line", "is_lock_timeout", "is_lost_race", "is_passing", "without_row"]
+__all__ = [
+    "first_line",
+    "is_lock_timeout",
+    "is_lost_race",
+    "is_passing",
+    "sqlite_code",
+    "sqlstate",
+    "without_row",
+]
 
 # SQLSTATEs of PostgreSQL: the server rolled the transaction back because of another one, and it may be repeated.
 _SERIALIZATION_FAILURE, _DEADLOCK_DETECTED = "40001", "40P01"
 _LOCK_NOT_AVAILABLE = "55P03"
-# The primary codes of SQLITE_BUSY and SQLITE_LOCKED; extended codes have further bits above the lowest eight.
+# SQLITE_BUSY and SQLITE_LOCKED.
 _SQLITE_LOCKED = (5, 6)
 
 
 def is_lost_race(error: BaseException) -> bool:
     """Whether the transaction was rolled back because of another one: a serialization failure or a deadlock."""
-    return isinstance(error, OperationalError) and _state(error) in (_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED)
+    return isinstance(error, OperationalError) and sqlstate(error) in (_SERIALIZATION_FAILURE, _DEADLOCK_DETECTED)
 
 
 def is_lock_timeout(error: BaseException) -> bool:
     """Whether another transaction kept a row or the database locked for longer than this one waits."""
     if not isinstance(error, OperationalError):
         return False
-    code = getattr(error.orig, "sqlite_errorcode", None)
-    return _state(error) == _LOCK_NOT_AVAILABLE or (code is not None and code & 0xFF in _SQLITE_LOCKED)
+    return sqlstate(error) == _LOCK_NOT_AVAILABLE or sqlite_code(error) in _SQLITE_LOCKED
 
 
 def is_passing(error: BaseException) -> bool:
@@ -49,6 +56,13 @@ def without_row(error: IntegrityError) -> IntegrityError:
     return IntegrityError(error.statement, None, type(orig)(str(orig).partition("\n")[0]), hide_parameters=True)
 
 
-def _state(error: OperationalError) -> str | None:
+def sqlstate(error: DBAPIError) -> str | None:
+    """PostgreSQL's code of an error."""
     # The names in psycopg and in psycopg2.
     return getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
+
+
+def sqlite_code(error: DBAPIError) -> int | None:
+    """SQLite's primary code of an error; extended codes have further bits above the lowest eight."""
+    code: int | None = getattr(error.orig, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF

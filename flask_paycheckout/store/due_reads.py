@@ -32,6 +32,7 @@ from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import CheckoutSummary
 from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.history import Entry, appended, line
+from flask_paycheckout.store.lock_limit import begin_limited
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of, is_still, new_values, parameter
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS
@@ -71,7 +72,7 @@ class DueReads:
         values["next_read_at"] = next_read_at
         statement = self._note(values, with_entry=entry is not None)
         try:
-            with self._single.begin() as connection:
+            with begin_limited(self._engine()) as connection:
                 return self._changed(connection, statement, as_loaded(checkout) | entry_and_values(entry, values))
         except OperationalError as error:
             if is_lost_race(error):
@@ -122,7 +123,8 @@ class DueReads:
     def claim_page_read(self, seen: CheckoutSummary, now: datetime) -> CheckoutMixin | None:
         """Claim the read of a checkout for a status page.
 
-        :returns: the checkout as it is now; None when it was read or claimed since `seen` was loaded.
+        :returns: the checkout as it is now; None when it was read or claimed since `seen` was loaded, or another
+            transaction holds it, for which no page waits.
         """
         unchanged = {f"of_{name}": getattr(seen, name) for name in ("id", "status", "next_read_at", "last_read_at")}
         # Set before the answer arrives, so that visits do not pile up reads while the service is slow.
@@ -142,8 +144,8 @@ class DueReads:
         :returns: the checkout as it is now if this webhook may cause a read at once, else None.
         """
         webhook = {"of_id": checkout.id, "entry": line(now, Entry.WEBHOOK)}
-        # Separate statements, of which at most one changes the row.
-        with self._single.begin() as connection:
+        # At most one of these statements changes the row.
+        with begin_limited(self._engine()) as connection:
             # Conditions on the row as it is now: a move since it was loaded must not lose the webhook.
             reading = {**webhook, "now": now, "free": now - cooldown, "due": now + wait}
             found = self._changed(connection, self._note_webhook_and_read, reading)
@@ -218,8 +220,10 @@ class DueReads:
         table = self._table
         unread = [is_still(table, column) for column in ("next_read_at", "last_read_at")]
         values = new_values(table, ("next_read_at", "last_read_at")) | self._hint_taken("new_last_read_at")
-        mine = update(table).where(is_of(table, "id"), is_of(table, "status"), *unread)
-        return mine.values(values).returning(*table.c)
+        mine = (is_of(table, "id"), is_of(table, "status"), *unread)
+        free = select(table.c.id).where(*mine).with_for_update(skip_locked=True).cte("free")
+        claimed = update(table).where(*mine, table.c.id.in_(select(free.c.id)))
+        return claimed.values(values).returning(*table.c)
 
     @cached_property
     def _note_webhook_and_read(self) -> Any:

@@ -20,6 +20,7 @@ from flask_paycheckout.clock import as_utc
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.events import HELD_COLUMNS, LEASE, HeldEvent, Subject
+from flask_paycheckout.store.lock_limit import begin_limited
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of, new_values, parameter
 from flask_paycheckout.store.payouts import Payouts
@@ -111,7 +112,7 @@ class EventQueue:
         """Make all waiting events due now, except those that a process is delivering."""
         c = self._table.c
         waiting = update(self._table).where(c.next_attempt_at > now, self._is_free(now), *self._of(order_id))
-        with self._engine().begin() as connection:
+        with begin_limited(self._engine()) as connection:
             connection.execute(waiting.values(next_attempt_at=now))
 
     def explain_unheard(self, texts: dict[str, str], by: datetime) -> None:
@@ -120,7 +121,7 @@ class EventQueue:
         :param texts: the reason by the signal's name.
         """
         c = self._table.c
-        with self._engine().begin() as connection:
+        with begin_limited(self._engine()) as connection:
             for name, text in texts.items():
                 unexplained = (c.next_attempt_at <= by, c.name == name, c.last_error.is_(None))
                 connection.execute(update(self._table).where(*unexplained).values(last_error=text))
@@ -132,7 +133,7 @@ class EventQueue:
         statement = self._claim_due if only_if_due else self._claim
         claim = {"of_event_id": event_id, "now": now}
         claim |= {"new_lease_token": str(uuid.uuid4()), "new_lease_until": now + LEASE}
-        with self._engine().begin() as connection:
+        with begin_limited(self._engine()) as connection:
             row = connection.execute(statement, claim).mappings().one_or_none()
             if row is None:
                 return None
@@ -196,7 +197,7 @@ class EventQueue:
         return connection.execute(self._mark, mark).rowcount == 1
 
     def _change(self, statement: Any, event: HeldEvent, **values: Any) -> None:
-        with self._engine().begin() as connection:
+        with begin_limited(self._engine()) as connection:
             connection.execute(statement, _held(event) | values)
 
     def _of(self, order_id: str | None) -> list[ColumnElement[bool]]:

@@ -19,6 +19,7 @@ from flask_paycheckout.errors import PaybackRefused, UnknownCheckout
 from flask_paycheckout.rules.decisions import who_and_why
 from flask_paycheckout.store.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.store.history import Entry, appended, line
+from flask_paycheckout.store.lock_limit import begin_limited
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
 from flask_paycheckout.store.refund_limits import rest_of
@@ -97,7 +98,7 @@ class Paybacks:
             .values(payback=to, history=appended(table.c.history, entry, always=True))
             .returning(*table.c)
         )
-        with self._engine().begin() as connection:
+        with begin_limited(self._engine()) as connection:
             row = connection.execute(marked).mappings().one_or_none()
             if row is None:
                 self._refuse(connection, checkout_id, to)

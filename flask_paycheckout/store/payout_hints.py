@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.store.database_errors import is_lost_race
+from flask_paycheckout.store.lock_limit import begin_limited
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import parameter
 
@@ -55,7 +56,7 @@ class PayoutHints:
             with self._engine().connect() as connection:
                 if connection.execute(self._select_waiting, {"now": now, "limit": 1}).first() is None:
                     return
-            with self._engine().begin() as connection:
+            with begin_limited(self._engine()) as connection:
                 if self._is_first(connection, now):
                     connection.execute(self._hurry, {"now": now, "limit": _MOST})
         except (IntegrityError, OperationalError) as error:

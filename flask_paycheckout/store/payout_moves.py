@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, Table, bindparam, update
@@ -20,12 +19,12 @@ from flask_paycheckout.rules.payout_states import (
     PayoutEvidence,
     PayoutStatus,
 )
-from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.bookings import Bookings
 from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.event_writer import EventWriter
 from flask_paycheckout.store.events import HeldEvent, NewEvent
 from flask_paycheckout.store.history import Entry, appended, line
+from flask_paycheckout.store.lock_limit import begin_limited
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of, new_values
 from flask_paycheckout.store.payout_model import PayoutMixin
@@ -117,7 +116,7 @@ class PayoutMoves:
         :param entry: a line for the history, left out once the history is long.
         """
         statement = self._update(values, recorded=False)
-        with self._single.begin() as connection:
+        with begin_limited(self._engine()) as connection:
             row = connection.execute(statement, _as_loaded(payout) | _new(values, entry)).mappings().one_or_none()
         return None if row is None else self._models.payout_of_row(row)
 
@@ -172,11 +171,6 @@ class PayoutMoves:
             self._limits.give_back(connection, payout.refund_of, payout.amount)
         elif counts and not counted:
             self._limits.take(connection, self._limits.lock(connection, payout.refund_of), payout.amount)
-
-    @cached_property
-    def _single(self) -> Engine:
-        """The engine for single statements."""
-        return autocommit(self._engine())
 
     def _update(self, columns: Collection[str], *, recorded: bool) -> Any:
         """Update these columns and append `entry` to the history, if the row is unchanged since it was loaded.

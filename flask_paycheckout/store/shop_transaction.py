@@ -21,12 +21,10 @@ from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.rules.receivers import Receiver
 from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.events import Subject, keywords_of
+from flask_paycheckout.store.lock_limit import limit_lock_waits
 
 __all__ = ["Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
 
-# The limit for waiting on PostgreSQL for a row that another transaction has locked, if the shop has none of its own.
-# Without a limit, a request that locks its order and then calls the extension would wait for itself forever.
-_LOCK_TIMEOUT = "SELECT set_config('lock_timeout', '10s', true) WHERE current_setting('lock_timeout') = '0'"
 _IN_CALLBACK = "flask_paycheckout_in_callback"
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
 
@@ -46,8 +44,7 @@ class ShopTransaction:
         self.connection: Connection = session.connection(bind_arguments={"clause": table})
         """The session's connection to the payment tables."""
 
-        if self.connection.dialect.name == "postgresql":
-            self.connection.exec_driver_sql(_LOCK_TIMEOUT).close()
+        limit_lock_waits(self.connection)
 
     def call(self, callback: Callable[..., Result], *arguments: Any, **keywords: Any) -> Result:
         """Call a function of the shop, which must not end the transaction.

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
 
+from flask_paycheckout.store.lock_limit import begin_limited
 from flask_paycheckout.store.shop_transaction import ShopTransaction, ShopTransactions
 
 __all__ = ["Transactions"]
@@ -33,5 +34,5 @@ class Transactions:
             with self._shop.begin() as transaction:
                 yield transaction.connection, transaction
         else:
-            with self._engine().begin() as connection:
+            with begin_limited(self._engine()) as connection:
                 yield connection, None

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from flask import Blueprint, Flask
+from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.config import Settings
 from flask_paycheckout.views import checkout, order, refund, static_files, webhook
 from flask_paycheckout.views.csrf import exempt_from_csrf
+from flask_paycheckout.views.database_away import answer_customer
 from flask_paycheckout.views.headers import harden, harden_unrouted
 
 __all__ = ["add_routes"]
@@ -42,6 +44,7 @@ def _make_blueprint() -> Blueprint:
     ):
         # Werkzeug would redirect merged slashes to the host in the request, which may be forged.
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
+    blueprint.register_error_handler(SQLAlchemyError, answer_customer)
     blueprint.after_request(harden)
     blueprint.after_app_request(harden_unrouted)
     return blueprint

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flask import Response, redirect
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import PaymentsError
@@ -20,6 +20,8 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY
 from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about
+from flask_paycheckout.store.database_errors import first_line
+from flask_paycheckout.store.troubles import is_unavailable
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order import unpayable_page
@@ -54,9 +56,11 @@ def create_checkout(token: str) -> BaseResponse:
     except (PaymentsError, UnsafeCheckoutUrl, StartContended, ReceiverFailed) as error:
         runtime().log.error(_STARTS, _NO_CHECKOUT, link.order_id, error, extra=about(link.order_id), error=error)
         return _unavailable(link, error)
-    except OperationalError as error:
+    except SQLAlchemyError as error:
+        if not is_unavailable(error):
+            raise
         # Log the driver's own message: SQLAlchemy's contains the statement's parameters, and so the payment URL.
-        told = link.order_id, str(error.orig).partition("\n")[0]
+        told = link.order_id, first_line(error)
         runtime().log.error(_STARTS, _NO_CHECKOUT, *told, extra=about(link.order_id), error=error)
         return _unavailable(link, error)
     return redirect(checkout.url, 303)

@@ -44,6 +44,7 @@ def order_page(token: str) -> Response:
             crowded=current.crowded,
             # No link to the refund page, which decides where money goes: the status link may have been passed on.
             refunds=operations().read_refunds(link.order_id) if current.refundable else NO_REFUNDS,
+            unrecorded=current.unrecorded,
         ),
         standing=current,
         action=None if total is None else pay_path(link),

@@ -9,6 +9,7 @@ from typing import cast
 
 from flask import Blueprint, Flask, abort, g, redirect, request, url_for
 from flask.blueprints import BlueprintSetupState
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
@@ -22,6 +23,7 @@ from flask_paycheckout.security.signed_links import RESOLVE
 from flask_paycheckout.store.paybacks import sums_of
 from flask_paycheckout.views import owner_books, owner_payouts
 from flask_paycheckout.views.csrf import exempt_from_csrf
+from flask_paycheckout.views.database_away import answer_owner
 from flask_paycheckout.views.headers import harden, require_same_site
 from flask_paycheckout.views.owner_forms import (
     account_asked_for,
@@ -58,6 +60,7 @@ def make_owner_view(permission: Permission) -> Blueprint:
     ):
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
     blueprint.before_request(lambda: _require_permission(permission))
+    blueprint.register_error_handler(SQLAlchemyError, answer_owner)
     blueprint.after_request(harden)
     blueprint.record(_exempt_from_csrf)
     return blueprint

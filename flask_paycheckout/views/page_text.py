@@ -10,7 +10,17 @@ from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.translations.catalogues import Language, catalogue
 from flask_paycheckout.views.money import format_amount
 
-__all__ = ["PageText", "bad_link_text", "message", "opens_new_tab", "order_text", "pay_now", "retry_text", "when_text"]
+__all__ = [
+    "PageText",
+    "bad_link_text",
+    "database_text",
+    "message",
+    "opens_new_tab",
+    "order_text",
+    "pay_now",
+    "retry_text",
+    "when_text",
+]
 
 # Seconds of waiting that still count as "in a moment".
 _MOMENT = 30
@@ -44,6 +54,9 @@ class PageText:
 
     again: str = message("Check again")
     """The label of the link that reloads the page, shown when JavaScript is off."""
+
+    unrecorded: str = ""
+    """The news that payments cannot be recorded now; empty while they can."""
 
     language: str = "en"
     """The language of these texts, for the attribute `lang`."""
@@ -157,6 +170,16 @@ _RETRY = PageText(
     message("Try again"),
 )
 
+_DATABASE = PageText(
+    message("This page cannot be shown right now"),
+    message("The shop cannot look this up at the moment. Nothing is lost. If you have paid, please do not pay again."),
+    "",
+)
+_UNRECORDED = message(
+    "The shop cannot record payments at the moment. If you have paid, your payment is not lost: please do not pay"
+    " again. This page shows it as soon as it is recorded."
+)
+
 
 def order_text(
     status: str,
@@ -167,6 +190,7 @@ def order_text(
     reason: str | None = None,
     crowded: bool = False,
     refunds: OrderRefunds = NO_REFUNDS,
+    unrecorded: bool = False,
 ) -> PageText:
     """The text of the status page.
 
@@ -175,6 +199,7 @@ def order_text(
     :param reason: why the order's newest attempt was abandoned.
     :param crowded: whether the order has reached its limit of open payment pages.
     :param refunds: what was paid back of the order's payments.
+    :param unrecorded: whether the shop's database cannot record now what the service says of the payment.
     """
     # Money that is on its way, or has arrived, is shown even when the shop wants no payment any more.
     closed = not payable and status not in (Status.PENDING, Status.PAID, Status.HELD)
@@ -184,6 +209,8 @@ def order_text(
     text = _CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status]
     if refunds.of_others is not None:
         text = replace(text, refund=_OF_OTHER_REFUND[refunds.of_others])
+    if unrecorded:
+        text = replace(text, unrecorded=_UNRECORDED)
     text = _translated(text, language)
     return text if total is None else replace(text, total=_to_pay(total, language))
 
@@ -194,6 +221,14 @@ def retry_text(wait: int, language: Language) -> PageText:
     :param wait: seconds to wait before another try.
     """
     return replace(_translated(_RETRY, language), when=when_text(wait, language))
+
+
+def database_text(wait: int, language: Language) -> PageText:
+    """The text of the page that says that the shop's database does not answer.
+
+    :param wait: seconds to wait before another look.
+    """
+    return replace(_translated(_DATABASE, language), when=when_text(wait, language))
 
 
 def bad_link_text(language: Language) -> PageText:

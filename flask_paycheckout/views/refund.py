@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from flask import Response, redirect, request, url_for
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import PaymentsError, RequestRefused
@@ -19,7 +19,9 @@ from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.service.calls import NotAsked, is_answer
 from flask_paycheckout.service.logs import about_payout
+from flask_paycheckout.store.database_errors import first_line
 from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.troubles import is_unavailable
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.page_text import when_text
@@ -98,9 +100,11 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> BaseResponse:
         return _unreachable(payout, form, error)
     except (PaymentsError, ReceiverFailed) as error:
         return _unreachable(payout, form, error, str(error))
-    except OperationalError as error:
+    except SQLAlchemyError as error:
+        if not is_unavailable(error):
+            raise
         # The driver's own message: SQLAlchemy's contains the statement's parameters.
-        return _unreachable(payout, form, error, str(error.orig).partition("\n")[0])
+        return _unreachable(payout, form, error, first_line(error))
     return redirect(url_for("paycheckout.refund", token=token), 303)
 
 

@@ -21,6 +21,7 @@ _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
 _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
+_AWAY = "views/test_database_away.py"
 _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
 _REFUNDS = "payouts/test_refunds.py"
 _PRUNING = "store/test_pruning.py"
@@ -946,6 +947,20 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "movements of older versions are left out silently": (
             f"{_EXPORT}::test_payments_without_facts_are_named_with_the_command_that_reads_them",
             Swap("cli.export:export", "[*_missing(found)]", "[]"),
+        ),
+    },
+    "A database that fails loses nothing, and people are told.": {
+        "pages raise while the database is away": (
+            f"{_AWAY}::test_customers_are_told_in_their_language_when_the_database_is_away",
+            Drop("views:_make_blueprint", "register_error_handler"),
+        ),
+        "nobody is told that payments cannot be recorded": (
+            f"{_AWAY}::test_a_full_database_loses_nothing_and_is_told_in_plain_words",
+            Never("checkouts.order_status:OrderStatuses._read", "is_unavailable"),
+        ),
+        "connections to a read-only server are kept": (
+            "databases/test_read_only.py",
+            Never("store.failover:_on_error", "is_read_only"),
         ),
     },
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -25,6 +25,10 @@ class Databases:
 
     shop: str
     sandbox: str
+    #: SQLAlchemy's options for the engine of the shop's.
+    options: dict[str, Any] = field(default_factory=dict)
+    #: Settings of single processes of the shop, by their names.
+    own: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @contextmanager
@@ -35,14 +39,16 @@ def databases(kind: str, folder: Path) -> Iterator[Databases]:
         return
     with ExitStack() as parts:
         server = parts.enter_context(running_server())
-        yield Databases(*(parts.enter_context(empty_database(server)) for _ in range(2)))
+        shop, sandbox = (parts.enter_context(empty_database(server)) for _ in range(2))
+        yield Databases(shop, sandbox)
 
 
 class Reader:
     """Reads one database beside those who work on it."""
 
-    def __init__(self, address: str) -> None:
-        self._engine = sa.create_engine(address, connect_args={"timeout": 30} if address.startswith("sqlite") else {})
+    def __init__(self, address: str, options: dict[str, Any] | None = None) -> None:
+        usual = {"connect_args": {"timeout": 30}} if address.startswith("sqlite") else {}
+        self._engine = sa.create_engine(address, **(options or usual))
 
     def rows(self, statement: str, **values: Any) -> list[Row]:
         """The rows of a SELECT as dictionaries; moments become ISO 8601 text in UTC, exact numbers text."""

@@ -38,8 +38,11 @@ def collect(
     """
     record: Record = {"effects": json_lines(effects_file), "locations": locations, "tolerance": tolerance}
     record["export"] = json_lines(export_file)
-    for address, tables in ((databases.sandbox, _OF_SANDBOX), (databases.shop, _OF_SHOP)):
-        reader = Reader(address)
+    for address, options, tables in (
+        (databases.sandbox, None, _OF_SANDBOX),
+        (databases.shop, databases.options, _OF_SHOP),
+    ):
+        reader = Reader(address, options)
         try:
             record |= {name: reader.rows(statement) for name, statement in tables.items()}
         finally:

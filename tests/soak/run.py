@@ -7,6 +7,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,7 @@ _HURRY = 2
 _QUIET = 1.5
 _MORE_REST = 3
 _WEBHOOK = "/paycheckout/webhook"
+Beside = Callable[[Processes], None]
 
 
 @dataclass(frozen=True)
@@ -77,17 +79,21 @@ class Hung(Exception):
     """The watchdog's word: something that is bounded did not end."""
 
 
-def run(plan: Plan, keep: Path | None = None) -> Result:
+def run(
+    plan: Plan, keep: Path | None = None, at: Databases | None = None, beside: Beside = lambda processes: None
+) -> Result:
     """Run it all, whatever happens stop it all, and have the record checked.
 
     :param keep: a folder for the record and the logs of the processes.
+    :param at: databases of the caller's own, instead of new ones.
+    :param beside: called once in a thread while customers come; the run lasts until it has returned.
     """
     with ExitStack() as parts:
         folder = Path(parts.enter_context(TemporaryDirectory(prefix="soak-")))
         if keep is not None:
             parts.callback(_keep, folder, keep)
-        at = parts.enter_context(databases(plan.database, folder))
-        return parts.enter_context(_Stage.opened(plan, folder, at)).play()
+        at = at or parts.enter_context(databases(plan.database, folder))
+        return parts.enter_context(_Stage.opened(plan, folder, at)).play(beside)
 
 
 def _keep(folder: Path, keep: Path) -> None:
@@ -110,7 +116,7 @@ class _Stage:
         self.crowd = Crowd(lives, plan.orders, plan.seconds * 0.9, self.clockwork.now, _THREADS)
         self._quiet_since = 0.0
         self._hung: list[str] = []
-        self._shop, self._service = Reader(at.shop), Reader(at.sandbox)
+        self._shop, self._service = Reader(at.shop, at.options), Reader(at.sandbox)
         self.bank = Bank(sandbox, self._service, plan.seed)
         self._bookkeeper = Bookkeeper(processes.url(WEB[0]), self._shop, self._service)
 
@@ -152,16 +158,21 @@ class _Stage:
 
     # The play
 
-    def play(self) -> Result:
+    def play(self, beside: Beside) -> Result:
         """The rough part, the calm after it, and the accounts."""
+        with ThreadPoolExecutor(1) as threads:
+            return self._play(threads.submit(beside, self._processes))
+
+    def _play(self, beside: Future[None]) -> Result:
         order_faults(self._sandbox)
         began = time.monotonic()
         for part in (self.clockwork, self.crowd, self.killer, self.bank):
             part.start()
-        self._endure(self._is_over, "customers and kills", self._plan.longest)
+        self._endure(lambda: self._is_over() and beside.done(), "customers and kills", self._plan.longest)
         rough = time.monotonic() - began
         for part in (self.killer, self.crowd, self.clockwork, self.bank):
             part.stop()
+        beside.result()
         struck = end_faults(self._sandbox)
         self._come_to_rest()
         record = self._collect()
@@ -265,6 +276,7 @@ def _write_settings(folder: Path, at: Databases, processes: Processes, sandbox: 
         "config": {
             "SECRET_KEY": secrets.token_hex(16),
             "SQLALCHEMY_DATABASE_URI": at.shop,
+            "SQLALCHEMY_ENGINE_OPTIONS": at.options,
             "PAYCHECKOUT_BASE_URL": sandbox.url,
             "PAYCHECKOUT_CLIENT_ID": "sandbox-client",
             "PAYCHECKOUT_CLIENT_SECRET": "sandbox-secret-0123456789abcdef",
@@ -272,5 +284,6 @@ def _write_settings(folder: Path, at: Databases, processes: Processes, sandbox: 
             "PAYCHECKOUT_PUBLIC_URL": processes.url(WEB[0]),
             "PAYCHECKOUT_ALLOW_SANDBOX": True,
         },
+        "own": at.own,
     }
     (folder / "settings.json").write_text(json.dumps(settings))

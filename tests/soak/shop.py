@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from datetime import datetime
+from multiprocessing import current_process
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
@@ -125,7 +126,7 @@ def create_app() -> Flask:
     """The app of one process."""
     settings = json.loads(Path(os.environ[SETTINGS]).read_text())
     app = Flask(__name__)
-    app.config.from_mapping(settings["config"])
+    app.config.from_mapping(settings["config"] | settings["own"].get(current_process().name, {}))
     app.config["EFFECTS_FILE"] = settings["effects_file"]
     app.config["CLOCK"] = clock = FileClock(Path(settings["clock_file"]))
     db.init_app(app)

@@ -9,13 +9,15 @@ import re
 import shlex
 import signal
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import requests
 from alembic.migration import MigrationContext
 from alembic.operations.ops import DropTableOp
-from sqlalchemy import MetaData
+from sqlalchemy import MetaData, create_engine, make_url, text
 
+from tests.databases.servers import POOLED
 from tests.docs.merchant import BIN, Merchant, shop_source, turns, visited
 from tests.docs.pages import Scene
 from tests.scripted import Shop
@@ -159,6 +161,55 @@ def preload(scene: Scene, merchant_with_shop: Merchant) -> None:
     merchant.writes("gunicorn.conf.py", scene["gunicorn.conf.py"])
     with merchant.running("gunicorn --preload --workers 1 --bind 127.0.0.1:8000 shop:app", "Booting worker"):
         assert visited(merchant.here("http://127.0.0.1:8000/orders/1")).status_code in (404, 500)  # no such order
+
+
+def database_limits(scene: Scene, postgres_database: str) -> None:
+    """tests/databases/test_slow.py shows what a limit does."""
+    engine = create_engine(postgres_database, isolation_level="AUTOCOMMIT")
+    role = f"shop_{uuid4().hex}"
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE ROLE {role}")
+        try:
+            for statement in scene["limits.sql"].splitlines():
+                connection.exec_driver_sql(statement.replace("ROLE shop ", f"ROLE {role} "))
+            limits = text("SELECT rolconfig FROM pg_roles WHERE rolname = :role")
+            found = connection.execute(limits, {"role": role}).scalar_one()
+            assert [limit.partition("=")[2] for limit in found] == ["10s", "30s", "5min"]
+        finally:
+            connection.exec_driver_sql(f"DROP ROLE {role}")
+    engine.dispose()
+
+
+def pooler(scene: Scene, postgres_database: str) -> None:
+    """tests/databases/ starts PgBouncer with these settings, but for ports, users and a smaller pool."""
+    config = configparser.ConfigParser(interpolation=None)
+    config.read_string(scene["pgbouncer.ini"])
+    assert config["pgbouncer"]["pool_mode"] == "transaction"
+    settings = _environment(scene["shop.env"])
+    assert make_url(settings["FLASK_SQLALCHEMY_DATABASE_URI"]).port == config["pgbouncer"].getint("listen_port")
+    options = json.loads(settings["FLASK_SQLALCHEMY_ENGINE_OPTIONS"])
+    assert options == POOLED
+    engine = create_engine(postgres_database, **options)
+    with engine.connect() as connection:
+        driver: Any = connection.connection.dbapi_connection
+        assert driver.prepare_threshold is None
+    engine.dispose()
+
+
+def failover(scene: Scene, postgres_database: str) -> None:
+    """The address's options on the tests' server; tests/databases/test_failover.py shows a failover."""
+    address = make_url(_environment(scene["shop.env"])["FLASK_SQLALCHEMY_DATABASE_URI"])
+    assert (address.query["host"], address.query["port"]) == ("db-1.internal,db-2.internal", "5432,5432")
+    options = {name: value for name, value in address.query.items() if name not in ("host", "port")}
+    engine = create_engine(make_url(postgres_database).update_query_dict(options))
+    with engine.connect() as connection:
+        assert connection.exec_driver_sql("SHOW transaction_read_only").scalar_one() == "off"
+    engine.dispose()
+
+
+def _environment(text: str) -> dict[str, str]:
+    """The values of a file for `set -a`."""
+    return dict(line.split("=", 1) for line in shlex.split(text, comments=True))
 
 
 def upgrade(scene: Scene, shop: Shop, merchant: Merchant) -> None:

@@ -1,0 +1,115 @@
+"""A full disk: the service is told to send again, people are told why, and nothing is lost when there is room again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import OpenShop
+from tests.databases.conftest import Outage, outage_of
+from tests.databases.servers import hand_over
+from tests.postgres import as_driver
+
+_NOTE = "BEGIN INSERT INTO audit VALUES (repeat('x', 3000)); RETURN NULL; END"
+# A shop's own trigger, so that every change takes room; a page would have some for a change or two.
+AUDIT = (
+    "CREATE TABLE audit (change text)",
+    "ALTER TABLE audit ALTER change SET STORAGE PLAIN",
+    f"CREATE FUNCTION noted() RETURNS trigger LANGUAGE plpgsql AS $$ {_NOTE} $$",
+    "CREATE TRIGGER noted AFTER INSERT OR UPDATE ON paycheckout_checkout EXECUTE FUNCTION noted()",
+)
+# A database of PostgreSQL takes eight megabytes before anything is in it.
+_MEGABYTES = 24
+
+
+@contextmanager
+def small_disk() -> Iterator[Path]:
+    """A disk of its own, in memory, that only root can make."""
+    folder = Path(tempfile.mkdtemp(prefix="tests-disk-"))
+    try:
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={_MEGABYTES}m", "tmpfs", str(folder)]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
+            pytest.skip("a small disk can only be made by root, where it may mount")
+        try:
+            yield folder
+        finally:
+            # The server may still hold a file of a database that was just dropped.
+            subprocess.run(["umount", "--lazy", str(folder)], check=True)
+    finally:
+        folder.rmdir()
+
+
+def fill(disk: Path) -> Path:
+    """Take all the room that there is."""
+    filler = disk / "filler"
+    with filler.open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+    return filler
+
+
+def test_sqlite_on_a_full_disk(open_shop: OpenShop) -> None:
+    with small_disk() as disk:
+        shop = open_shop(SQLALCHEMY_DATABASE_URI=f"sqlite:///{disk}/shop.db")
+        for outage in outage_of(shop):
+            filler = fill(disk)
+            told_full(outage)
+            filler.unlink()
+            outage.heals()
+        with shop.app.app_context():
+            shop.db.engine.dispose()
+
+
+def test_postgresql_on_a_full_disk(open_shop: OpenShop, postgres_server: str) -> None:
+    admin = open_shop("admin", SQLALCHEMY_DATABASE_URI=as_driver(postgres_server)).runtime.engine()
+    admin = admin.execution_options(isolation_level="AUTOCOMMIT")
+    with small_disk() as disk:
+        data = disk / "tables"
+        data.mkdir()
+        hand_over(data)
+        disk.chmod(0o755)
+        with admin.connect() as connection:
+            connection.exec_driver_sql(f"CREATE TABLESPACE small LOCATION '{data}'")
+            connection.exec_driver_sql("CREATE DATABASE small TABLESPACE small")
+            try:
+                shop = open_shop(SQLALCHEMY_DATABASE_URI=as_driver(postgres_server).replace("/postgres?", "/small?"))
+                for outage in outage_of(shop):
+                    with outage.beside() as own:
+                        for statement in AUDIT:
+                            own.execute(statement)
+                    filler = fill(disk)
+                    told_full(outage)
+                    filler.unlink()
+                    outage.heals()
+            finally:
+                connection.exec_driver_sql("DROP DATABASE small WITH (FORCE)")
+                connection.exec_driver_sql("DROP TABLESPACE small")
+
+
+def told_full(outage: Outage) -> None:
+    # The last page of a table takes a few rows more.
+    outage.shop.service.says(outage.checkout_id, "pending")
+    for _ in range(10):
+        if outage.hook().status_code == 503:
+            break
+        outage.shop.clock.advance(minutes=1)
+    outage.shop.service.says(outage.checkout_id, "completed")
+    assert outage.hook().status_code == 503
+    page = outage.status()
+    assert page.status_code == 200
+    assert "cannot record payments at the moment" in page.text
+    code, output = outage.says("doctor")
+    assert code == 1
+    assert "the disk of the database is full, so no payment can be recorded" in output
+    assert "Make room on it" in output
+    assert outage.pays().status_code == 503

@@ -1,0 +1,128 @@
+"""A database that answers slowly: another transaction's locks, a limit for statements, and a network that delays."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import pytest
+from sqlalchemy import make_url
+
+from flask_paycheckout.store import lock_limit
+from tests.conftest import OpenShop
+from tests.databases.conftest import Outage, outage_of
+from tests.databases.servers import HOST, Server, own_folder
+
+# Generous, since the machine may be busy; without a limit each of these would wait for ever.
+_SOON = 20.0
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < seconds
+
+
+def test_a_row_that_another_transaction_holds_delays_nobody_for_long(
+    outage: Outage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock_limit, "_LOCK_TIMEOUT", lock_limit._LOCK_TIMEOUT.replace("10s", "300ms"))
+    with outage.beside() as other:
+        with other.transaction():
+            other.execute("SELECT 1 FROM paycheckout_checkout WHERE order_id = 'o-1' FOR UPDATE")
+            with within(_SOON):
+                assert outage.hook().status_code == 503
+            with within(_SOON):
+                # A page waits for nobody, and shows what is stored.
+                page = outage.status()
+            assert (page.status_code, "Waiting for your payment" in page.text) == (200, True)
+            with within(_SOON):
+                assert outage.pays().status_code == 303, "another order"
+            with within(_SOON):
+                assert outage.says("reconcile")[0] == 0, "the row is left to whoever holds it"
+        outage.heals()
+
+
+def test_a_locked_table_ends_at_the_limit_of_the_database_role(open_shop: OpenShop, postgres_database: str) -> None:
+    """As docs/production.md sets it, for the role; here for the connections."""
+    address = make_url(postgres_database).update_query_dict({"options": "-cstatement_timeout=400ms"})
+    for outage in outage_of(open_shop(SQLALCHEMY_DATABASE_URI=address.render_as_string(hide_password=False))):
+        with outage.beside() as other:
+            with other.transaction():
+                other.execute("SET statement_timeout = 0")
+                other.execute("LOCK TABLE paycheckout_checkout IN ACCESS EXCLUSIVE MODE")
+                with within(_SOON):
+                    told_slow(outage)
+            outage.heals()
+
+
+def told_slow(outage: Outage) -> None:
+    assert outage.hook().status_code == 503
+    page = outage.status()
+    assert page.status_code == 503
+    assert "This page cannot be shown right now" in page.text
+    assert "please do not pay again" in page.text
+    assert page.headers["Retry-After"] == "10"
+    assert page.headers["Cache-Control"] == "no-store"
+    polled = outage.status("/status")
+    assert (polled.status_code, polled.is_json) == (503, True)
+    assert outage.pays().status_code == 503
+    words = "the database took longer than its statement_timeout allows"
+    owner = outage.owner()
+    assert owner.status_code == 503
+    assert words in owner.text
+    assert "Nothing was recorded" in owner.text
+    for command in ("doctor", "report", "reconcile"):
+        code, output = outage.says(command)
+        assert code == 1, command
+        assert words in output, command
+
+
+class Network:
+    """A way to a server that takes its time with each piece that the server sends."""
+
+    def __init__(self, to: Server, delay: float) -> None:
+        self._to = to
+        self.delay = delay
+        self._listener = socket.create_server((HOST, 0))
+        self.port = int(self._listener.getsockname()[1])
+
+    @contextmanager
+    def open(self) -> Iterator[Network]:
+        threading.Thread(target=self._accept, daemon=True).start()
+        with self._listener:
+            yield self
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                near, _ = self._listener.accept()
+                far = socket.create_connection((HOST, self._to.port))
+                for source, target, slow in ((near, far, False), (far, near, True)):
+                    threading.Thread(target=self._carry, args=(source, target, slow), daemon=True).start()
+
+    def _carry(self, source: socket.socket, target: socket.socket, slow: bool) -> None:
+        with source, target, suppress(OSError):
+            while piece := source.recv(1 << 16):
+                if slow:
+                    time.sleep(self.delay)
+                target.sendall(piece)
+
+
+def test_a_slow_network_costs_a_bounded_number_of_round_trips(open_shop: OpenShop) -> None:
+    with own_folder() as folder, Server(folder, "far").running() as server, Network(server, 0).open() as network:
+        address = f"postgresql+psycopg://postgres@{HOST}:{network.port}/postgres"
+        for outage in outage_of(open_shop(SQLALCHEMY_DATABASE_URI=address)):
+            network.delay = 0.03
+            began = time.monotonic()
+            assert outage.hook().status_code == 200
+            assert time.monotonic() - began < 80 * network.delay
+            began = time.monotonic()
+            assert outage.status().status_code == 200
+            assert time.monotonic() - began < 40 * network.delay
+            network.delay = 0
+            outage.heals()

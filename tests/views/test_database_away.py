@@ -1,0 +1,126 @@
+"""The pages while the database cannot serve them; tests/databases/ has real servers, disks and locks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Connection, event
+from sqlalchemy.exc import OperationalError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as NoFreeConnection
+
+from flask_paycheckout.store.troubles import trouble_of
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+from tests.views.pages import heading, opens, presses_pay
+
+HOOK = "/paycheckout/webhook"
+
+
+def breaks(shop: Shop, error: Exception) -> None:
+    """From now on each statement fails with this error."""
+
+    def fail(*call: object) -> None:
+        raise error
+
+    with shop.app.app_context():
+        event.listen(shop.db.engine, "before_cursor_execute", fail)
+
+
+@pytest.fixture
+def full(open_shop: OpenShop) -> Shop:
+    """A shop with a paid deposit that nobody has read; from now on every change of a checkout needs a page more."""
+    shop = open_shop()
+    shop.has_deposit("completed")
+    engine = shop.runtime.engine()
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE audit (change BLOB)")
+        for change in ("INSERT", "UPDATE"):
+            note = "BEGIN INSERT INTO audit VALUES (zeroblob(9000)); END"
+            connection.exec_driver_sql(f"CREATE TRIGGER at_{change} AFTER {change} ON paycheckout_checkout {note}")
+    event.listen(engine, "begin", at_most(1))
+    return shop
+
+
+def at_most(pages: int) -> Callable[[Connection], object]:
+    return lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+
+def test_a_full_database_loses_nothing_and_is_told_in_plain_words(full: Shop) -> None:
+    assert full.browser.post(HOOK, json={"orderId": "chk-1"}).status_code == 503
+    page = opens(full)
+    assert page.status_code == 200
+    assert "cannot record payments at the moment" in page.text
+    assert "please do not pay again" in page.text
+    assert presses_pay(full, "o-2").status_code == 503
+    runner = full.app.test_cli_runner()
+    told = runner.invoke(args=["paycheckout", "doctor"])
+    assert told.exit_code == 1
+    assert "the disk of the database is full, so no payment can be recorded" in told.output
+    assert "Make room" in told.output
+    failed = runner.invoke(args=["paycheckout", "reconcile"])
+    assert (failed.exit_code, "the disk of the database is full" in failed.output) == (1, True)
+    event.listen(full.runtime.engine(), "begin", at_most(1_000_000))
+    assert full.browser.post(HOOK, json={"orderId": "chk-1"}).status_code == 200
+    assert full.attempt("chk-1").status == "paid"
+    assert "cannot record" not in opens(full).text
+    assert len(full.events("order_paid")) == 1
+
+
+def test_customers_are_told_in_their_language_when_the_database_is_away(shop: Shop) -> None:
+    breaks(shop, OperationalError("SELECT secret", None, Exception("connection refused")))
+    page = opens(shop, language="de")
+    assert (page.status_code, page.headers["Retry-After"]) == (503, "10")
+    assert heading(page.text) == "Diese Seite kann gerade nicht angezeigt werden"
+    assert '<meta http-equiv="refresh" content="10">' in page.text
+    assert "secret" not in page.text
+    assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
+    polled = opens(shop, suffix="/status")
+    assert (polled.status_code, polled.is_json, polled.headers["Retry-After"]) == (503, True, "10")
+    assert presses_pay(shop).status_code == 503
+
+
+def test_the_owner_is_told_what_is_wrong_and_a_stranger_is_not(shop: Shop) -> None:
+    owner = ["Ada"]
+
+    def who() -> str | None:
+        return owner[0] if owner else str(shop.db.session.execute(shop.db.text("SELECT 1")).scalar())
+
+    shop.app.register_blueprint(shop.paycheckout.owner_view(who))
+    breaks(shop, NoFreeConnection("QueuePool limit of size 5 overflow 10 reached"))
+    page = shop.browser.get("/paycheckout/owner")
+    assert (page.status_code, page.headers["Retry-After"]) == (503, "10")
+    assert "no connection to the database is free" in page.text
+    owner.clear()
+    page = shop.browser.get("/paycheckout/owner")
+    assert page.status_code == 503
+    assert "no connection" not in page.text
+
+
+def test_a_fault_of_a_statement_is_not_taken_for_an_outage(shop: Shop) -> None:
+    shop.app.config["PROPAGATE_EXCEPTIONS"] = True
+    breaks(shop, ProgrammingError("SELECT", None, Exception("no such column")))
+    with pytest.raises(ProgrammingError):
+        opens(shop)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("25006", "read-only"),
+        ("53100", "disk of the database is full"),
+        ("53300", "no connection to the database is free"),
+        ("55P03", "locked"),
+        ("57014", "statement_timeout"),
+        ("57P01", "closed the connection"),
+        ("42P05", "pooler"),
+        (None, "cannot be reached"),
+    ],
+)
+def test_each_trouble_of_a_server_has_words_and_a_remedy(code: str | None, words: str) -> None:
+    error = OperationalError("UPDATE", None, Exception())
+    error.orig.sqlstate = code  # type: ignore[union-attr]  # as psycopg's errors have it
+    trouble = trouble_of(error)
+    assert trouble is not None
+    assert words in trouble.found
+    assert trouble.remedy.endswith(".")
