@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Select, exists, select, tuple_
+from sqlalchemy import ColumnElement, Engine, Select, exists, select, union_all
 from sqlalchemy.orm import Session, load_only
 
 from flask_paycheckout.clock import as_utc
@@ -117,7 +117,14 @@ def rows_of_page(
         return newest if after is None else newest.where(c.id < after[1])
     latest = columns.where(c.status == status.value, ~_is_outranked(models, status))
     latest = latest.order_by(c.moved_at.desc(), c.id.desc())
-    return latest if after is None else latest.where(tuple_(c.moved_at, c.id) < after)
+    if after is None:
+        return latest
+    # Two searches of the index, since SQLite would walk along all rows of the same time for a comparison of both.
+    moved_at, row_id = after
+    same = latest.where(c.moved_at == moved_at, c.id < row_id).subquery()
+    older = latest.where(c.moved_at < moved_at).subquery()
+    found = union_all(select(same), select(older)).subquery()
+    return select(found).order_by(found.c.moved_at.desc(), found.c.id.desc()).limit(limit + 1)
 
 
 def _is_outranked(models: Models, status: Status) -> ColumnElement[bool]:

@@ -20,10 +20,13 @@ from flask_paycheckout.totals import Pay, Receive, Total
 
 __all__ = ["MONEY_TO_PAY_BACK", "UNFILLED", "CheckoutMixin", "total_columns"]
 
-MONEY_TO_PAY_BACK = "status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL"
+MONEY_TO_PAY_BACK = (
+    "CASE WHEN status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL THEN 1 ELSE 0 END = 1"
+)
 """The SQL condition for payments that paid no order and were not yet recorded as paid back or kept.
 
-Written as text, because a database uses a partial index only for exactly the same condition.
+Written as text, because a database uses a partial index only for exactly the same condition; as a single term, because
+SQLite would read all rows without a paid order along the unique column, which it takes for a single one.
 """
 
 UNFILLED = "payment_completed_at IS NULL AND status IN ('paid', 'held', 'rejected')"
@@ -48,18 +51,20 @@ class CheckoutMixin:
         arrived, unfilled = text("payment_completed_at IS NOT NULL"), text(UNFILLED)
         unpaid = text("payment_completed_at IS NULL")
         return (
-            Index("ix_paycheckout_checkout_state", "status", "moved_at"),
+            Index("ix_paycheckout_checkout_state", "status", "moved_at", "id"),
             # For audits: what nothing is known to have arrived for.
             Index("ix_paycheckout_checkout_unpaid", "created_at", "id", sqlite_where=unpaid, postgresql_where=unpaid),
             # For the due reads of one of many merchant accounts.
             Index("ix_paycheckout_checkout_account", "account", "next_read_at"),
             # For the report and the owner's lists of one account.
-            Index("ix_paycheckout_checkout_account_state", "account", "status", "moved_at"),
+            Index("ix_paycheckout_checkout_account_state", "account", "status", "moved_at", "id"),
             Index("ix_paycheckout_checkout_account_id", "account", "id"),
             # For an order's newest checkouts, however many it has.
             Index("ix_paycheckout_checkout_order", "order_id", "id"),
             Index("ix_paycheckout_checkout_problem", "problem_since", sqlite_where=problem, postgresql_where=problem),
-            Index("ix_paycheckout_checkout_payback", "moved_at", sqlite_where=waiting, postgresql_where=waiting),
+            Index(
+                "ix_paycheckout_checkout_payback", "account", "moved_at", sqlite_where=waiting, postgresql_where=waiting
+            ),
             # For exports, oldest first, of all accounts or of one.
             Index(
                 "ix_paycheckout_checkout_booked",

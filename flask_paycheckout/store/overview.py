@@ -302,7 +302,9 @@ class Overview:
     @property
     def _has_problem(self) -> tuple[ColumnElement[bool], ...]:
         c = self._checkouts.c
-        return c.problem_since.is_not(None), c.status.in_(OPEN), *self._of_account
+        # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
+        of_account = [] if self._account is None else [func.coalesce(c.account, "") == self._account]
+        return c.problem_since.is_not(None), c.status.in_(OPEN), *of_account
 
     @property
     def _is_completed(self) -> ColumnElement[bool]:

@@ -101,8 +101,8 @@ def _checkouts(words: _Words, count: int, first: int, end: int) -> str:
     moved = words.at(f"CASE WHEN kind = 'paid' AND n < {count // 20} THEN 0 ELSE n * {step} + 90 END")
     open_since = count - count // 500
     return f"""
-        INSERT INTO paycheckout_checkout (checkout_id, order_id, account, current_order_id, paid_order_id, status, reason,
-            url, total_kind, total_amount, total_currency, created_at, moved_at, next_read_at, last_read_at,
+        INSERT INTO paycheckout_checkout (checkout_id, order_id, account, current_order_id, paid_order_id, status,
+            reason, url, total_kind, total_amount, total_currency, created_at, moved_at, next_read_at, last_read_at,
             deposit_status, revision, reads, not_found_reads, failed_reads, webhooks, found_by, payment_paid_amount,
             payment_paid_currency, payment_received_amount, payment_received_currency, payment_fee_amount,
             payment_fee_currency, payment_method, payment_completed_at, payback, history)
@@ -145,9 +145,9 @@ def _payouts(words: _Words, count: int, first: int, end: int) -> str:
     moved = words.at(f"n * {DAYS * 86_400 / (count // 5)} + 3600")
     soon = words.at(str(DAYS * 86_400 + 600))
     return f"""
-        INSERT INTO paycheckout_payout (reference, service_reference, kind, status, account, order_id, refund_of, amount,
-            currency, to_kind, destination, revision, changes, claims, disbursement_id, next_attempt_at, alone, doubted,
-            failures, created_at, moved_at, history)
+        INSERT INTO paycheckout_payout (reference, service_reference, kind, status, account, order_id, refund_of,
+            amount, currency, to_kind, destination, revision, changes, claims, disbursement_id, next_attempt_at, alone,
+            doubted, failures, created_at, moved_at, history)
         SELECT 'pay-' || n, 'pay-' || n || '-4f1c', CASE WHEN n % 4 = 0 THEN 'refund' ELSE 'payout' END, status,
             CASE WHEN n * 7919 % 100 < 40 THEN '' ELSE 'brand-' || (1 + n % 19) END,
             'order-' || CASE WHEN n % 4 = 0 THEN n * 5 ELSE n * 5 / 20 * 20 END,
@@ -178,7 +178,8 @@ def _checkout_events(words: _Words) -> str:
             CASE WHEN {done} THEN c.moved_at END, 1, CASE WHEN {done} THEN NULL ELSE c.moved_at END, '["ship"]',
             CASE WHEN {done} THEN NULL ELSE 'ValueError: no such jar (receiver ship)' END
         FROM (SELECT id, checkout_id, order_id, moved_at, k, CASE WHEN k = 1 THEN 'checkout_created'
-                WHEN k = 2 THEN 'order_pending' WHEN status = 'paid' THEN 'order_paid' WHEN status = 'held' THEN 'payment_held'
+                WHEN k = 2 THEN 'order_pending' WHEN status = 'paid' THEN 'order_paid'
+                WHEN status = 'held' THEN 'payment_held'
                 WHEN status = 'rejected' THEN 'payment_resolved' ELSE 'order_abandoned' END AS name, status, reason
             FROM paycheckout_checkout CROSS JOIN (SELECT 1 AS k UNION ALL SELECT 2 UNION ALL SELECT 3) AS numbers) AS c
         WHERE k = 1 OR (k = 2 AND status <> 'created' AND coalesce(reason, '') <> 'never_picked')
