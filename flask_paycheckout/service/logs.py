@@ -97,9 +97,11 @@ def about_event(event: HeldEvent, account: str | None, *, heals: bool = False) -
 
 
 def prepare_logger() -> None:
-    """Install the filter on our logger; handlers, levels and formats stay as the shop configured them."""
-    if not any(isinstance(one, _Lines) for one in _log.filters):
-        _log.addFilter(_Lines())
+    """Install the filter on our loggers; handlers, levels and formats stay as the shop configured them."""
+    # Filters of a logger are not those of its children.
+    for logger in (_log, _log.getChild("client")):
+        if not any(isinstance(one, _Lines) for one in logger.filters):
+            logger.addFilter(_Lines())
 
 
 @dataclass

@@ -4,7 +4,7 @@ neither."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from random import Random
 from typing import Any
 
@@ -16,6 +16,7 @@ from flask_paycheckout import Pay, order_paid
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.doctor.alarms import check_alarms
 from flask_paycheckout.errors import UnsafeCheckoutUrl
+from flask_paycheckout.reports.gauges import read_gauges
 from flask_paycheckout.reports.report import read_alarms, report
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
@@ -226,6 +227,7 @@ def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> Non
         well.reconciles()
         well.clock.advance(minutes=1)
     code, _ = runs(well, "report")
+    assert any(gauged(well).values()), "monitoring sees what the report does"
     text_of_report = well.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
     assert (code, "Nothing needs a person" in text_of_report) == (1, False)
     assert words.lower() in text_of_report.lower()
@@ -300,10 +302,18 @@ class Day:
             self.shop.reconciles()
 
 
+def gauged(shop: Shop) -> Mapping[str, int]:
+    """The alarms as monitoring gets them."""
+    runtime = shop.runtime
+    missing = runtime.settings.access_token is None
+    return read_gauges(runtime.engine(), runtime.models, runtime.clock(), 50, token_missing=missing).alarms
+
+
 def is_well(shop: Shop) -> None:
     runtime = shop.runtime
     told = report(runtime.engine(), runtime.models, shop.clock(), "https://shop.example")
     assert not told.needs_a_person, str(told)
+    assert not any(gauged(shop).values())
     alarms = read_alarms(runtime.engine(), runtime.models, shop.clock())
     assert [check for check in check_alarms(alarms) if check.remedy] == []
 

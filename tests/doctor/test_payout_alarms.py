@@ -18,7 +18,7 @@ from flask_paycheckout.signals import OF_PAYOUTS
 from flask_paycheckout.testing import Sandbox
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
-from tests.doctor.test_alarms import breaks, hears, is_well, runs
+from tests.doctor.test_alarms import breaks, gauged, hears, is_well, runs
 from tests.payouts.paying import BANK, CRYPTO, FIAT, LIST, READ, WALLET, Payer
 from tests.payouts.shop import refunds, stands
 
@@ -157,6 +157,7 @@ def named_by_both(payer: Payer, words: str, reference: str = "p-1") -> None:
     assert (told.exit_code, "Nothing needs a person" in told.output) == (1, False)
     assert words in told.output.replace("NOT SENT", "not sent").replace("WITHOUT NEWS", "without news").lower()
     assert reference in told.output
+    assert any(gauged(shop).values()), "monitoring sees what the report does"
     code, examined = runs(shop, "doctor")
     failures = [f"{check['about']} {check['found']}" for check in examined["checks"] if check["level"] == "failure"]
     assert (code, any(words in found for found in failures)) == (1, True), failures

@@ -153,6 +153,14 @@ def test_each_line_of_a_journey_has_its_ids_as_fields(
     assert shop.attempt(checkout_id).url not in shown
 
 
+def test_a_format_may_name_the_fields_whichever_module_writes(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.setFormatter(logging.Formatter("%(order_id)s %(reference)s %(left_out)s %(message)s"))
+    with caplog.at_level(logging.DEBUG, LOGGER):
+        for name in (LOGGER, f"{LOGGER}.client"):
+            logging.getLogger(name).debug("written by %s", name)
+    assert caplog.text == f"None None None written by {LOGGER}\nNone None None written by {LOGGER}.client\n"
+
+
 # Limits
 
 
