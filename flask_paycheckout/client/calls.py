@@ -22,9 +22,10 @@ from flask_paycheckout.client.errors import (
     Unauthorized,
     refusal_for,
 )
+from flask_paycheckout.client.forms import Forms
 from flask_paycheckout.client.hidden import Hidden, Sealed, hidden_in, hide
 from flask_paycheckout.client.operations import Access
-from flask_paycheckout.client.paging import Page, walk
+from flask_paycheckout.client.paging import OnlyRecord, Page, walk
 from flask_paycheckout.client.records.pages import page_of
 from flask_paycheckout.client.retries import moment_of, seconds_to_wait
 from flask_paycheckout.client.sending import credentials_of
@@ -72,12 +73,15 @@ class Caller:
     :raises PaymentsError: see `errors`.
     """
 
-    __slots__ = ("observe", "retries", "sender")
+    __slots__ = ("forms", "observe", "retries", "sender")
 
-    def __init__(self, sender: Sender, retries: Retries, observe: Observe | None = None) -> None:
+    def __init__(
+        self, sender: Sender, retries: Retries, observe: Observe | None = None, forms: Forms | None = None
+    ) -> None:
         self.sender = sender
         self.retries = retries
         self.observe = observe
+        self.forms = forms or Forms()
 
     def record(self, operation: Operation, reader: RecordReader[R], **asked: Any) -> R:
         """The record in the response's `data`."""
@@ -91,12 +95,18 @@ class Caller:
         """The page in the response's `data`."""
         return self._ask(operation, lambda response: page_of(response.data(), reader), **asked)
 
-    def page_or_array(self, operation: Operation, reader: RecordReader[R], **asked: Any) -> Page[R] | tuple[R, ...]:
-        """The page or the records, for a list of which it is not shown whether it comes in pages or as an array."""
+    def page_or_records(
+        self, operation: Operation, reader: RecordReader[R], **asked: Any
+    ) -> Page[R] | tuple[R, ...] | OnlyRecord[R]:
+        """What comes of a list whose form is not shown: a page, an array, or the page's first record alone."""
 
-        def read(response: _Response) -> Page[R] | tuple[R, ...]:
+        def read(response: _Response) -> Page[R] | tuple[R, ...] | OnlyRecord[R]:
             data = response.data()
-            return reader.read_each(data) if isinstance(data, list) else page_of(data, reader)
+            if isinstance(data, list):
+                return reader.read_each(data)
+            if "docs" in data:
+                return page_of(data, reader)
+            return OnlyRecord((reader.read(data),) if data else ())
 
         return self._ask(operation, read, **asked)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn, Self
 
 from flask_paycheckout.client.calls import Caller
+from flask_paycheckout.client.forms import Forms, PaymentsPath, RecipientDelete
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access
 from flask_paycheckout.client.probing import Probe, probe
@@ -50,6 +51,9 @@ class PaymentsClient:
     :param transport: an httpx transport to send through, for tests and special networks; its maker closes it.
     :param observe: called after each call with its operation, such as "POST /v1/checkout", its `PaymentsError` or None,
         and the seconds that it took, retries included. What it raises is ignored.
+    :param payments_path: where payments are listed: the interface says `/v2/payments`, its sample `/v2/payment`.
+    :param recipient_delete: whether deleting a recipient names it in the `path`, as the interface says, or in the
+        `query`, as its sample does.
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
 
@@ -69,14 +73,17 @@ class PaymentsClient:
         retries: int = 2,
         transport: httpx.BaseTransport | None = None,
         observe: Observe | None = None,
+        payments_path: PaymentsPath = "/v2/payments",
+        recipient_delete: RecipientDelete = "path",
     ) -> None:
+        forms = Forms(payments_path, recipient_delete)
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
         budget = Retries(_count(retries), _seconds(timeout), _pace(transport))
-        self._set_up(Sender(base_url, signers, transport), budget, observe)
+        self._set_up(Sender(base_url, signers, transport), budget, observe, forms)
 
-    def _set_up(self, sender: Sender, retries: Retries, observe: Observe | None) -> None:
-        self._caller = caller = Caller(sender, retries, observe)
+    def _set_up(self, sender: Sender, retries: Retries, observe: Observe | None, forms: Forms) -> None:
+        self._caller = caller = Caller(sender, retries, observe, forms)
         self.checkouts = Checkouts(caller)
         self.deposits = Deposits(caller)
 
@@ -87,7 +94,7 @@ class PaymentsClient:
         """
         other = type(self).__new__(type(self))
         retries = replace(self._caller.retries, budget=_seconds(timeout))
-        other._set_up(self._caller.sender, retries, self._caller.observe)
+        other._set_up(self._caller.sender, retries, self._caller.observe, self._caller.forms)
         return other
 
     def authorized(self, access_token: str | Signer) -> Self:
@@ -98,7 +105,7 @@ class PaymentsClient:
         access_token = concealed(access_token)
         other = type(self).__new__(type(self))
         sender = self._caller.sender.signed_by({Access.BEARER: _bearer(access_token)})
-        other._set_up(sender, self._caller.retries, self._caller.observe)
+        other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms)
         return other
 
     # The parts of the service that a shop need not use are loaded when they are.

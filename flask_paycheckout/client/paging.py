@@ -57,6 +57,13 @@ class Page(Generic[T]):
     next_page: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class OnlyRecord(Generic[T]):
+    """A page of which the answer shows the first record and no other; of an empty page, none."""
+
+    docs: tuple[T, ...]
+
+
 def page_of_array(docs: tuple[T, ...], asked_page: int | None, asked_limit: int | None) -> Page[T]:
     """The page that a plain array is, given which one was asked for.
 

@@ -18,8 +18,9 @@ from flask_paycheckout.sandbox.fiat_disbursements.endpoints import fiat_disburse
 from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.levers.accounts import NewAccount, check_further_name
-from flask_paycheckout.sandbox.levers.control import control, refuse
+from flask_paycheckout.sandbox.levers.control import control
 from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
+from flask_paycheckout.sandbox.levers.identity_page import identity_page
 from flask_paycheckout.sandbox.levers.start_state import StartOptions, prepare_world
 from flask_paycheckout.sandbox.outgoing.mail_sender import make_mail_sender
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
@@ -28,7 +29,7 @@ from flask_paycheckout.sandbox.recipients.endpoints import recipients
 from flask_paycheckout.sandbox.references.endpoints import references
 from flask_paycheckout.sandbox.references.pictures import pictures
 from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
-from flask_paycheckout.sandbox.wire.callers import CallRefused, allowed_hosts
+from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.assumptions import choose
 from flask_paycheckout.sandbox.world.clock import Clock
@@ -103,10 +104,13 @@ def create_sandbox(
 
 def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
     app = SandboxApp(__name__)
+    # A doubled slash is another path, which does not exist. It would be redirected, in no envelope.
+    app.url_map.merge_slashes = False
+    # Nor is OPTIONS an operation; browsers that ask about quotes are answered in `cross_origin`.
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.extensions[EXTENSION_KEY] = world
     configure_database(app, database)
     install_hooks(app)
-    app.register_error_handler(CallRefused, refuse)
     blueprints = (
         auth,
         recipients,
@@ -121,6 +125,7 @@ def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
         pictures,
         control,
         hosted_page,
+        identity_page,
         inspector,
     )
     for blueprint in blueprints:

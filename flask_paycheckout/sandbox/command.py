@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -51,13 +52,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serve a sandbox until Ctrl-C, or print the list of unknowns."""
     options = _parser().parse_args(argv)
     if options.list_unknowns:
-        print(assumptions_as_json() if options.json else assumptions_as_text())  # noqa: T201 - this is the output
-        return 0
+        return _show(assumptions_as_json() if options.json else assumptions_as_text())
     try:
         return _serve(options)
     except (AccountNameError, AssumptionError, EndpointError, SmtpAddressError, DatabaseUnusable, OSError) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
+
+
+def _show(text: str) -> int:
+    """Print the text, also to a program that reads only its beginning, such as `head`."""
+    try:
+        print(text, flush=True)  # noqa: T201 - this is the output
+    except BrokenPipeError:
+        # The interpreter would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:

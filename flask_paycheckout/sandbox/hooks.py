@@ -11,18 +11,20 @@ from functools import partial
 from flask import Flask, Response, g, request
 from flask.typing import ResponseReturnValue
 from sqlalchemy.orm import Session
-from werkzeug.exceptions import BadRequest, HTTPException, NotFound
+from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, NotFound
 
 from flask_paycheckout.sandbox.auth.access import find_caller
-from flask_paycheckout.sandbox.levers.control import refuse_http
+from flask_paycheckout.sandbox.levers.control import refuse, refuse_http
 from flask_paycheckout.sandbox.levers.customer import pays
 from flask_paycheckout.sandbox.levers.pages import refusal_page
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
-from flask_paycheckout.sandbox.wire.callers import check_host
+from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host
 from flask_paycheckout.sandbox.wire.connection import drop_connection
-from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, isolate
+from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_for_every_page, isolate, preflight
 from flask_paycheckout.sandbox.wire.envelope import Refusal, failure, refusal_from, unspecified_refusal
+from flask_paycheckout.sandbox.wire.forms import allowed_methods, check_form
 from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.rate_limits import check_rate
 from flask_paycheckout.sandbox.wire.request_log import log_request
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
@@ -30,7 +32,7 @@ from flask_paycheckout.sandbox.world.settings import read_clock
 
 MAX_BODY_BYTES = 1024 * 1024
 """The largest request body, 1 MiB."""
-_VERSIONS = ("/v1/", "/v2/")
+_VERSIONS = frozenset({"v1", "v2"})
 _CONTROL = "/_sandbox/"
 _OUTSIDE = (_CONTROL, "/static/", "/inspector/")
 
@@ -41,8 +43,14 @@ def install_hooks(app: Flask) -> None:
     app.before_request(_begin)
     app.after_request(_end)
     app.register_error_handler(Refusal, failure)
+    app.register_error_handler(CallRefused, _refused)
     app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(400, str(wrong))))
     app.register_error_handler(HTTPException, _in_our_words)
+
+
+def _is_of_service() -> bool:
+    """Whether the path is below `/v1` or `/v2`, also with doubled slashes."""
+    return request.path.lstrip("/").partition("/")[0] in _VERSIONS
 
 
 def _is_observed() -> bool:
@@ -54,6 +62,7 @@ def _begin() -> ResponseReturnValue | None:
     if not request.path.startswith(_CONTROL):
         # Control calls need no check of their origin: a page of another site cannot send the control token.
         check_site()
+        check_form()
     # PostgreSQL cannot store or compare NUL characters.
     if "\0" in request.path:
         raise NotFound
@@ -67,7 +76,13 @@ def _begin() -> ResponseReturnValue | None:
     g.arrived_at = world().clock.now()
     # Read now, so that nothing is left unread on the connection if no endpoint reads it.
     g.body = request.get_data()
-    return None if fault is None else _strike(fault)
+    if fault is not None:
+        struck = _strike(fault)
+        if struck is not None:
+            return struck
+    if _is_of_service():
+        check_rate()
+    return preflight()
 
 
 def _fault_of_request() -> Fault | None:
@@ -119,14 +134,32 @@ def _end(response: Response) -> Response:
     if g.get("fault_kind") == "lose_response":
         log_request(None)
         drop_connection("done, and then the answer was lost, as ordered")
-    if request.path.startswith(_VERSIONS):
+    if _is_of_service() and not _is_noise():
         log_request(response)
     return response
 
 
+def _is_noise() -> bool:
+    """Whether any page could have caused this request: a quote from elsewhere, for nobody who is known."""
+    return is_for_every_page() and "Origin" in request.headers and "account" not in g
+
+
+def _refused(refused: CallRefused) -> ResponseReturnValue:
+    if _is_of_service():
+        return failure(unspecified_refusal(refused.status, f"{refused}. {refused.remedy}"))
+    return refuse(refused)
+
+
 def _in_our_words(error: HTTPException) -> ResponseReturnValue:
+    response = _worded(error)
+    if isinstance(error, MethodNotAllowed):
+        response.headers["Allow"] = ", ".join(allowed_methods())
+    return response
+
+
+def _worded(error: HTTPException) -> Response:
     if request.path.startswith(_CONTROL):
         return refuse_http(error)
-    if request.path.startswith(_VERSIONS):
+    if _is_of_service():
         return failure(refusal_from(error))
     return refusal_page(error.code or 500, error.name, error.description or "")

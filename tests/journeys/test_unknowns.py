@@ -11,8 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from flask_paycheckout.testing import Sandbox, Signals
+from tests.conftest import OpenShop
 from tests.journeys.conftest import Shopper
-from tests.journeys.unknowns import settings
+from tests.journeys.unknowns import settings, signer_of
 from tests.scripted import Shop
 
 #: Those that a checkout can touch.
@@ -32,6 +33,13 @@ def paycheckout_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     sandbox = Sandbox(unknowns=request.param)
     yield sandbox
     sandbox.transport.close()
+
+
+@pytest.fixture
+def quiet_shop(open_shop: OpenShop, paycheckout_sandbox: Sandbox, request: pytest.FixtureRequest) -> Shop:
+    """A shop that never hears a webhook, and signs as its sandbox wants it."""
+    unknowns = request.node.callspec.params["paycheckout_sandbox"]
+    return open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_TIMEOUT=5, PAYCHECKOUT_SIGNER=signer_of(unknowns))
 
 
 def test_webhooks_pay_and_hold(shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from openapi_schema_validator import OAS31Validator
 
+from flask_paycheckout.sandbox.wire.forms import is_served
 from flask_paycheckout.sandbox.wire.openapi import document, path_of
 from flask_paycheckout.sandbox.wire.operations import operation_of
 from flask_paycheckout.sandbox.world.context import world
@@ -29,6 +30,9 @@ class Departures:
         rule = request.url_rule
         # An ordered fault is there to be off the document.
         if rule is None or operation_of(app, rule.endpoint) is None or g.get("fault_kind") is not None:
+            return
+        # Nor is a form of an operation that this sandbox does not serve.
+        if not is_served(request.method, rule.rule, world(app).unknowns):
             return
         self.checked += 1
         described = _document_of(app)

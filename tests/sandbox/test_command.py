@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from argparse import Namespace
 from datetime import timedelta
 from threading import Event
@@ -28,6 +30,17 @@ def test_list_unknowns_prints_the_table_for_people_and_programs(capsys: pytest.C
     assert main(["--list-unknowns", "--json"]) == 0
     table = json.loads(capsys.readouterr().out)
     assert [row["name"] for row in table] == [unknown.name for unknown in ASSUMPTIONS]
+
+
+def test_who_reads_only_the_beginning_of_the_list_hears_no_complaint() -> None:
+    command = [sys.executable, "-m", "flask_paycheckout.sandbox", "--list-unknowns"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as listing:
+        assert listing.stdout is not None
+        assert listing.stderr is not None
+        # Closed before a word: the list is shorter than what a pipe holds.
+        listing.stdout.close()
+        assert listing.stderr.read() == b""
+    assert listing.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ class Payment(msgspec.Struct, frozen=True, rename="camel"):
     :ivar input_amount: in `input_currency`; `input_amount_exact` is the same unrounded.
     :ivar output_amount: in `output_currency`; `output_amount_exact` is the same unrounded.
     :ivar status: `pending`, `processed`, `completed` or `failed`.
-    :ivar transaction_hash: in details and creates only, like `activity_history`.
+    :ivar transaction_hash: in details and creates only, like `activity_history`; None until there is one.
     :ivar pay_out_wallet: where the sender's crypto goes.
     """
 
@@ -82,6 +82,11 @@ class Payment(msgspec.Struct, frozen=True, rename="camel"):
     activity_history: tuple[PaymentActivity, ...] = ()
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        # Whether it is null or empty before that is not shown.
+        if not self.transaction_hash:
+            msgspec.structs.force_setattr(self, "transaction_hash", None)
 
 
 class Quote(msgspec.Struct, frozen=True):

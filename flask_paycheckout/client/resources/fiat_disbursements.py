@@ -10,7 +10,7 @@ from flask_paycheckout.client.deprecation import deprecated
 from flask_paycheckout.client.errors import Invalid
 from flask_paycheckout.client.filters import Filters
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation
-from flask_paycheckout.client.paging import Page, page_of_array, walk
+from flask_paycheckout.client.paging import DEFAULT_LIMIT, OnlyRecord, Page, page_of_array, walk
 from flask_paycheckout.client.records.fiat_disbursements import (
     FiatBatch,
     FiatBatchV1,
@@ -121,8 +121,9 @@ class FiatDisbursements:
     def list(self, *, page: int | None = None, **filters: Unpack[FiatDisbursementFilters]) -> Page[FiatDisbursement]:
         """One page of the disbursements.
 
-        The interface does not show whether the service answers in pages or with a plain array. Both read as a page;
-        `paging.page_of_array` says what an array's page can know.
+        The interface does not show whether the service answers in pages or with a plain array, and its sample shows
+        one record. All read as a page; `paging.page_of_array` says what an array's page can know. Where an answer
+        shows one record only, each further one is asked for.
 
         :param page: the first is 1.
         :param filters: see `FiatDisbursementFilters`.
@@ -254,10 +255,32 @@ class FiatDisbursements:
 
     def _page(self, page: int | None, filters: FiatDisbursementFilters) -> tuple[Page[FiatDisbursement], bool]:
         """A page, and whether it came as a plain array."""
-        found = self._caller.page_or_array(_LIST, _DISBURSEMENT, query=_FILTERS.query(filters, page))
+        found = self._ask(page, filters)
         if isinstance(found, Page):
             return found, False
-        return page_of_array(found, page, filters.get("limit")), True
+        docs = self._one_by_one(page or 1, filters, found.docs) if isinstance(found, OnlyRecord) else found
+        return page_of_array(docs, page, filters.get("limit")), True
+
+    def _ask(
+        self, page: int | None, filters: FiatDisbursementFilters
+    ) -> Page[FiatDisbursement] | tuple[FiatDisbursement, ...] | OnlyRecord[FiatDisbursement]:
+        return self._caller.page_or_records(_LIST, _DISBURSEMENT, query=_FILTERS.query(filters, page))
+
+    def _one_by_one(
+        self, page: int, filters: FiatDisbursementFilters, first: tuple[FiatDisbursement, ...]
+    ) -> tuple[FiatDisbursement, ...]:
+        """The records of a page, of which each answer shows only the first: read as so many pages of one record."""
+        if not first:
+            return ()
+        limit = filters.get("limit") or DEFAULT_LIMIT
+        docs = list(first if page == 1 else ())
+        for place in range((page - 1) * limit + len(docs) + 1, page * limit + 1):
+            found = self._ask(place, {**filters, "limit": 1})
+            shown = found if isinstance(found, tuple) else found.docs
+            if not shown:
+                break
+            docs.extend(shown)
+        return tuple(docs)
 
 
 def _id_of(made: FiatDisbursement) -> str:

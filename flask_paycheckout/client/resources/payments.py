@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack, get_args
 
 from flask_paycheckout.client.amounts import Amount, as_number, exact_amount
 from flask_paycheckout.client.bodies import flags, needed, query_string, texts
 from flask_paycheckout.client.deprecation import deprecated
 from flask_paycheckout.client.filters import Filters
+from flask_paycheckout.client.forms import PaymentsPath
 from flask_paycheckout.client.operations import Operation
 from flask_paycheckout.client.records.payments import Payment, Quote
 from flask_paycheckout.client.records.reading import RecordReader
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["PaymentFilters", "Payments"]
 
 _QUOTE = Operation("GET", "/v2/payment/quote", repeatable=True)
-# The interface's heading says /v2/payments; its sample request says /v2/payment. The heading is taken at its word.
-_LIST = Operation("GET", "/v2/payments", repeatable=True)
+# The interface's heading says /v2/payments; its sample request says /v2/payment. The client's option decides.
+_LISTS = {path: Operation("GET", path, repeatable=True) for path in get_args(PaymentsPath)}
 _GET = Operation("GET", "/v2/payment/detail/{id}", repeatable=True)
 _CREATE = Operation(
     "POST",
@@ -89,6 +90,10 @@ class Payments:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
+    @property
+    def _listing(self) -> Operation:
+        return _LISTS[self._caller.forms.payments_path]
+
     def quote(
         self, *, amount: Amount, input_currency: str, output_currency: str, with_limit: bool | None = None
     ) -> Quote:
@@ -112,7 +117,7 @@ class Payments:
         :raises PaymentsError: see `errors`.
         """
         deprecated("payments.list", f"{_INSTEAD}.list")
-        return self._caller.page(_LIST, _PAYMENT, query=_FILTERS.query(filters, page))
+        return self._caller.page(self._listing, _PAYMENT, query=_FILTERS.query(filters, page))
 
     def iterate(self, **filters: Unpack[PaymentFilters]) -> Iterator[Payment]:
         """Every payment, page after page, each page read when its first record is wanted.
@@ -123,7 +128,7 @@ class Payments:
         """
         deprecated("payments.iterate", f"{_INSTEAD}.iterate")
         return self._caller.iterate(
-            _LIST, _PAYMENT, lambda found: found.payment_id, lambda number: _FILTERS.query(filters, number)
+            self._listing, _PAYMENT, lambda found: found.payment_id, lambda number: _FILTERS.query(filters, number)
         )
 
     def get(self, payment_id: str) -> Payment:

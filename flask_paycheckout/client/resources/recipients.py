@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from flask_paycheckout.client.bodies import needed, secret, texts
+from flask_paycheckout.client.bodies import needed, query_string, secret, texts
 from flask_paycheckout.client.filters import Filters
-from flask_paycheckout.client.operations import Operation
+from flask_paycheckout.client.operations import Operation, segment
 from flask_paycheckout.client.records.reading import RecordReader
 from flask_paycheckout.client.records.recipients import BankDetails, Recipient
 from flask_paycheckout.client.vocabulary import RecipientType, Sort
@@ -26,6 +26,7 @@ _GET = Operation("GET", "/v1/recipient/{id}", repeatable=True)
 _CREATE = Operation("POST", "/v1/recipient")
 _UPDATE = Operation("PATCH", "/v1/recipient/{id}")
 _DELETE = Operation("DELETE", "/v1/recipient/{id}")
+_DELETE_BY_QUERY = Operation("DELETE", "/v1/recipient")
 
 _RECIPIENT = RecordReader(Recipient)
 
@@ -166,6 +167,10 @@ class Recipients:
         :raises NotFound: there is no such recipient.
         :raises PaymentsError: see `errors`.
         """
+        if self._caller.forms.recipient_delete == "query":
+            # Checked as one that stands in a path, so that both forms take the same ids.
+            segment(recipient_id)
+            return self._caller.record(_DELETE_BY_QUERY, _RECIPIENT, query=query_string({"id": recipient_id}))
         return self._caller.record(_DELETE, _RECIPIENT, ids={"id": recipient_id})
 
 

@@ -10,12 +10,15 @@ This is what the interface's samples show; whether the service accepts other cre
 
 The signature is the lowercase hexadecimal HMAC-SHA256, keyed with the client secret, of four lines:
 method, target (path and query exactly as sent), timestamp, and lowercase hexadecimal SHA-256 of the body.
-The service's real formula is not shown; this one stands in for it.
+The service's real formula is not shown; this one stands in for it. The unknown `signature_formula` has others: the same
+in base64, and timestamp, dot and body in hexadecimal. The unknown `timestamp_unit` says how X-Timestamp is written.
 """
 
 from __future__ import annotations
 
 import hmac
+from base64 import b64encode
+from datetime import datetime
 from hashlib import sha256
 from urllib.parse import quote
 
@@ -33,16 +36,22 @@ from flask_paycheckout.sandbox.world.database import select_untracked
 
 # Used when no account has the client id, so that checking takes as long as for one that exists.
 _NO_SECRET = "no such client"  # noqa: S105
-_TIMESTAMP_DIGITS = 12
+_TIMESTAMP_DIGITS = {"seconds": 12, "milliseconds": 15}
 _OF_CLIENT = select(Account.__table__).where(Account.client_id == bindparam("client_id"))
 
 
-def string_to_sign(method: str, target: str, timestamp: str, body: bytes) -> str:
+def string_to_sign(method: str, target: str, timestamp: str, body: bytes, formula: str = "request") -> str:
+    """What a formula signs, named as the values of the unknown `signature_formula`."""
+    if formula == "timestamp_and_body":
+        return f"{timestamp}.{body.decode(errors='surrogateescape')}"
     return "\n".join((method, target, timestamp, sha256(body).hexdigest()))
 
 
-def sign(secret: str, text: str) -> str:
-    return hmac.new(secret.encode(), text.encode(), sha256).hexdigest()
+def sign(secret: str, text: str, formula: str = "request") -> str:
+    digest = hmac.new(secret.encode(), text.encode(errors="surrogateescape"), sha256)
+    if formula == "request_base64":
+        return b64encode(digest.digest()).decode()
+    return digest.hexdigest()
 
 
 def sent_target() -> str:
@@ -129,17 +138,36 @@ def _remember(account: Account) -> Account:
 
 def _is_signed_with(secret: str) -> bool:
     timestamp = request.headers.get("X-Timestamp", "")
-    text = string_to_sign(request.method, sent_target(), timestamp, request.get_data())
+    formula = assumption("signature_formula")
+    text = string_to_sign(request.method, sent_target(), timestamp, request.get_data(), formula)
     g.signed_string = text
-    return hmac.compare_digest(request.headers.get("X-Signature", "").encode(), sign(secret, text).encode())
+    return hmac.compare_digest(request.headers.get("X-Signature", "").encode(), sign(secret, text, formula).encode())
 
 
 def _is_timely() -> bool:
     window = assumption("timestamp_window")
-    sent = request.headers.get("X-Timestamp", "")
-    if not (sent.isascii() and sent.isdigit() and len(sent) <= _TIMESTAMP_DIGITS):
+    sent = _seconds(request.headers.get("X-Timestamp", ""))
+    if sent is None:
         return False
-    return window == "off" or any(abs(int(sent) - now) <= int(window) for now in world().clock.timestamps())
+    return window == "off" or any(abs(sent - now) <= int(window) for now in world().clock.timestamps())
+
+
+def _seconds(timestamp: str) -> int | None:
+    """The Unix time that a timestamp says; None when it is not written as it should be."""
+    unit = assumption("timestamp_unit")
+    if unit == "iso8601":
+        return _seconds_of_date(timestamp)
+    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= _TIMESTAMP_DIGITS[unit]):
+        return None
+    return int(timestamp) // (1000 if unit == "milliseconds" else 1)
+
+
+def _seconds_of_date(timestamp: str) -> int | None:
+    try:
+        moment = datetime.fromisoformat(timestamp)
+        return None if moment.tzinfo is None else int(moment.timestamp())
+    except (ValueError, OverflowError):
+        return None
 
 
 def _refused() -> Refusal:

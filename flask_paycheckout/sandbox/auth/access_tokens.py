@@ -16,7 +16,7 @@ _SCHEME = "bearer "
 
 
 def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
-    """Issue a new token. One that does not expire can never be revoked."""
+    """Issue a new token of an account, which its owner's id names. One that does not expire can never be revoked."""
     now = world().clock.now()
     session.execute(delete(AccessToken).where(AccessToken.expires_at <= now))
     token = secrets.token_urlsafe(32)

@@ -53,8 +53,8 @@ def verify_login() -> Envelope[LoginRecord]:
     with transaction() as session:
         user = confirm_login(session, sent.verification_token, sent.otp)
         if not isinstance(user, LoginFailure):
-            token = issue_token(session, user.id, expires=not sent.is_disable_expire)
-            login = LoginRecord(token, represent(user, account_of(session, user.id)))
+            token = issue_token(session, user.account_id, expires=not sent.is_disable_expire)
+            login = LoginRecord(token, represent(user, account_of(session, user), sent.otp))
             return success(login, "Logged in", code_field="status")
     # Raised after the transaction, which must commit the failed attempt.
     raise _refusal(user)

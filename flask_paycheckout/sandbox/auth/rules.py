@@ -65,6 +65,7 @@ def _add_user(session: Session, new: NewUser, password_hash: str) -> User:
     account = _add_account(session)
     user = User(
         id=account.user_id,
+        account_id=account.user_id,
         email=new.email,
         email_key=key_of(new.email),
         password_hash=password_hash,
@@ -88,7 +89,7 @@ def log_in(sent: NewLogin) -> str:
     """Check the password, and return the verification token of the login that begins."""
     with transaction() as session:
         user = session.scalars(select(User).where(User.email_key == key_of(sent.email))).one_or_none()
-        unhashed = None if user is None else account_of(session, user.id).password
+        unhashed = None if user is None else account_of(session, user).password
     if not _is_password_of(user, unhashed, sent.password) or user is None:
         raise unspecified_refusal(
             int(assumption("wrong_password_error")), "The e-mail address or the password is wrong."
@@ -105,5 +106,5 @@ def _is_password_of(user: User | None, unhashed: str | None, sent: str) -> bool:
     return is_right
 
 
-def account_of(session: Session, user_id: str) -> Account:
-    return session.get_one(Account, user_id)
+def account_of(session: Session, user: User) -> Account:
+    return session.get_one(Account, user.account_id)

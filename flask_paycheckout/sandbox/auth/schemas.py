@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated
+from uuid import UUID
 
 import msgspec
 
+from flask_paycheckout.sandbox.auth.start_state import INVITATION_LASTS
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
 from flask_paycheckout.sandbox.wire.field_types import Boolean, FreeText, Schema, SchemaOf, Text
@@ -103,26 +106,52 @@ class LoginRecord(Record, frozen=True):
     user: UserRecord
 
 
-def represent(user: User, account: Account) -> UserRecord:
-    """Convert a user to its record, without an invitation and without the one-time password, which was used."""
+def represent(user: User, account: Account, otp: str) -> UserRecord:
+    """Convert a user to its record.
+
+    The interface shows every field without saying which may be missing, so by default each has a value: a user who
+    registered was invited at that time, and the one-time password is the one that was just used.
+    """
+    every = assumption("user_fields") == "all"
+    registered, empty = (user.created_at, "") if every else (None, None)
     return UserRecord(
         id=user.id,
         name=user.name,
         email=user.email,
-        policy=user.policy,
+        policy=_POLICIES[assumption("user_policy")](user.policy),
         organization_id=Organization(user.organization_id, user.organization_name),
-        role=assumption("user_role"),
+        role=_role(),
         is_active=user.is_active,
         iskyc=user.is_verified,
+        invitation_date=user.invited_at or registered,
+        invitation_expiration_date=user.invitation_expires_at or (registered and registered + INVITATION_LASTS),
         created_at=user.created_at,
         updated_at=user.updated_at,
         legal_full_name=user.name,
         partner_id=derived(f"partner:{user.id}"),
         credentials=_credentials(account),
-        country=user.country,
-        country_code=user.country_code,
-        kyc_url=None if user.is_verified else f"{world().base_url}/identity/{user.id}",
+        country=user.country or empty,
+        country_code=user.country_code or empty,
+        kyc_url=identity_url(user.id) if every or not user.is_verified else None,
+        otp_code=otp if every else None,
     )
+
+
+def identity_url(user_id: str) -> str:
+    """The address of the page on which a user's identity is verified."""
+    return f"{world().base_url}/identity/{user_id}"
+
+
+_POLICIES: dict[str, Callable[[str], str]] = {
+    "id": lambda policy: policy,
+    "uuid": lambda policy: str(UUID(derived(f"policy:{policy}", 16))),
+    "name": lambda policy: "merchant-policy",
+}
+
+
+def _role() -> str:
+    role = assumption("user_role")
+    return derived("role:admin") if role == "id" else role
 
 
 def _credentials(account: Account) -> UserCredentials:

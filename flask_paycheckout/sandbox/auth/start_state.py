@@ -20,8 +20,15 @@ ACCESS_TOKEN = "sandbox-access-token"  # noqa: S105
 USER_ID = "5a6d00000000000000000001"
 
 ORGANIZATION_ID = "5a6d00000000000000000002"
+_POLICY = "5a6d00000000000000000003"
+
+INVITED_ID = "5a6d00000000000000000004"
+INVITED_EMAIL = "invited@example.com"
 
 _AGE = timedelta(days=90)
+_INVITED_FOR = timedelta(days=2)
+INVITATION_LASTS = timedelta(days=7)
+"""How long an invitation is valid."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +57,7 @@ FIRST = Merchant(
     email=EMAIL,
     password=PASSWORD,
     organization_id=ORGANIZATION_ID,
-    policy="5a6d00000000000000000003",
+    policy=_POLICY,
     full_name="Sandbox Merchant",
     organization_name="Sandbox Shop",
 )
@@ -75,6 +82,7 @@ def add_merchant(session: Session, new: Merchant) -> Account:
     session.add(
         User(
             id=new.user_id,
+            account_id=new.user_id,
             email=new.email,
             email_key=key_of(new.email),
             password_hash=None,
@@ -92,6 +100,32 @@ def add_merchant(session: Session, new: Merchant) -> Account:
     )
     add_lasting_token(session, new.user_id, new.access_token)
     return account
+
+
+def add_invited_user(session: Session) -> None:
+    """Add a user of the first account who was invited and has not logged in yet, with the account's password."""
+    invited_at = world().clock.machine() - _INVITED_FOR
+    session.add(
+        User(
+            id=INVITED_ID,
+            account_id=USER_ID,
+            email=INVITED_EMAIL,
+            email_key=key_of(INVITED_EMAIL),
+            password_hash=None,
+            name="Invited Colleague",
+            country="United States",
+            country_code="US",
+            organization_id=ORGANIZATION_ID,
+            organization_name=FIRST.organization_name,
+            policy=_POLICY,
+            is_active=False,
+            is_verified=False,
+            invited_at=invited_at,
+            invitation_expires_at=invited_at + INVITATION_LASTS,
+            created_at=invited_at,
+            updated_at=invited_at,
+        )
+    )
 
 
 def add_lasting_token(session: Session, user_id: str, token: str) -> None:

@@ -31,7 +31,9 @@ _DIGEST = String(64)
 class User(Table):
     __tablename__ = "service_user"
 
-    id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), primary_key=True)
+    id: Mapped[str] = mapped_column(String(24), primary_key=True)
+    account_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), index=True)
+    """The account that the user acts for; its owner has the same id, a user who was invited another one."""
     email: Mapped[str] = mapped_column(Text)
     email_key: Mapped[str] = mapped_column(Text, unique=True)
     """The address in the form that is compared."""
@@ -47,6 +49,9 @@ class User(Table):
     """False until the first login was confirmed."""
     is_verified: Mapped[bool]
     """Whether an external partner has verified the user's identity."""
+    invited_at: Mapped[datetime | None]
+    invitation_expires_at: Mapped[datetime | None]
+    """Both None for a user who registered."""
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
 

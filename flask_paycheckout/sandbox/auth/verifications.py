@@ -42,7 +42,7 @@ def begin_login(session: Session, user: User) -> str:
         )
     )
     text = f"Your one-time password is {otp}. It can be used once, within {minutes} minutes.\n"
-    store_mail(session, user.id, user.email, "Your one-time password", text, otp)
+    store_mail(session, user.account_id, user.email, "Your one-time password", text, otp)
     return token
 
 

@@ -18,8 +18,7 @@ from flask_paycheckout.sandbox.checkouts.payment_methods import (
 from flask_paycheckout.sandbox.checkouts.quotes import Quote
 from flask_paycheckout.sandbox.checkouts.schemas import NewCheckout
 from flask_paycheckout.sandbox.checkouts.tables import PAGE_VALIDITY, Checkout, PaymentMethod
-from flask_paycheckout.sandbox.money.arithmetic import rounded
-from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
+from flask_paycheckout.sandbox.wire.codes import decimals_in, in_units
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import insert_row
@@ -50,15 +49,8 @@ def requested_amounts(sent: NewCheckout) -> RequestedAmounts:
 
 
 def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | None:
-    """The amount with its currency's decimals. An amount with more is refused, not rounded."""
-    decimals = decimals_of(currency)
-    if decimals is None:
-        raise unspecified_refusal(400, f"{side}Currency is no valid currency or token code.")
-    if amount is None:
-        return None
-    if not is_divisible(amount, decimals):
-        raise unspecified_refusal(400, f"{side}Amount has more than the {decimals} decimals of {currency}.")
-    return rounded(amount, currency)
+    decimals_in(f"{side}Currency", currency)
+    return None if amount is None else in_units(f"{side}Amount", amount, currency)
 
 
 def store_checkout(session: Session, user_id: str, asked: RequestedAmounts) -> Checkout:

@@ -9,19 +9,32 @@ from hashlib import blake2b
 from flask_paycheckout.sandbox.crypto_disbursements import strkey
 from flask_paycheckout.sandbox.crypto_disbursements.keccak import keccak256
 from flask_paycheckout.sandbox.money.tokens import EVM
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.context import assumption
 
 _EVM_FORM = re.compile(r"0x[0-9a-fA-F]{40}")
 _EVM_BYTES = 20
 _STELLAR_BYTES = 32
 
 
-def fault_of(address: str, blockchain_type: str) -> str | None:
-    """Why an address cannot be paid, worded to follow a field's name; None when it can."""
+def check_address(field: str, address: str, blockchain_type: str) -> None:
+    """Refuse an address that cannot be paid. :raises FieldError: naming the field."""
+    fault = fault_of(address, blockchain_type, checked=assumption("address_checksum") == "checked")
+    if fault is not None:
+        raise FieldError(f"{field} {fault}.")
+
+
+def fault_of(address: str, blockchain_type: str, *, checked: bool = True) -> str | None:
+    """Why an address cannot be paid, worded to follow a field's name; None when it can.
+
+    :param checked: whether its checksum must be right.
+    """
     if blockchain_type != EVM:
-        return None if strkey.is_payable(address) else "is no Stellar account address (G... or M..., with its checksum)"
+        payable = strkey.is_payable(address) if checked else strkey.looks_payable(address)
+        return None if payable else "is no Stellar account address (G... or M..., with its checksum)"
     if not _EVM_FORM.fullmatch(address):
         return "is no EVM address (0x and 40 hexadecimal digits)"
-    if _carries_checksum(address) and checksummed(address) != address:
+    if checked and _carries_checksum(address) and checksummed(address) != address:
         return "has a wrong EIP-55 checksum; copy it again, or send it in lower case to do without"
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.crypto_disbursements.addresses import fault_of, sending_wallet
+from flask_paycheckout.sandbox.crypto_disbursements.addresses import check_address, sending_wallet
 from flask_paycheckout.sandbox.crypto_disbursements.fees import fees_of
 from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
     CryptoBatch,
@@ -15,10 +15,11 @@ from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
     represent_crypto,
 )
 from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
-from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, store_batch
-from flask_paycheckout.sandbox.disbursements.fees import fee_of, in_units, total
+from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, refuse_other_content, store_batch
+from flask_paycheckout.sandbox.disbursements.fees import fee_of, total
 from flask_paycheckout.sandbox.disbursements.tables import CRYPTO, Disbursement
 from flask_paycheckout.sandbox.money.tokens import Token, find_token
+from flask_paycheckout.sandbox.wire.codes import UnknownCode, in_units
 from flask_paycheckout.sandbox.wire.envelope import Refusal
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import assumption
@@ -34,10 +35,13 @@ def disburse(session: Session, user_id: str, wanted: NewCryptoDisbursements) -> 
         # The interface shows this combination: the statusCode of a bad request with the name of another error.
         raise Refusal(400, "Payment method not found", "Not Found")
     orders = [_order(token, f"{_FIELD}[{place}]", receiver) for place, receiver in enumerate(wanted.receivers)]
-    made = store_batch(session, CRYPTO, user_id, _FIELD, orders, grouped=True)
-    session.add_all(
-        _transfer(token, disbursement, receiver) for disbursement, receiver in zip(made, wanted.receivers, strict=True)
-    )
+    batch = store_batch(session, CRYPTO, user_id, _FIELD, orders, grouped=True)
+    made = batch.disbursements
+    for place, (disbursement, receiver) in enumerate(zip(made, wanted.receivers, strict=True)):
+        if disbursement.id not in batch.known:
+            session.add(_transfer(token, disbursement, receiver))
+        elif not _goes_to(session.get_one(WalletTransfer, disbursement.id), receiver):
+            refuse_other_content(_FIELD, place)
     session.flush()
     return CryptoBatch(
         total_receiver=len(made),
@@ -48,9 +52,7 @@ def disburse(session: Session, user_id: str, wanted: NewCryptoDisbursements) -> 
 
 
 def _order(token: Token, field: str, receiver: Receiver) -> BatchItem:
-    fault = fault_of(receiver.receiver_wallet_address, token.blockchain_type)
-    if fault is not None:
-        raise FieldError(f"{field}.receiverWalletAddress {fault}.")
+    check_address(f"{field}.receiverWalletAddress", receiver.receiver_wallet_address, token.blockchain_type)
     amount = in_units(f"{field}.amount", receiver.amount, token.id)
     return BatchItem(token.id, amount, fees_of(token), receiver.reference, receiver.note)
 
@@ -66,11 +68,17 @@ def _transfer(token: Token, disbursement: Disbursement, receiver: Receiver) -> W
     )
 
 
+def _goes_to(transfer: WalletTransfer, receiver: Receiver) -> bool:
+    addresses = transfer.receiver_address, receiver.receiver_wallet_address
+    # The case of an EVM address is its checksum only; a Stellar address has one case.
+    return len({address.lower() for address in addresses}) == 1
+
+
 def estimate(wanted: WantedEstimate) -> FeeEstimate:
     """Estimate the fee of sending an amount to one receiver, by the formula that a disbursement is charged by."""
     token = find_token(wanted.token)
     if token is None:
-        raise FieldError("token is no token id; GET /v1/reference/cryptos lists them.")
+        raise UnknownCode("token")
     if assumption("estimate_amount") == "integer" and wanted.amount != wanted.amount.to_integral_value():
         raise FieldError("amount must be a whole number of tokens.")
     amount = in_units("amount", wanted.amount, token.id)

@@ -22,7 +22,7 @@ from flask_paycheckout.sandbox.disbursements.tables import (
     DisbursementActivity,
 )
 from flask_paycheckout.sandbox.money.tokens import find_token
-from flask_paycheckout.sandbox.wire.field_types import Amount, FreeText, NestedList, Text
+from flask_paycheckout.sandbox.wire.field_types import Amount, NestedList, Note, Text
 from flask_paycheckout.sandbox.wire.schemas import Record
 
 
@@ -33,7 +33,7 @@ class Receiver:
     amount: Annotated[Decimal, Amount()]
     receiver_wallet_address: Annotated[str, Text(MAX_ADDRESS)]
     reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
-    note: Annotated[str | None, FreeText(MAX_NOTE)] = None
+    note: Annotated[str | None, Note(MAX_NOTE)] = None
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,11 @@ class FeeConfig(Record, frozen=True):
 
 
 class CryptoDisbursement(Record, frozen=True):
-    """A transfer of tokens. `tokenAddress` is absent when the network's own coin has none."""
+    """A transfer of tokens. `tokenAddress` is the address in the list of tokens; a network's own coin may have none."""
 
     disbursement_id: str
     group_id: str
+    token_address: str
     receiver_address: str
     sender_address: str
     amount: Decimal
@@ -78,7 +79,6 @@ class CryptoDisbursement(Record, frozen=True):
     status: str
     created_by: str
     activity_history: list[Activity]
-    token_address: str | None = None
     reference: str | None = None
 
 
@@ -116,7 +116,7 @@ def _full(made: Disbursement, transfer: WalletTransfer, history: Iterable[Disbur
     return CryptoDisbursement(
         disbursement_id=made.id,
         group_id=group_of(made),
-        token_address=token.address or None,
+        token_address=token.address,
         receiver_address=transfer.receiver_address,
         sender_address=transfer.sender_address,
         amount=made.amount,

@@ -28,5 +28,14 @@ def is_payable(address: str) -> bool:
     return _PAYLOAD_BYTES.get(version) == len(payload) and encode(version, payload) == address
 
 
+def looks_payable(address: str) -> bool:
+    """Whether it has the form of such an address; its checksum may be wrong."""
+    try:
+        content = base64.b32decode(address + "=" * (-len(address) % 8))
+    except (binascii.Error, ValueError):
+        return False
+    return bool(content) and _PAYLOAD_BYTES.get(content[0]) == len(content) - 3
+
+
 def _checksum(content: bytes) -> bytes:
     return binascii.crc_hqx(content, 0).to_bytes(2, "little")

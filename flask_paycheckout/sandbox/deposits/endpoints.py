@@ -23,10 +23,10 @@ from flask_paycheckout.sandbox.world.transitions import NotPossible
 deposits = Blueprint("deposits", __name__)
 
 
-@deposits.get("/v1/deposit/<deposit_id>")
+@deposits.get("/v1/deposit/<path:deposit_id>")
 @operation(credentials=Credentials.SIGNATURE)
 def read_deposit(deposit_id: str) -> Envelope[DepositRecord]:
-    """Read a deposit by its id or its reference.
+    """Read a deposit by its id or its reference, which may contain slashes.
 
     It does not exist before the customer picked a method.
     """
@@ -39,7 +39,7 @@ def read_deposit(deposit_id: str) -> Envelope[DepositRecord]:
         return success(represent(session, deposit))
 
 
-@deposits.patch("/v1/deposit/<deposit_id>")
+@deposits.patch("/v1/deposit/<path:deposit_id>")
 @operation(credentials=Credentials.SIGNATURE, body=StatusUpdate)
 def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
     """Force a status, which only a sandbox allows."""

@@ -10,10 +10,12 @@ from typing import Annotated
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from flask_paycheckout.sandbox.checkouts.tables import PaymentMethod
 from flask_paycheckout.sandbox.deposits.instructions import network_of
 from flask_paycheckout.sandbox.deposits.tables import MAX_STATUS, Deposit, DepositActivity
 from flask_paycheckout.sandbox.wire.field_types import Text
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.context import assumption
 
 
 @dataclass(frozen=True)
@@ -21,10 +23,6 @@ class StatusUpdate:
     """The body of the sandbox update."""
 
     status: Annotated[str, Text(MAX_STATUS)]
-
-
-DEPOSIT_TYPE = "checkout"
-"""The only value; the interface does not show any."""
 
 
 class DepositActivityRecord(Record, frozen=True):
@@ -49,12 +47,14 @@ class PaymentFiat(Record, frozen=True):
 
 
 class PaymentCrypto(Record, frozen=True):
-    """Where to pay over a chain. The interface names the object but none of its fields."""
+    """Where to pay over a chain. The interface names none of its fields: the unknown `payment_crypto` fills them."""
 
-    token: str
-    network: str
-    address: str
-    amount: Decimal
+    token: str | None = None
+    network: str | None = None
+    address: str | None = None
+    amount: Decimal | None = None
+    wallet_address: str | None = None
+    blockchain: str | None = None
 
 
 class ExchangeInfo(Record, frozen=True):
@@ -97,7 +97,7 @@ def represent(session: Session, deposit: Deposit) -> DepositRecord:
     """Convert a deposit and its history to its record."""
     return DepositRecord(
         deposit_id=deposit.id,
-        deposit_type=DEPOSIT_TYPE,
+        deposit_type=_type_of(session, deposit),
         user_id=deposit.user_id,
         input_currency=deposit.input_currency,
         input_amount=deposit.input_amount,
@@ -115,6 +115,12 @@ def represent(session: Session, deposit: Deposit) -> DepositRecord:
     )
 
 
+def _type_of(session: Session, deposit: Deposit) -> str:
+    if assumption("deposit_type") == "checkout":
+        return "checkout"
+    return session.get_one(PaymentMethod, deposit.method).group
+
+
 def _fiat(deposit: Deposit) -> PaymentFiat | None:
     if deposit.bank_code is None:
         return None
@@ -124,7 +130,13 @@ def _fiat(deposit: Deposit) -> PaymentFiat | None:
 def _crypto(deposit: Deposit) -> PaymentCrypto | None:
     if deposit.token is None or deposit.token_amount is None:
         return None
-    return PaymentCrypto(deposit.token, network_of(deposit.token), deposit.address or "", deposit.token_amount)
+    network, address = network_of(deposit.token), deposit.address or ""
+    match assumption("payment_crypto"):
+        case "empty":
+            return PaymentCrypto()
+        case "wallet":
+            return PaymentCrypto(wallet_address=address, blockchain=network)
+    return PaymentCrypto(deposit.token, network, address, deposit.token_amount)
 
 
 def _activity(activity: DepositActivity) -> DepositActivityRecord:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from sqlalchemy import ColumnElement, and_, or_, select, true, update
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.payment_methods import terms_of
@@ -26,6 +27,7 @@ from flask_paycheckout.sandbox.world.transitions import NotPossible, force_statu
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
 _KNOWN_STATUSES = frozenset({PENDING, COMPLETED, "failed", "expired", "cancelled"})
+_USED_REFERENCE = "the reference is that of another deposit of the account"
 
 
 class NoSuchCheckout(LookupError):
@@ -64,19 +66,25 @@ def pick(session: Session, checkout_id: str, method_code: str | None = None, ref
         .values(picked_at=now),
     )
     if not picked:
-        return _picked_before(session, checkout_id, method_code)
+        return _picked_before(session, checkout_id, method_code, reference)
     if reference is not None and find_deposit(session, checkout.user_id, reference) is not None:
-        raise NotPossible("the reference is that of another deposit of the account")
+        raise NotPossible(_USED_REFERENCE)
     method, quote = _choose(session, checkout, method_code)
-    return _make_deposit(session, checkout, method, quote, now, reference)
+    try:
+        return _make_deposit(session, checkout, method, quote, now, reference)
+    except IntegrityError:
+        # Another customer has just been given the reference. The id is free: only one pick gets here.
+        raise NotPossible(_USED_REFERENCE) from None
 
 
-def _picked_before(session: Session, checkout_id: str, method_code: str | None) -> Deposit:
+def _picked_before(session: Session, checkout_id: str, method_code: str | None, reference: str | None) -> Deposit:
     deposit = session.get(Deposit, checkout_id)
     if deposit is None:
         raise NotPossible("the checkout's page expired 15 minutes after it was made")
     if method_code not in {None, deposit.method}:
         raise NotPossible(f"the customer has picked {deposit.method} already")
+    if reference not in {None, deposit.reference}:
+        raise NotPossible("the customer has picked already, and the deposit has no such reference")
     return deposit
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NoReturn
 
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
@@ -33,6 +34,14 @@ class BatchItem:
     note: str | None
 
 
+@dataclass(frozen=True)
+class StoredBatch:
+    """The disbursements of a request in its order, and the ids of those that an earlier request made."""
+
+    disbursements: list[Disbursement]
+    known: frozenset[str]
+
+
 def check_size(field: str, items: Sequence[object]) -> None:
     maximum = int(assumption("batch_maximum"))
     if len(items) > maximum:
@@ -41,21 +50,29 @@ def check_size(field: str, items: Sequence[object]) -> None:
 
 def store_batch(
     session: Session, kind: str, user_id: str, field: str, orders: Sequence[BatchItem], *, grouped: bool
-) -> list[Disbursement]:
-    """Store the disbursements of a request, and return them in its order.
+) -> StoredBatch:
+    """Store the disbursements of a request.
+
+    Where the unknown `known_reference` says so, an item whose reference was used for the same kind, currency and amount
+    is answered by the disbursement that it made. The caller compares where the money goes.
 
     :param field: the name of the request's list, for error messages.
     :param grouped: whether they get a group id, which the first version of the operation does not have."""
     _wait_for_other_batches(session, user_id)
-    _check_references(session, user_id, field, orders)
-    made = list(_made(session, kind, user_id, orders, new_id(session) if grouped else None))
+    _check_distinct(field, orders)
+    known = _made_before(session, kind, user_id, field, orders)
+    new = [order for order in orders if order.reference not in known]
+    made = list(_made(session, kind, user_id, new, new_id(session) if grouped else None))
     session.add_all(made)
     try:
         session.flush()
     except IntegrityError:
         raise FieldError(f"{field} has a reference that was used before; give every disbursement its own.") from None
     session.add_all(begin_history(made))
-    return made
+    session.flush()
+    following = iter(made)
+    together = [known[order.reference] if order.reference in known else next(following) for order in orders]
+    return StoredBatch(together, frozenset(one.id for one in known.values()))
 
 
 def group_of(made: Disbursement) -> str:
@@ -70,7 +87,7 @@ def _wait_for_other_batches(session: Session, user_id: str) -> None:
     session.execute(select(Account.user_id).where(Account.user_id == user_id).with_for_update(key_share=True))
 
 
-def _check_references(session: Session, user_id: str, field: str, orders: Sequence[BatchItem]) -> None:
+def _check_distinct(field: str, orders: Sequence[BatchItem]) -> None:
     places: dict[str, int] = {}
     for place, order in enumerate(orders):
         if order.reference is not None and places.setdefault(order.reference, place) != place:
@@ -78,19 +95,30 @@ def _check_references(session: Session, user_id: str, field: str, orders: Sequen
                 f"{field}[{place}].reference is that of {field}[{places[order.reference]}] too;"
                 " give every disbursement its own."
             )
-    used = _used_before(session, user_id, places)
-    if used:
-        place = min(places[reference] for reference in used)
-        raise FieldError(f"{field}[{place}].reference was used before; give every disbursement its own.")
 
 
-def _used_before(session: Session, user_id: str, references: Iterable[str]) -> list[str]:
+def _made_before(
+    session: Session, kind: str, user_id: str, field: str, orders: Sequence[BatchItem]
+) -> dict[str | None, Disbursement]:
+    """The disbursements that have a reference of these already. :raises FieldError: one may not be used again."""
+    references = [order.reference for order in orders if order.reference is not None]
     rows = session.scalars(
-        select(Disbursement.reference).where(
-            Disbursement.user_id == user_id, Disbursement.reference.in_(list(references))
-        )
+        select(Disbursement).where(Disbursement.user_id == user_id, Disbursement.reference.in_(references))
     )
-    return [reference for reference in rows if reference is not None]
+    known = {made.reference: made for made in rows}
+    for place, order in enumerate(orders):
+        made = known.get(order.reference)
+        if made is None:
+            continue
+        if assumption("known_reference") == "refused":
+            raise FieldError(f"{field}[{place}].reference was used before; give every disbursement its own.")
+        if (made.kind, made.currency, made.amount) != (kind, order.currency, order.amount):
+            refuse_other_content(field, place)
+    return known
+
+
+def refuse_other_content(field: str, place: int) -> NoReturn:
+    raise FieldError(f"{field}[{place}].reference was used before, for a disbursement that is not the same.")
 
 
 def _made(

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from flask_paycheckout.sandbox.money.arithmetic import EXACT, rounded
-from flask_paycheckout.sandbox.money.currencies import decimals_of, is_divisible
-from flask_paycheckout.sandbox.wire.parsing import FieldError
 
 
 @dataclass(frozen=True)
@@ -37,13 +35,3 @@ def total(amounts: Iterable[Decimal]) -> Decimal:
     for amount in amounts:
         result = EXACT.add(result, amount)
     return result
-
-
-def in_units(field: str, amount: Decimal, currency: str) -> Decimal:
-    """The amount with its currency's decimals. An amount with more is refused, not rounded."""
-    decimals = decimals_of(currency)
-    if decimals is None:
-        raise LookupError(f"{currency!r} is no currency the sandbox knows")
-    if not is_divisible(amount, decimals):
-        raise FieldError(f"{field} has more than the {decimals} decimals of {currency}; round it before sending it.")
-    return rounded(amount, currency)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, TypeVar
 
 from sqlalchemy.orm import Session
@@ -11,10 +12,14 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.disbursements.tables import MAX_STATUS, Disbursement, DisbursementActivity
 from flask_paycheckout.sandbox.wire.field_types import Text
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.context import assumption
 
 Represent = TypeVar("Represent", bound=Callable[[Session, Sequence[Disbursement]], Sequence[Record]])
 
 _REPRESENT: dict[str, Callable[[Session, Sequence[Disbursement]], Sequence[Record]]] = {}
+
+
+_DATE = "$date"
 
 
 class Activity(Record, frozen=True):
@@ -23,11 +28,25 @@ class Activity(Record, frozen=True):
     activity: str
     status: str
     description: str
-    updated_at: Timestamp
+    updated_at: Timestamp | dict[str, Timestamp]
+    """The interface calls it an object, and shows a time."""
+
+    @property
+    def moment(self) -> datetime:
+        return self.updated_at[_DATE] if isinstance(self.updated_at, dict) else self.updated_at
 
 
 def represent_history(entries: Iterable[DisbursementActivity]) -> list[Activity]:
-    return [Activity(entry.activity, entry.status, entry.description, entry.updated_at) for entry in entries]
+    is_object = assumption("activity_updated_at") == "object"
+    return [
+        Activity(
+            entry.activity,
+            entry.status,
+            entry.description,
+            {_DATE: entry.updated_at} if is_object else entry.updated_at,
+        )
+        for entry in entries
+    ]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from flask import Blueprint
 from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.listing import find_fiat, list_fiat
-from flask_paycheckout.sandbox.fiat_disbursements.methods import check_currency, methods_of
+from flask_paycheckout.sandbox.fiat_disbursements.methods import methods_of
 from flask_paycheckout.sandbox.fiat_disbursements.rules import disburse_v1, disburse_v2
 from flask_paycheckout.sandbox.fiat_disbursements.schemas import (
     FiatBatchV1,
@@ -18,6 +18,7 @@ from flask_paycheckout.sandbox.fiat_disbursements.schemas import (
     FiatPaymentMethod,
     NewFiatDisbursementsV1,
     NewFiatDisbursementsV2,
+    NoRecord,
     represent_method,
 )
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
@@ -37,10 +38,8 @@ def list_fiat_methods() -> Envelope[list[FiatPaymentMethod]]:
     """The banks that can be paid, with limits and fees."""
     with transaction() as session:
         check_access(session)
-    currency = read_query(FiatMethodQuery).currency
-    if currency is not None:
-        check_currency(currency)
-    return success([represent_method(method) for method in methods_of(currency)])
+    wanted = read_query(FiatMethodQuery)
+    return success([represent_method(method) for method in methods_of(wanted.currency)])
 
 
 @fiat_disbursements.post("/v1/disbursement/fiat")
@@ -64,14 +63,23 @@ def create_fiat_v2() -> Envelope[FiatBatchV2]:
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat")
-@operation(query=FiatListQuery, credentials=Credentials.SIGNATURE)
-def list_fiat_disbursements() -> Envelope[Page[FiatDisbursement] | list[FiatDisbursement]]:
+@operation(
+    query=FiatListQuery,
+    credentials=Credentials.SIGNATURE,
+    data_of=(
+        "fiat_list",
+        {
+            "paged": Page[FiatDisbursement],
+            "array": list[FiatDisbursement],
+            "record": FiatDisbursement | NoRecord,
+        },
+    ),
+)
+def list_fiat_disbursements() -> Envelope[object]:
     """The account's fiat disbursements."""
     with transaction() as session:
         account = check_access(session)
         query = read_query(FiatListQuery)
-        if query.currency is not None:
-            check_currency(query.currency)
         settle_due(session)
         return success(list_fiat(session, account.user_id, query))
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from flask_paycheckout.sandbox.disbursements.fees import FeeTerms
-from flask_paycheckout.sandbox.money.currencies import decimals_of, is_token
-from flask_paycheckout.sandbox.wire.parsing import FieldError
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,3 @@ def find_method(currency: str, bank_code: str | None, bank_name: str | None = No
         if method.bank_code == bank_code or (bank_code is None and method.bank_name == bank_name):
             return method
     return None
-
-
-def check_currency(currency: str, field: str = "currency") -> None:
-    """Refuse codes that are not of a fiat currency. :raises FieldError: naming the field."""
-    if decimals_of(currency) is None or is_token(currency):
-        raise FieldError(f"{field} is no currency code; write three capitals as in ISO 4217.")

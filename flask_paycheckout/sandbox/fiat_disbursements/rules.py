@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, store_batch
-from flask_paycheckout.sandbox.disbursements.fees import in_units, total
+from flask_paycheckout.sandbox.disbursements.batches import BatchItem, check_size, refuse_other_content, store_batch
+from flask_paycheckout.sandbox.disbursements.fees import total
 from flask_paycheckout.sandbox.disbursements.history import histories_of
 from flask_paycheckout.sandbox.disbursements.tables import FIAT, Disbursement
-from flask_paycheckout.sandbox.fiat_disbursements.methods import FiatMethod, check_currency
+from flask_paycheckout.sandbox.fiat_disbursements.methods import FiatMethod
 from flask_paycheckout.sandbox.fiat_disbursements.payees import (
     NoMethod,
     Payee,
@@ -36,6 +36,7 @@ from flask_paycheckout.sandbox.fiat_disbursements.schemas import (
     transfers_of,
 )
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
+from flask_paycheckout.sandbox.wire.codes import in_units
 from flask_paycheckout.sandbox.wire.envelope import Refusal
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 
@@ -56,7 +57,6 @@ def disburse_v1(session: Session, user_id: str, wanted: NewFiatDisbursementsV1) 
     saved = saved_recipients(session, user_id, [payment.recipient_id for payment in wanted.disburse_data])
     items = []
     for field, payment in _named(wanted.disburse_data):
-        check_currency(payment.currency, f"{field}.currency")
         try:
             payee, method = saved_payee(saved, f"{field}.recipientId", payment.recipient_id, payment.currency)
         except NoMethod:
@@ -76,7 +76,6 @@ def disburse_v1(session: Session, user_id: str, wanted: NewFiatDisbursementsV1) 
 def disburse_v2(session: Session, user_id: str, wanted: NewFiatDisbursementsV2) -> FiatBatchV2:
     """Store a batch of the second version, all of it or nothing."""
     check_size(ITEMS, wanted.disburse_data)
-    check_currency(wanted.currency)
     ids = [payment.recipient_id for payment in wanted.disburse_data if payment.recipient_id is not None]
     saved = saved_recipients(session, user_id, ids)
     items = []
@@ -121,12 +120,22 @@ def _order(field: str, payment: FiatPaymentV1 | FiatPaymentV2, method: FiatMetho
 
 def _store(session: Session, user_id: str, items: Sequence[FiatItem], *, grouped: bool) -> list[Disbursement]:
     orders = [item.order for item in items]
-    made = store_batch(session, FIAT, user_id, ITEMS, orders, grouped=grouped)
-    session.add_all(
-        BankTransfer(disbursement_id=one.id, **asdict(item.payee)) for one, item in zip(made, items, strict=True)
-    )
+    batch = store_batch(session, FIAT, user_id, ITEMS, orders, grouped=grouped)
+    transfers = transfers_of(session, [one for one in batch.disbursements if one.id in batch.known])
+    for place, (one, item) in enumerate(zip(batch.disbursements, items, strict=True)):
+        if one.id not in batch.known:
+            session.add(BankTransfer(disbursement_id=one.id, **asdict(item.payee)))
+        elif not _goes_to(transfers[one.id], item.payee) or grouped != (one.group_id is not None):
+            refuse_other_content(ITEMS, place)
     session.flush()
-    return made
+    return batch.disbursements
+
+
+def _goes_to(transfer: BankTransfer, payee: Payee) -> bool:
+    """Whether an earlier transfer went to this payee, whose name and address may have changed since."""
+    if payee.recipient_id is not None or transfer.recipient_id is not None:
+        return transfer.recipient_id == payee.recipient_id
+    return (transfer.bank_code, transfer.account_number) == (payee.bank_code, payee.account_number)
 
 
 def _totals(amounts: Sequence[tuple[str, Decimal]]) -> list[CurrencyTotal]:

@@ -23,7 +23,8 @@ from flask_paycheckout.sandbox.disbursements.tables import (
 )
 from flask_paycheckout.sandbox.fiat_disbursements.methods import FiatMethod
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
-from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, FreeText, Nested, NestedList, Text
+from flask_paycheckout.sandbox.wire.codes import FiatCode
+from flask_paycheckout.sandbox.wire.field_types import Amount, Choice, FreeText, Nested, NestedList, Note, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 
@@ -35,11 +36,11 @@ ITEMS = "disburseData"
 class FiatPaymentV1:
     """An item of the first version: a saved recipient, and the item's own currency."""
 
-    currency: Annotated[str, Text()]
+    currency: Annotated[str, FiatCode()]
     recipient_id: Annotated[str, Text()]
     amount: Annotated[Decimal, Amount()]
     reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
-    note: Annotated[str | None, FreeText(MAX_NOTE)] = None
+    note: Annotated[str | None, Note(MAX_NOTE)] = None
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,14 @@ class FiatPaymentV2:
     recipient_id: Annotated[str | None, Text()] = None
     recipient: Annotated[GivenRecipient | None, Nested(GivenRecipient)] = None
     reference: Annotated[str | None, Text(MAX_REFERENCE)] = None
-    note: Annotated[str | None, FreeText(MAX_NOTE)] = None
+    note: Annotated[str | None, Note(MAX_NOTE)] = None
 
 
 @dataclass(frozen=True)
 class NewFiatDisbursementsV2:
     """The body of `POST /v2/disbursement/fiat`."""
 
-    currency: Annotated[str, Text()]
+    currency: Annotated[str, FiatCode()]
     disburse_data: Annotated[list[FiatPaymentV2], NestedList(FiatPaymentV2, MAX_ITEMS)]
 
 
@@ -91,7 +92,7 @@ class NewFiatDisbursementsV2:
 class FiatMethodQuery:
     """The query of the list of payment methods."""
 
-    currency: Annotated[str | None, Text()] = None
+    currency: Annotated[str | None, FiatCode()] = None
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class FiatListQuery(PageQuery):
 
     disbursement_id: Annotated[str | None, Text()] = None
     status: Annotated[str | None, Choice(STATUSES)] = None
-    currency: Annotated[str | None, Text()] = None
+    currency: Annotated[str | None, FiatCode()] = None
 
 
 class FiatPaymentMethod(Record, frozen=True):
@@ -152,6 +153,10 @@ class FiatDisbursement(Record, frozen=True):
     group_id: str | None = None
     reference: str | None = None
     note: str | None = None
+
+
+class NoRecord(Record, frozen=True):
+    """The answer of a list that shows one record, when there is none."""
 
 
 class FiatItemV1(Record, frozen=True):

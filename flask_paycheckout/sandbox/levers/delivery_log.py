@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from typing import Any
 
@@ -9,7 +10,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.outgoing.webhooks import HEADERS, Webhook, WebhookAttempt
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.wire.envelope import iso
 
 MAX_SHOWN = 1000
@@ -55,7 +56,12 @@ def _describe(webhook: Webhook, account: str, attempts: list[WebhookAttempt]) ->
         "attempts": [
             {
                 "at": iso(attempt.sent_at),
-                "request": {"method": "POST", "url": attempt.url, "headers": HEADERS, "body": webhook.payload},
+                "request": {
+                    "method": "POST",
+                    "url": attempt.url,
+                    "headers": json.loads(attempt.headers),
+                    "body": webhook.payload,
+                },
                 "answer": None if attempt.answer_status is None else {"status": attempt.answer_status},
                 "error": attempt.error,
             }

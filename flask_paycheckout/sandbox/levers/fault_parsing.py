@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +20,7 @@ from flask_paycheckout.sandbox.outgoing.faults import (
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_number, optional_text, read_text
 
+_VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _MAX_TIMES = 1_000_000
 _MAX_WEBHOOK_DELAY = 30 * 24 * 3600
 
@@ -67,10 +69,9 @@ def _callers() -> dict[str, Credentials]:
     found = {}
     for rule in current_app.url_map.iter_rules():
         if str(rule).startswith(("/v1/", "/v2/", "/checkout/")):
-            declared = operation_of(current_app, rule.endpoint)
+            declared, path = operation_of(current_app, rule.endpoint), _VARIABLE.sub(r"{\1}", rule.rule)
             for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
-                name = f"{method} {str(rule).replace('<', '{').replace('>', '}')}"
-                found[name] = Credentials.NONE if declared is None else declared.credentials
+                found[f"{method} {path}"] = Credentials.NONE if declared is None else declared.credentials
     return found
 
 

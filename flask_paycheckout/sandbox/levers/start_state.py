@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import FIRST, ORGANIZATION_ID, USER_ID, add_merchant
+from flask_paycheckout.sandbox.auth.start_state import FIRST, ORGANIZATION_ID, USER_ID, add_invited_user, add_merchant
 from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
 from flask_paycheckout.sandbox.levers.accounts import NewAccount, make_start_accounts
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import set_webhook_url
@@ -72,6 +72,7 @@ def _begin(session: Session, beginning: StartOptions) -> None:
     )
     session.add(settings)
     add_merchant(session, FIRST)
+    add_invited_user(session)
     add_start_recipients(session, USER_ID, ORGANIZATION_ID)
     add_start_methods(session)
     set_webhook_url(session, USER_ID, beginning.webhook_url)

@@ -6,17 +6,19 @@ open. Deliveries and retries become due by the virtual clock.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String, Text, update
+from sqlalchemy import ForeignKey, Index, String, Text, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.outgoing.claims import claim_next
 from flask_paycheckout.sandbox.outgoing.faults import Fault, take_webhook_fault
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import webhook_url
+from flask_paycheckout.sandbox.outgoing.webhook_headers import headers_of
 from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
@@ -33,7 +35,6 @@ RETRY_DELAYS = (60, 300, 1800, 7200, 21600)
 """
 HELD_FOR = timedelta(seconds=300)
 """How long the fault `reorder` holds a webhook back at most, for another one to be sent first."""
-HEADERS = {"Content-Type": "application/json", "User-Agent": "payments-sandbox/1"}
 
 _LEASE = timedelta(seconds=60)
 # A longer run would be an endless loop between the sandbox and its receiver.
@@ -74,20 +75,24 @@ class WebhookAttempt(Table):
     number: Mapped[int] = mapped_column(primary_key=True)
     webhook_id: Mapped[str] = mapped_column(ForeignKey(Webhook.id), index=True)
     url: Mapped[str] = mapped_column(Text)
+    headers: Mapped[str] = mapped_column(Text)
+    """As JSON."""
     sent_at: Mapped[datetime]
     answer_status: Mapped[int | None]
     error: Mapped[str | None] = mapped_column(Text)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClaimedWebhook:
-    """A claimed webhook, to be sent without a transaction."""
+    """A claimed webhook, to be sent without a transaction. It has no repr, because it holds a secret."""
 
     id: str
     url: str | None
     """None when the account has no address; the webhook is then given up already."""
     body: bytes
     copies: int
+    attempt: int
+    client_secret: str
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,9 @@ def deliver_due() -> int:
         if parcel is None:
             break
         if parcel.url is not None:
-            _record(parcel, parcel.url, [_send(parcel.url, parcel.body) for _ in range(parcel.copies)])
+            headers = headers_of(parcel.id, parcel.attempt, parcel.body, parcel.client_secret)
+            results = [_send(parcel.url, headers, parcel.body) for _ in range(parcel.copies)]
+            _record(parcel, parcel.url, headers, results)
             sent += 1
     return sent
 
@@ -176,33 +183,51 @@ def _claim_next() -> ClaimedWebhook | None:
         if url is None:
             given_up = update(Webhook).where(Webhook.id == webhook.id).values(state=NO_ENDPOINT, claimed_until=None)
             rows_changed(session, given_up)
-        return ClaimedWebhook(webhook.id, url, webhook.payload.encode(), webhook.copies)
+        return ClaimedWebhook(
+            id=webhook.id,
+            url=url,
+            body=webhook.payload.encode(),
+            copies=webhook.copies,
+            attempt=webhook.attempts + 1,
+            client_secret=_client_secret(session, webhook.user_id),
+        )
 
 
-def _send(url: str, body: bytes) -> DeliveryResult:
+def _client_secret(session: Session, user_id: str) -> str:
+    # Accounts are mapped in a higher layer, which uses this one.
+    account = Table.metadata.tables["account"].columns
+    return session.execute(select(account.client_secret).where(account.user_id == user_id)).scalar_one()
+
+
+def _send(url: str, headers: dict[str, str], body: bytes) -> DeliveryResult:
     at = world().clock.now()
     try:
-        return DeliveryResult(at, status=world().send_webhook(url, dict(HEADERS), body))
+        return DeliveryResult(at, status=world().send_webhook(url, dict(headers), body))
     except OSError as failed:
         return DeliveryResult(at, error=f"{type(failed).__name__}: {failed}"[:_MAX_ERROR_TEXT])
 
 
-def _record(parcel: ClaimedWebhook, url: str, answers: list[DeliveryResult]) -> None:
+def _record(parcel: ClaimedWebhook, url: str, headers: dict[str, str], answers: list[DeliveryResult]) -> None:
     with transaction() as session:
         webhook = session.get(Webhook, parcel.id)
         if webhook is None:
             # The sandbox was reset, or the account removed, while the webhook was being sent.
             return
-        session.add_all(_attempt(parcel.id, url, answer) for answer in answers)
+        session.add_all(_attempt(parcel.id, url, headers, answer) for answer in answers)
         webhook.claimed_until = None
         webhook.attempts += 1
         _decide_next(webhook, accepted=any(answer.accepted for answer in answers))
         _release_held(session)
 
 
-def _attempt(webhook_id: str, url: str, answer: DeliveryResult) -> WebhookAttempt:
+def _attempt(webhook_id: str, url: str, headers: dict[str, str], answer: DeliveryResult) -> WebhookAttempt:
     return WebhookAttempt(
-        webhook_id=webhook_id, url=url, sent_at=answer.at, answer_status=answer.status, error=answer.error
+        webhook_id=webhook_id,
+        url=url,
+        headers=json.dumps(headers),
+        sent_at=answer.at,
+        answer_status=answer.status,
+        error=answer.error,
     )
 
 

@@ -17,9 +17,8 @@ from flask_paycheckout.sandbox.world.context import assumption, world
 _MAX_CENTS = 10**12
 
 
-def cents_of(token: Token, amount: Decimal) -> int:
-    """The value of an amount in US cents, rounded up, at most ten billion dollars."""
-    dollars = worth_in_dollars(token, amount)
+def cents_of(dollars: Decimal) -> int:
+    """A value in US cents, rounded up, at most ten billion dollars."""
     if dollars >= _MAX_CENTS // 100:
         return _MAX_CENTS
     return int((dollars * 100).to_integral_value(rounding=ROUND_CEILING))
@@ -30,7 +29,7 @@ def is_within_daily_limit(session: Session, user_id: str, token: Token, amount: 
     limit = assumption("daily_limit")
     if limit == "off":
         return True
-    return _cents_of_today(session, user_id) + cents_of(token, amount) <= int(limit) * 100
+    return _cents_of_today(session, user_id) + cents_of(worth_in_dollars(token, amount)) <= int(limit) * 100
 
 
 def _cents_of_today(session: Session, user_id: str) -> int:

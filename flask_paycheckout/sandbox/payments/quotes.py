@@ -18,12 +18,11 @@ from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
 
 from flask_paycheckout.sandbox.money.arithmetic import EXACT, rounded
-from flask_paycheckout.sandbox.money.currencies import is_divisible
 from flask_paycheckout.sandbox.money.tokens import Token, find_token
 from flask_paycheckout.sandbox.payments.rates import rate_of
 from flask_paycheckout.sandbox.references.countries import CURRENCIES
+from flask_paycheckout.sandbox.wire.codes import UnknownCode, in_units
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
-from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.context import assumption
 
 EXCHANGE_PERCENTAGE = Decimal("0.5")
@@ -76,26 +75,31 @@ def exchange(amount_field: str, amount: Decimal, token_id: str, currency: str) -
     """
     token = find_token(token_id)
     if token is None:
-        raise FieldError("inputCurrency is no token id; GET /v1/reference/cryptos lists them.")
+        raise UnknownCode("inputCurrency")
     if currency not in CURRENCIES:
-        raise FieldError("outputCurrency is no currency code; GET /v1/reference/currencies lists them.")
-    rate = rate_of(token, currency)
-    if rate is None:
-        raise unspecified_refusal(
-            int(assumption("conversion_refused")), f"{token.id} is exchanged for {_list(token)} only."
-        )
-    if not is_divisible(amount, token.decimal):
-        raise FieldError(f"{amount_field} has more than the {token.decimal} decimals of {token.id}; round it first.")
-    made = Exchange(token, currency, rate, rounded(amount, token.id), *fees_of(token, amount))
+        raise UnknownCode("outputCurrency")
+    rate = check_exchangeable(token, currency)
+    exact = in_units(amount_field, amount, token.id)
+    made = Exchange(token, currency, rate, exact, *fees_of(token.id, exact))
     if made.received <= 0 or made.received_in_currency <= 0:
         raise unspecified_refusal(400, f"{amount_field} is so small that nothing of it would arrive; send more.")
     return made
 
 
-def fees_of(token: Token, amount: Decimal) -> tuple[Decimal, Decimal]:
-    """The exchange fee and the platform fee."""
+def check_exchangeable(token: Token, currency: str) -> Decimal:
+    """The rate of a token in a currency. :raises Refusal: it is not exchanged for that currency."""
+    rate = rate_of(token, currency)
+    if rate is None:
+        raise unspecified_refusal(
+            int(assumption("conversion_refused")), f"{token.id} is exchanged for {_list(token)} only."
+        )
+    return rate
+
+
+def fees_of(code: str, amount: Decimal) -> tuple[Decimal, Decimal]:
+    """The exchange fee and the platform fee of an amount, in its token or currency."""
     exact = (EXACT.multiply(amount, share.scaleb(-2)) for share in (EXCHANGE_PERCENTAGE, PLATFORM_PERCENTAGE))
-    exchange_fee, platform_fee = (rounded(fee, token.id) for fee in exact)
+    exchange_fee, platform_fee = (rounded(fee, code) for fee in exact)
     return exchange_fee, platform_fee
 
 

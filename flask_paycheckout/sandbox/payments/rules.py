@@ -11,17 +11,19 @@ from sqlalchemy import ColumnElement, Select, false, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from flask_paycheckout.sandbox.auth.tables import Account, User
-from flask_paycheckout.sandbox.crypto_disbursements.addresses import fault_of, sending_wallet
+from flask_paycheckout.sandbox.crypto_disbursements.addresses import check_address, sending_wallet
 from flask_paycheckout.sandbox.money.tokens import Token
 from flask_paycheckout.sandbox.payments.limits import cents_of
+from flask_paycheckout.sandbox.payments.purchases import Purchase, is_purchase, purchase
 from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange
+from flask_paycheckout.sandbox.payments.rates import worth_in_dollars
 from flask_paycheckout.sandbox.payments.schemas import NewPayment, PaymentQuery
-from flask_paycheckout.sandbox.payments.tables import PENDING, Payment, lower_bound, sortable
+from flask_paycheckout.sandbox.payments.tables import OFFRAMP, ONRAMP, PENDING, Payment, lower_bound, sortable
 from flask_paycheckout.sandbox.payments.transitions import begin_history
 from flask_paycheckout.sandbox.recipients.rules import find_recipient
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
-from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.wire.filters import text_filters
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import derived, new_id
 
@@ -31,10 +33,8 @@ LIFETIME = timedelta(hours=24)
 
 def make_payment(session: Session, account: Account, sent: NewPayment) -> Payment:
     """Store a pending payment with the first entry of its history."""
-    made = exchange("inputAmount", sent.input_amount, sent.input_currency, sent.output_currency)
-    fault = fault_of(sent.wallet_address, made.token.blockchain_type)
-    if fault is not None:
-        raise FieldError(f"walletAddress {fault}.")
+    made = _exchanged(sent)
+    check_address("walletAddress", sent.wallet_address, made.token.blockchain_type)
     receiver = find_recipient(session, account.user_id, sent.receiver_id)
     if receiver is None:
         raise unspecified_refusal(400, "receiverId is no recipient; GET /v1/recipient lists them.")
@@ -46,12 +46,19 @@ def make_payment(session: Session, account: Account, sent: NewPayment) -> Paymen
     return payment
 
 
+def _exchanged(sent: NewPayment) -> Exchange | Purchase:
+    exchanging = purchase if is_purchase(sent.input_currency, sent.output_currency) else exchange
+    return exchanging("inputAmount", sent.input_amount, sent.input_currency, sent.output_currency)
+
+
 def payout_wallet(user_id: str, token: Token) -> str:
     """The wallet that the sender pays into; it is derived, so nobody has its key."""
     return sending_wallet(f"payout:{user_id}", token.blockchain_type)
 
 
-def _payment(session: Session, account: Account, sent: NewPayment, made: Exchange, receiver: Recipient) -> Payment:
+def _payment(
+    session: Session, account: Account, sent: NewPayment, made: Exchange | Purchase, receiver: Recipient
+) -> Payment:
     user, now = session.get_one(User, account.user_id), world().clock.now()
     return Payment(
         id=new_id(session),
@@ -92,19 +99,37 @@ def _receiver(receiver: Recipient) -> dict[str, str | None]:
     }
 
 
-def _money(made: Exchange) -> dict[str, Any]:
-    return {
-        "input_currency": made.token.id,
+def _money(made: Exchange | Purchase) -> dict[str, Any]:
+    columns = _of_purchase(made) if isinstance(made, Purchase) else _of_exchange(made)
+    return columns | {
         "input_amount": made.amount,
         "input_key": sortable(made.amount),
         "exchange_fees": made.exchange_fee,
         "platform_fees": made.platform_fee,
+        "output_key": sortable(columns["output_amount"]),
+        "blockchain": made.token.network,
+    }
+
+
+def _of_exchange(made: Exchange) -> dict[str, Any]:
+    return {
+        "payment_type": OFFRAMP,
+        "input_currency": made.token.id,
         "output_currency": made.currency,
         "output_amount": made.received_in_currency,
         "output_amount_exact": made.received_in_currency_exactly,
-        "output_key": sortable(made.received_in_currency),
-        "blockchain": made.token.network,
-        "cents": cents_of(made.token, made.amount),
+        "cents": cents_of(worth_in_dollars(made.token, made.amount)),
+    }
+
+
+def _of_purchase(made: Purchase) -> dict[str, Any]:
+    return {
+        "payment_type": ONRAMP,
+        "input_currency": made.currency,
+        "output_currency": made.token.id,
+        "output_amount": made.received,
+        "output_amount_exact": made.received_exactly,
+        "cents": cents_of(made.dollars),
     }
 
 
@@ -124,15 +149,16 @@ def get_payment(session: Session, user_id: str, payment_id: str) -> Payment:
 def selection(user_id: str, query: PaymentQuery) -> Select[Payment]:
     """The statement that selects the payments of a list."""
     wanted = select(Payment).where(Payment.user_id == user_id)
-    equal = (
-        (Payment.status, query.status),
+    if query.status is not None:
+        wanted = wanted.where(Payment.status == query.status)
+    texts = (
         (Payment.reason, query.reason),
         (Payment.organization_id, query.organization_id),
         (Payment.organization_name, query.organization_name),
         (Payment.blockchain, query.blockchain),
         (Payment.receiver_key, None if query.receiver_name is None else query.receiver_name.casefold()),
     )
-    wanted = wanted.where(*(column == value for column, value in equal if value is not None))
+    wanted = wanted.where(*text_filters(texts))
     wanted = wanted.where(*_between(Payment.input_key, query.min_input_amount, query.max_input_amount))
     wanted = wanted.where(*_between(Payment.output_key, query.min_output_amount, query.max_output_amount))
     if query.search is None:

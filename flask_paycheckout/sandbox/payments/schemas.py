@@ -14,9 +14,10 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.payments.quotes import TOTAL_PERCENTAGE, Exchange
 from flask_paycheckout.sandbox.payments.tables import MAX_ADDRESS, MAX_TEXT, STATUSES, Payment, PaymentActivity
 from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
-from flask_paycheckout.sandbox.wire.field_types import Amount, Boolean, Choice, FreeText, Number, Text
+from flask_paycheckout.sandbox.wire.field_types import Amount, Boolean, Choice, FreeText, Note, Number, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
+from flask_paycheckout.sandbox.world.context import assumption
 
 US_NETWORKS = ("ach", "wire")
 
@@ -41,7 +42,7 @@ class PaymentQuery(PageQuery):
 
     search: Annotated[str | None, FreeText()] = None
     status: Annotated[str | None, Choice(STATUSES)] = None
-    reason: Annotated[str | None, FreeText(MAX_TEXT)] = None
+    reason: Annotated[str | None, Note(MAX_TEXT)] = None
     min_input_amount: Annotated[Decimal | None, Number()] = None
     max_input_amount: Annotated[Decimal | None, Number()] = None
     min_output_amount: Annotated[Decimal | None, Number()] = None
@@ -63,13 +64,12 @@ class NewPayment:
     receiver_id: Annotated[str, Text()]
     input_currency: Annotated[str, Text()]
     output_currency: Annotated[str, Text()]
-    reason: Annotated[str | None, FreeText(MAX_TEXT)] = None
-    description: Annotated[str | None, FreeText(MAX_TEXT)] = None
+    reason: Annotated[str | None, Note(MAX_TEXT)] = None
+    description: Annotated[str | None, Note(MAX_TEXT)] = None
     us_network: Annotated[str | None, Choice(US_NETWORKS)] = None
 
 
-PAYMENT_TYPE = "offramp"
-"""From crypto to fiat money; the interface does not show the other direction."""
+_NO_HASH = {"empty": "", "null": None}
 
 
 class Quote(Record, frozen=True, rename="lower"):
@@ -158,8 +158,8 @@ class PaymentRecord(_Payment, frozen=True, kw_only=True):
 
 class DetailedPayment(_Payment, frozen=True, kw_only=True):
     receiver: DetailedPaymentReceiver
-    transaction_hash: str | None = None
-    """None until the crypto asset was received."""
+    transaction_hash: str | None
+    """Empty, or null, until the crypto asset was received."""
     activity_history: list[PaymentActivityRecord]
 
 
@@ -206,7 +206,7 @@ def represent_detail(session: Session, payment: Payment) -> DetailedPayment:
     )
     return DetailedPayment(
         receiver=receiver,
-        transaction_hash=payment.transaction_hash,
+        transaction_hash=payment.transaction_hash or _NO_HASH[assumption("transaction_hash")],
         activity_history=[_activity(entry) for entry in _history_of(session, payment.id)],
         **_shared(payment),
     )
@@ -216,7 +216,7 @@ def _shared(payment: Payment) -> dict[str, Any]:
     return {
         "id": payment.id,
         "payment_id": payment.id,
-        "payment_type": PAYMENT_TYPE,
+        "payment_type": payment.payment_type,
         "sender": PaymentSender(payment.sender_id, payment.sender_name, payment.sender_email, payment.wallet_address),
         "input_amount": payment.input_amount,
         "input_amount_exact": payment.input_amount,

@@ -20,6 +20,10 @@ COMPLETED = "completed"
 FAILED = "failed"
 STATUSES = (PENDING, PROCESSED, COMPLETED, FAILED)
 
+OFFRAMP = "offramp"
+ONRAMP = "onramp"
+"""From a token to a currency, or the other way."""
+
 MAX_ADDRESS = 100
 """Longer than the addresses of every supported chain."""
 MAX_TEXT = 500
@@ -38,6 +42,7 @@ class Payment(Table):
     """Ascending in the order of creation."""
     id: Mapped[str] = mapped_column(String(24), unique=True)
     user_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id))
+    payment_type: Mapped[str] = mapped_column(String(10))
     organization_id: Mapped[str] = mapped_column(String(24))
     organization_name: Mapped[str] = mapped_column(Text)
     sender_id: Mapped[str] = mapped_column(String(24))
@@ -58,8 +63,8 @@ class Payment(Table):
     input_amount: Mapped[Decimal]
     exchange_fees: Mapped[Decimal]
     platform_fees: Mapped[Decimal]
-    """Both included in the input amount, in its token."""
-    output_currency: Mapped[str] = mapped_column(String(3))
+    """Both included in the input amount, in its token or currency."""
+    output_currency: Mapped[str] = mapped_column(String(40))
     output_amount: Mapped[Decimal]
     output_amount_exact: Mapped[Decimal]
     reason: Mapped[str | None] = mapped_column(Text)

@@ -13,6 +13,7 @@ from flask_paycheckout.sandbox.recipients.schemas import BankUpdate, NewRecipien
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.wire.field_types import declared_fields
+from flask_paycheckout.sandbox.wire.filters import text_filters
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
 from flask_paycheckout.sandbox.world.ids import new_id
@@ -38,8 +39,7 @@ def _is(user_id: str, recipient_id: str) -> tuple[ColumnElement[bool], ColumnEle
 def selection(user_id: str, query: RecipientQuery) -> Select[Recipient]:
     """The statement that selects the recipients of a list."""
     wanted = select(Recipient).where(Recipient.user_id == user_id)
-    if query.country is not None:
-        wanted = wanted.where(Recipient.country == query.country)
+    wanted = wanted.where(*text_filters([(Recipient.country, query.country)]))
     if query.currency is not None:
         wanted = wanted.where(Recipient.currency == query.currency)
     return wanted if query.search is None else wanted.where(_matches(query.search.casefold()))

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import msgspec
 
-from flask_paycheckout.sandbox.money.currencies import decimals_of, is_token
 from flask_paycheckout.sandbox.recipients.tables import Recipient
+from flask_paycheckout.sandbox.wire.codes import FiatCode
 from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
-from flask_paycheckout.sandbox.wire.field_types import Choice, FreeText, Nested, Text
+from flask_paycheckout.sandbox.wire.field_types import Choice, FreeText, Nested, Note, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
-from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_text
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
 
@@ -28,19 +27,6 @@ RECIPIENT_TYPES = ("Individual", "Business")
 
 
 ACCOUNT_TYPES = ("Checking", "Savings")
-
-
-@dataclass(frozen=True)
-class FiatCode(Text):
-    """The code of a fiat currency."""
-
-    maximum: int = 3
-
-    def read(self, name: str, value: object) -> str | None:
-        code = optional_text({name: value}, name)
-        if code is not None and (is_token(code) or decimals_of(code) is None):
-            raise FieldError(f"{name} must be a currency code of ISO 4217, such as USD.")
-        return code
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +71,7 @@ class _Details:
     post_code: Annotated[str, Text()]
     recipient_type: Annotated[str | None, Choice(RECIPIENT_TYPES)] = None
     organization_id: Annotated[str | None, Text()] = None
-    reference: Annotated[str | None, FreeText()] = None
+    reference: Annotated[str | None, Note()] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +94,7 @@ class RecipientQuery(PageQuery):
 
     search: Annotated[str | None, FreeText()] = None
     country: Annotated[str | None, FreeText()] = None
-    currency: Annotated[str | None, Text()] = None
+    currency: Annotated[str | None, FiatCode()] = None
 
 
 class RecipientBank(Record, frozen=True):

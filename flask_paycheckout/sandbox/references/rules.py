@@ -9,6 +9,7 @@ from operator import attrgetter
 from flask_paycheckout.sandbox.money.tokens import TOKENS, Token
 from flask_paycheckout.sandbox.references.banks import BANKS, Bank
 from flask_paycheckout.sandbox.references.schemas import BankQuery, BankRecord, CryptoQuery, represent_bank
+from flask_paycheckout.sandbox.wire.filters import is_wanted
 from flask_paycheckout.sandbox.wire.paging import Page, allowed_limit, envelope
 
 
@@ -33,7 +34,7 @@ def banks_of(query: BankQuery) -> Page[BankRecord]:
 
 def _is_wanted(bank: Bank, query: BankQuery) -> bool:
     return (
-        (query.country is None or query.country.casefold() == bank.country.casefold())
+        is_wanted(bank.country, query.country)
         and query.currency in {None, bank.currency}
         and (bank.is_available or not query.disbursment_available)
     )

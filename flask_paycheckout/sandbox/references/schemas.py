@@ -17,6 +17,7 @@ from flask_paycheckout.sandbox.money.tokens import EVM, STELLAR, Token
 from flask_paycheckout.sandbox.references.banks import Bank
 from flask_paycheckout.sandbox.references.countries import ACCOUNT_NUMBER, ACH_OR_WIRE, BANK_NAME, IBAN, IFSC, Country
 from flask_paycheckout.sandbox.references.onramp_methods import OnrampMethod
+from flask_paycheckout.sandbox.wire.codes import FiatCode
 from flask_paycheckout.sandbox.wire.field_types import Boolean, Choice, Text
 from flask_paycheckout.sandbox.wire.paging import PageQuery
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
@@ -37,7 +38,7 @@ class BankQuery(PageQuery):
     """The query of the list of banks; the country's case is ignored."""
 
     country: Annotated[str | None, Text()] = None
-    currency: Annotated[str | None, Text()] = None
+    currency: Annotated[str | None, FiatCode()] = None
     # Spelled like this in the interface.
     disbursment_available: Annotated[bool, Boolean()] = False
 

@@ -70,7 +70,7 @@ def _everything(made: FiatDisbursement) -> str:
 
 
 def _sections(made: FiatDisbursement) -> list[tuple[str, Rows]]:
-    history = [(_moment(entry.updated_at), entry.activity) for entry in made.activity_history[-_MAX_ACTIVITIES:]]
+    history = [(_moment(entry.moment), entry.activity) for entry in made.activity_history[-_MAX_ACTIVITIES:]]
     return [("Recipient", _recipient(made)), ("Transfer", _transfer(made)), ("History", history)]
 
 
@@ -112,7 +112,7 @@ def _transfer(made: FiatDisbursement) -> Rows:
         ("Disbursement", made.disbursement_id),
         ("Group", made.group_id),
         ("Reference", made.reference),
-        ("Note", made.note),
+        ("Note", None if made.note is None else "\n".join(made.note.expandtabs(4).splitlines())),
         ("Amount", _money(made.amount, made.currency)),
         ("Fee", _money(made.fee_amount, made.currency)),
         ("Total", _money(total([made.amount, made.fee_amount]), made.currency)),

@@ -41,7 +41,7 @@ def load_fonts(pdf: FPDF, text: str) -> set[str]:
     pdf.add_font(REGULAR, "", _REGULAR_FILE)
     pdf.add_font(REGULAR, "B", _FOLDER / "NotoSans-Bold.ttf")
     _leave_unseen_signs_to_others(pdf)
-    missing = set(text) - set(UNSEEN_SIGNS) - characters_of(_REGULAR_FILE)
+    missing = set(text) - {"\n", *UNSEEN_SIGNS} - characters_of(_REGULAR_FILE)
     if missing:
         missing = _load_others(pdf, missing)
     # Joins Arabic letters, orders Indic vowels, and sets right-to-left text from right to left.

@@ -1,8 +1,10 @@
-"""Requests that pages of other sites cause in a visitor's browser: only links and pictures are allowed.
+"""Requests that pages of other sites cause in a visitor's browser: only links, pictures and quotes are allowed.
 
-Such pages cannot read answers, because there are no CORS headers, but browsers send forms and simple POSTs all the
-same. These could register users, send mails, pay checkouts, use up planned faults, and fill the request log. Browsers
-send headers that say where a request comes from; other clients do not, and are served.
+Such pages cannot read other answers, because there are no CORS headers, but browsers send forms and simple POSTs all
+the same. These could register users, send mails, pay checkouts, use up planned faults, and fill the request log.
+Browsers send headers that say where a request comes from; other clients do not, and are served.
+
+Quotes are for pages of shops, which ask with the client id alone. Any page may ask for one and read the answer.
 """
 
 from __future__ import annotations
@@ -12,14 +14,21 @@ from urllib.parse import urlsplit
 from flask import Response, request
 
 from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.envelope import success
 
 _OWN = frozenset({"same-origin", "none"})
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _PICTURES = "/pictures/"
+_QUOTES = "/v2/payment/quote"
+_HEADERS_OF_QUOTES = "X-Client-ID, X-Timestamp, X-Signature, Authorization, Content-Type"
+_PREFLIGHT_SECONDS = "600"
+_PRIVATE = "Access-Control-{}-Private-Network"
 
 
 def is_cross_site() -> bool:
-    """Whether a page of another site caused this request, and it is neither a link nor a picture."""
+    """Whether a page of another site caused this request, and it is none of those that are allowed."""
+    if is_for_every_page():
+        return False
     site = request.headers.get("Sec-Fetch-Site")
     if site is None:
         # Old browsers, and browsers that consider the host insecure, send only this header, with forms.
@@ -35,12 +44,34 @@ def check_site() -> None:
         )
 
 
+def is_for_every_page() -> bool:
+    """Whether pages of other sites may send this request and read its answer: a quote."""
+    return request.path == _QUOTES and request.method in _READING
+
+
+def preflight() -> Response | None:
+    """The answer to a browser that asks whether a page of another site may quote; None for every other request."""
+    if request.method != "OPTIONS" or not is_for_every_page() or "Access-Control-Request-Method" not in request.headers:
+        return None
+    allowed: Response = success({})
+    allowed.headers["Access-Control-Allow-Methods"] = "GET"
+    allowed.headers["Access-Control-Allow-Headers"] = _HEADERS_OF_QUOTES
+    allowed.headers["Access-Control-Max-Age"] = _PREFLIGHT_SECONDS
+    if request.headers.get(_PRIVATE.format("Request")) == "true":
+        # Chromium asks this of pages on the internet that call this machine.
+        allowed.headers[_PRIVATE.format("Allow")] = "true"
+    return allowed
+
+
 def isolate(response: Response) -> None:
-    """Forbid pages of other sites to run, frame or load a response; our own pages have stricter headers already."""
+    """Forbid pages of other sites to run, frame or load a response, except a quote; our own pages are stricter."""
     headers = response.headers
     headers.setdefault("X-Content-Type-Options", "nosniff")
     headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-    if not request.path.startswith(_PICTURES):
+    if is_for_every_page():
+        headers["Access-Control-Allow-Origin"] = "*"
+        headers["Access-Control-Expose-Headers"] = "Retry-After"
+    elif not request.path.startswith(_PICTURES):
         headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
 
 

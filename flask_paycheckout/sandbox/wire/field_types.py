@@ -28,6 +28,7 @@ from flask_paycheckout.sandbox.wire.parsing import (
     optional_number,
     optional_text,
 )
+from flask_paycheckout.sandbox.world.context import assumption
 
 Shape = TypeVar("Shape")
 Schema = dict[str, Any]
@@ -70,6 +71,13 @@ class FreeText(Text):
 
     def read(self, name: str, value: Any) -> str | None:
         return optional_text({name: value}, name, self.maximum, unseen=True)
+
+
+class Note(Text):
+    """Free text of any length up to the maximum, which may also contain line breaks and tabs."""
+
+    def read(self, name: str, value: Any) -> str | None:
+        return optional_text({name: value}, name, self.maximum, unseen=True, lines=True)
 
 
 @dataclass(frozen=True)
@@ -223,6 +231,8 @@ def load_object(shape: type[Shape], values: dict[str, Any], within: str = "") ->
 
 def _read(field: DeclaredField, value: Any, within: str) -> Any:
     name = within + field.name
+    if value == "" and not field.is_required and assumption("empty_strings") == "absent":
+        return field.default
     if value is not None:
         return field.kind.read(name, value)
     if field.is_required:

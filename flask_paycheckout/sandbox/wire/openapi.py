@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING
-from typing import Any
+from types import UnionType
+from typing import Any, get_args
 
 import msgspec
 from flask import Flask
 from werkzeug.routing import Rule
 
 from flask_paycheckout.sandbox.wire.field_types import DeclaredField, Schema, declared_fields
+from flask_paycheckout.sandbox.wire.forms import is_served
 from flask_paycheckout.sandbox.wire.operations import Credentials, Operation, operation_of
 from flask_paycheckout.sandbox.world.context import world
 
@@ -51,11 +53,13 @@ def document(app: Flask) -> dict[str, Any]:
 
 
 def operations(app: Flask) -> Iterator[tuple[str, str, str, Operation]]:
-    """Path, method, view name and declaration of every operation of the service."""
+    """Path, method, view name and declaration of every operation that the sandbox serves."""
     for rule in app.url_map.iter_rules():
         declared = operation_of(app, rule.endpoint)
         if declared is not None:
             for method in sorted((rule.methods or set()) - {"HEAD", "OPTIONS"}):
+                if not is_served(method, rule.rule, world(app).unknowns):
+                    continue
                 yield path_of(rule), method, rule.endpoint, declared
 
 
@@ -79,6 +83,7 @@ class _Writer:
 
     def __init__(self, unknowns: Mapping[str, str]) -> None:
         self.schemas: dict[str, Schema] = {"Error": _ERROR}
+        self.unknowns = unknowns
         self.always_200 = unknowns["http_status"] == "always_200"
         self.either_scheme = unknowns["access_scheme"] == "either"
 
@@ -133,8 +138,9 @@ class _Writer:
         if declared.media_type != "application/json":
             return {"type": "string", "format": "binary"}
         properties: dict[str, Schema] = {declared.code_field: {"const": code}, "message": {"type": "string"}}
-        if declared.data not in (None, type(None)):
-            properties["data"] = self._answer_schema(declared.data)
+        data = declared.data if declared.data_of is None else declared.data_of[1][self.unknowns[declared.data_of[0]]]
+        if data not in (None, type(None)):
+            properties["data"] = self._answer_schema(data)
         return {
             "type": "object",
             "properties": properties,
@@ -143,10 +149,12 @@ class _Writer:
         }
 
     def _answer_schema(self, answers: Any) -> Schema:
-        (schema,), components = msgspec.json.schema_components([answers], ref_template=_REF)
+        # One after the other, because a union of records can be encoded but not decoded.
+        kinds = get_args(answers) if isinstance(answers, UnionType) else (answers,)
+        schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
         for name, held in components.items():
             self._keep(name, _on_the_wire(held))
-        return schema
+        return schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
 
     def _keep(self, name: str, schema: Schema) -> None:
         if self.schemas.setdefault(name, schema) != schema:

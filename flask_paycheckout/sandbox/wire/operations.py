@@ -10,7 +10,7 @@ declares, so that the document stays true.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -18,13 +18,16 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from flask import Flask, current_app, request
 from flask.typing import ResponseReturnValue
 
-from flask_paycheckout.sandbox.wire.field_types import declared_fields, load_object
+from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
+from flask_paycheckout.sandbox.wire.field_types import DeclaredField, declared_fields, load_object
 from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object
+from flask_paycheckout.sandbox.world.context import assumption
 
 Shape = TypeVar("Shape")
 View = TypeVar("View", bound=Callable[..., ResponseReturnValue])
 
 _MARK = "sandbox_operation"
+_JSON = "application/json"
 
 
 class Credentials(Enum):
@@ -46,6 +49,8 @@ class Operation:
     query: type | None
     data: Any
     """The type of `data`; None for an envelope without it."""
+    data_of: tuple[str, Mapping[str, Any]] | None
+    """An unknown, and the type of `data` under each of its values, where that differs."""
     codes: tuple[int, ...]
     code_field: str
     media_type: str
@@ -63,6 +68,7 @@ def operation(
     media_type: str = "application/json",
     deprecated: bool = False,
     client_id_alone: bool = False,
+    data_of: tuple[str, Mapping[str, Any]] | None = None,
 ) -> Callable[[View], View]:
     """Declare a view.
 
@@ -71,6 +77,7 @@ def operation(
     :param codes: status codes that a success can have under any unknowns.
     :param client_id_alone: whether the client id without a signature can be enough.
     :param code_field: the envelope's name for the status code.
+    :param data_of: an unknown, and the type of the answer's data under each of its values.
     """
 
     def declare(view: View) -> View:
@@ -83,6 +90,7 @@ def operation(
             body,
             query,
             data,
+            data_of,
             codes,
             code_field,
             media_type,
@@ -103,8 +111,16 @@ def operation_of(app: Flask, endpoint: str | None) -> Operation | None:
 
 
 def read_body(shape: type[Shape]) -> Shape:
-    """Read the body of the current request. :raises FieldError: it is not as declared."""
+    """Read the body of the current request.
+
+    :raises FieldError: it is not as declared.
+    :raises Refusal: it is not sent as JSON.
+    """
     _check_declared(shape, "body")
+    if request.mimetype != _JSON:
+        raise unspecified_refusal(
+            int(assumption("content_type_error")), f"The body must be sent with the Content-Type {_JSON}."
+        )
     return load_object(shape, read_object())
 
 
@@ -116,9 +132,13 @@ def read_query(shape: type[Shape]) -> Shape:
         given = request.args.getlist(field.name)
         if len(given) > 1:
             raise FieldError(f"{field.name} must be given once.")
-        if given:
+        if given and not _is_as_good_as_absent(field, given[0]):
             sent[field.name] = field.kind.parse(field.name, given[0])
     return load_object(shape, sent)
+
+
+def _is_as_good_as_absent(field: DeclaredField, given: str) -> bool:
+    return not given and not field.is_required and assumption("empty_query_values") == "absent"
 
 
 def _check_declared(shape: type, where: str) -> None:

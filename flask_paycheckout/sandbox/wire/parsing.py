@@ -20,6 +20,7 @@ Characters that reorder whole passages (U+202A to U+202E, U+2066 to U+2069) are 
 one text look like another.
 """
 _UNSEEN = str.maketrans(dict.fromkeys(UNSEEN_SIGNS))
+_LINES = str.maketrans(dict.fromkeys("\n\r\t"))
 
 
 class FieldError(ValueError):
@@ -52,18 +53,25 @@ def read_text(body: dict[str, Any], name: str, maximum: int = _MAX_TEXT) -> str:
     return _refuse(name, "is required") if value is None else value
 
 
-def optional_text(body: dict[str, Any], name: str, maximum: int = _MAX_TEXT, *, unseen: bool = False) -> str | None:
-    """A non-empty string; None when the field is absent or null. `unseen` allows `UNSEEN_SIGNS` within it."""
+def optional_text(
+    body: dict[str, Any], name: str, maximum: int = _MAX_TEXT, *, unseen: bool = False, lines: bool = False
+) -> str | None:
+    """A non-empty string; None when the field is absent or null.
+
+    :param unseen: allows `UNSEEN_SIGNS` within it.
+    :param lines: allows line breaks and tabs.
+    """
     value = body.get(name)
     if value is None:
         return None
-    if not isinstance(value, str) or len(value) > maximum or not _is_printable(value, unseen):
+    if not isinstance(value, str) or len(value) > maximum or not _is_printable(value, unseen, lines):
         _refuse(name, f"must be a non-empty string of at most {maximum} printable characters")
     return value
 
 
-def _is_printable(text: str, unseen: bool) -> bool:
+def _is_printable(text: str, unseen: bool, lines: bool) -> bool:
     seen = text.translate(_UNSEEN) if unseen else text
+    seen = seen.translate(_LINES) if lines else seen
     return bool(seen.strip()) and seen.isprintable()
 
 

@@ -90,7 +90,7 @@ def _answer_text(response: Response) -> str:
 
 def _signed(text: str | None) -> str | None:
     # Truncated, because target and timestamp can be of any length.
-    return None if text is None else _text(text.encode())
+    return None if text is None else _text(text.encode(errors="surrogateescape"))
 
 
 def masked(text: str) -> str:

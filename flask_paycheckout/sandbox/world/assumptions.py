@@ -29,11 +29,53 @@ ASSUMPTIONS = (
     ),
     Assumption("signature", "on", ("off",), "Whether X-Signature, X-Timestamp and X-Client-ID are checked."),
     Assumption("timestamp_window", "300", ("60", "900", "off"), "Seconds that X-Timestamp may be away from the clock."),
+    Assumption(
+        "signature_formula",
+        "request",
+        ("request_base64", "timestamp_and_body"),
+        "What is signed: method, target, timestamp and body's digest, in hex or base64; or timestamp, dot and body.",
+    ),
+    Assumption(
+        "timestamp_unit", "seconds", ("milliseconds", "iso8601"), "How X-Timestamp is written: Unix time, or as a date."
+    ),
     Assumption("signature_error", "401", ("403",), "The statusCode of a request whose signature is not accepted."),
+    Assumption("content_type_error", "415", ("400",), "The statusCode of a body that is not sent as application/json."),
+    Assumption(
+        "rate_limit",
+        "off",
+        ("1000", "300"),
+        "Calls that one client may make in a minute; one more is refused with 429.",
+    ),
+    Assumption("empty_strings", "refused", ("absent",), "An empty text in an optional field, or it counts as absent."),
+    Assumption(
+        "empty_query_values", "refused", ("absent",), "An optional query parameter without a value, such as ?search=."
+    ),
+    Assumption(
+        "surplus_decimals",
+        "refused",
+        ("rounded",),
+        "An amount with more decimals than its currency has, half rounds up.",
+    ),
+    Assumption("address_checksum", "checked", ("ignored",), "Whether a wrong checksum of a wallet address is refused."),
+    Assumption(
+        "text_filters",
+        "whole",
+        ("part",),
+        "Filters of lists by id, country, reason and names compare the whole text, or look for a part in any case.",
+    ),
     Assumption("checkout_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/checkout."),
     Assumption("conversion_refused", "400", ("403", "422"), "The statusCode when a pair's conversion is not enabled."),
     Assumption("unspecified_messages", "worded", ("empty",), "The message of errors whose wording is not given."),
     Assumption("absent_fields", "omitted", ("null",), "Record fields without a value are left out, or null."),
+    Assumption(
+        "deposit_type", "checkout", ("method",), "A deposit's depositType: always checkout, or the method's group."
+    ),
+    Assumption(
+        "payment_crypto",
+        "transfer",
+        ("wallet", "empty"),
+        "A deposit's paymentCrypto: token, network, address and amount; wallet and blockchain instead; or no field.",
+    ),
     Assumption("deposit_lifetime", "24h", ("15m", "checkout_end"), "How long after the pick a deposit's expiredAt is."),
     Assumption(
         "deposit_after_expiry", "pending", ("expired", "failed", "cancelled"), "A pending deposit past expiredAt."
@@ -43,7 +85,24 @@ ASSUMPTIONS = (
     Assumption("forced_update_of_completed", "accepted", ("refused",), "PATCH on a deposit that is completed already."),
     Assumption("disbursement_status_code", "200", ("201",), "The statusCode of an accepted disbursement create."),
     Assumption("batch_maximum", "1000", ("500", "100"), "How many items one disbursement create takes."),
-    Assumption("fiat_list", "paged", ("array",), "GET /v1/disbursement/fiat answers a paged envelope or an array."),
+    Assumption(
+        "known_reference",
+        "refused",
+        ("idempotent",),
+        "A disbursement with a reference that was used: refused, or the same one again if nothing differs.",
+    ),
+    Assumption(
+        "fiat_list",
+        "paged",
+        ("array", "record"),
+        "GET /v1/disbursement/fiat answers a paged envelope, the page as an array, or the page's first record alone.",
+    ),
+    Assumption(
+        "activity_updated_at",
+        "timestamp",
+        ("object",),
+        "The updatedAt in a disbursement's activityHistory: a time, or an object with the time as $date.",
+    ),
     Assumption("report_of_unfinished", "400", ("404", "409"), "The statusCode of a proof asked for before completion."),
     Assumption("estimate_amount", "integer", ("decimal",), "Whether the crypto estimate takes fractions of a token."),
     Assumption("disbursement_progress", "forced", ("completed", "failed"), "A disbursement pending for ten minutes."),
@@ -58,6 +117,15 @@ ASSUMPTIONS = (
         "forced_update_of_settled", "accepted", ("refused",), "PATCH on a disbursement that is not pending any more."
     ),
     Assumption("webhook_payload", "minimal", ("full",), "The deposit webhook holds orderId only, or the deposit too."),
+    Assumption(
+        "webhook_signature",
+        "none",
+        ("body", "timestamp_and_body"),
+        "Whether webhooks have X-Signature, keyed with the client secret, over the body or X-Timestamp, dot and body.",
+    ),
+    Assumption(
+        "webhook_headers", "plain", ("event",), "Whether webhooks tell event, id and attempt in X-Webhook- headers."
+    ),
     Assumption("webhook_retries", "on", ("off",), "Whether a webhook that was not answered with 2xx is sent again."),
     Assumption("limit_maximum", "100", ("1000", "25"), "The most items that one page of a list holds."),
     Assumption("limit_above_maximum", "clamped", ("refused",), "A limit above the maximum counts as it, or is a 400."),
@@ -88,11 +156,21 @@ ASSUMPTIONS = (
     Assumption("email_format", "checked", ("any",), "Whether text that is no e-mail address is refused as one."),
     Assumption("email_case", "ignored", ("significant",), "Whether A@b.example and a@b.example are the same user."),
     Assumption("register_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/auth/register."),
-    Assumption("user_role", "admin", ("owner", "member"), "The role of a user."),
+    Assumption("user_role", "admin", ("owner", "member", "id"), "The role of a user: a word, or the id of a role."),
+    Assumption("user_policy", "id", ("uuid", "name"), "The policy of a user: an id, a UUID, or a name."),
+    Assumption(
+        "user_fields",
+        "all",
+        ("known",),
+        "Whether a user has every field, or only those with a value; absent_fields says how the others look.",
+    ),
     Assumption("user_credentials", "empty", ("client",), "A user's credentials: nothing, or client id and secret."),
     Assumption("recipient_status_code", "200", ("201",), "The statusCode of an accepted POST /v1/recipient."),
     Assumption("recipient_not_found", "404", ("400",), "The statusCode for a recipient that does not exist."),
     Assumption("recipient_changes", "ignored", ("refused", "applied"), "PATCH with changes of more than the name."),
+    Assumption(
+        "recipient_delete", "both", ("path", "query"), "DELETE /v1/recipient/{id}, DELETE /v1/recipient?id=, or both."
+    ),
     Assumption(
         "recipient_search", "substring", ("prefix", "exact"), "How search compares with name and e-mail address."
     ),
@@ -106,6 +184,21 @@ ASSUMPTIONS = (
     Assumption("quote_without_limit_flag", "pure", ("limited",), "A quote that says nothing about withLimit."),
     Assumption("daily_limit", "100000", ("1000", "off"), "What the payments of one day (UTC) may be worth, in USD."),
     Assumption("quote_above_daily_limit", "status_false", ("refused",), "A quote above the daily limit, or a 400."),
+    Assumption(
+        "payments_path",
+        "both",
+        ("payments", "payment"),
+        "The list of payments: GET /v2/payments, GET /v2/payment, or both.",
+    ),
+    Assumption(
+        "transaction_hash",
+        "empty",
+        ("null",),
+        "A payment's transactionHash until there is one: an empty text, or null.",
+    ),
+    Assumption(
+        "onramp_payments", "accepted", ("refused",), "POST /v2/payment from a currency to a token, an onramp payment."
+    ),
     Assumption(
         "payment_progress",
         "completed",

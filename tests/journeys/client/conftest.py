@@ -10,7 +10,8 @@ import pytest
 
 from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.testing import Sandbox
-from tests.journeys.client.stories import ACCESS_TOKEN, CLIENT_ID, CLIENT_SECRET, Desk, token_header
+from tests.journeys.client.stories import ACCESS_TOKEN, Desk, forms_of, token_header
+from tests.journeys.unknowns import signer_of
 from tests.serving import served
 
 SetUp = Callable[..., Desk]
@@ -32,10 +33,9 @@ def set_up() -> Iterator[SetUp]:
             def connect(access_token: str | None) -> PaymentsClient:
                 client = PaymentsClient(
                     base_url,
-                    client_id=CLIENT_ID,
-                    client_secret=CLIENT_SECRET,
+                    signer=signer_of(unknowns),
                     access_token=None if access_token is None else token_header(access_token, unknowns),
-                    **options,
+                    **options | forms_of(unknowns),
                 )
                 return things.enter_context(client)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -24,8 +24,6 @@ from flask_paycheckout.client import (
 from flask_paycheckout.testing import Sandbox
 from flask_paycheckout.totals import Pay
 
-CLIENT_ID = "sandbox-client"
-CLIENT_SECRET = "sandbox-secret-0123456789abcdef"
 ACCESS_TOKEN = "sandbox-access-token"
 WALLET = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
@@ -52,6 +50,16 @@ class Desk:
 def token_header(token: str, unknowns: dict[str, str]) -> Signer:
     """The `Authorization` header in the form that this sandbox wants."""
     return BearerToken(token, scheme="" if unknowns.get("authorization_format") == "raw" else "Bearer")
+
+
+def forms_of(unknowns: dict[str, str]) -> dict[str, Any]:
+    """The client's options for a sandbox that serves one form of an operation only."""
+    forms: dict[str, Any] = {}
+    if unknowns.get("payments_path") == "payment":
+        forms["payments_path"] = "/v2/payment"
+    if unknowns.get("recipient_delete") == "query":
+        forms["recipient_delete"] = "query"
+    return forms
 
 
 def refuses(call: Callable[[], object]) -> RequestRefused:
@@ -171,7 +179,7 @@ def pays_out(desk: Desk) -> None:
     assert second.recipient is not None
     assert second.recipient.bank is not None
     assert second.recipient.bank.account_number == "000123"
-    refuses(lambda: fiat.create("USD", items))
+    refuses(lambda: fiat.create("USD", [replace(item, amount=11) for item in items]))
     refuses(lambda: fiat.report(first.disbursement_id))
     fiat.sandbox_update(first.disbursement_id, "completed")
     done = fiat.get(first.disbursement_id)

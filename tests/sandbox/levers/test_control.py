@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Te
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, USDC, WALLET, Payer, given
+from tests.sandbox.world.test_worlds import at_once
 
 PAID, PICKED = "paid", "picked"
 
@@ -109,6 +111,21 @@ def test_what_the_state_of_a_checkout_does_not_allow_is_a_409(
     if state == PAID:
         tester.pays(checkout)
     assert tester.asks("POST", f"checkouts/{checkout}/{action}", body).http_status == 409
+
+
+@pytest.mark.each_database
+def test_a_used_reference_is_refused_however_it_is_picked(merchant: Merchant, tester: Tester) -> None:
+    first, second, third, fourth = (merchant.makes_checkout() for _ in range(4))
+    tester.picks(first, reference="r/1 ü")
+    assert tester.refuses("POST", f"checkouts/{second}/pick", {"reference": "r/1 ü"}) == (409, "checkout")
+    assert tester.refuses("POST", f"checkouts/{second}/pick", {"reference": first}) == (409, "checkout")
+    assert merchant.reads_deposit(second).code == 404
+    assert merchant.reads_deposit("r%2F1%20%C3%BC").data["depositId"] == first
+    # Nor does a second pick change the reference, or say that it did.
+    assert tester.picks(first, reference="r/1 ü")["depositId"] == first
+    assert tester.refuses("POST", f"checkouts/{first}/pick", {"reference": "r-2"}) == (409, "checkout")
+    picks = [partial(tester.asks, "POST", f"checkouts/{one}/pick", {"reference": "r-3"}) for one in (third, fourth)]
+    assert sorted(answer.http_status for answer in at_once(*picks)) == [200, 409]
 
 
 def test_a_bank_refuses_what_was_picked_and_not_paid(merchant: Merchant, tester: Tester) -> None:

@@ -22,6 +22,7 @@ LISTED = {
     *("outputCurrency", "outputAmount", "outputAmountExact", "exchangeFees", "platformFees", "status"),
     *("organizationId", "organizationName", "blockchain", "payOutWallet", "expiredDate", "createdAt", "updatedAt"),
 }
+DETAILED = {"activityHistory", "transactionHash"}
 TEXTS = {"reason": "Invoice 7", "description": "For the bridge"}
 NUMBERS = {
     **{"accountNumber": "0099", "ifsc": "SAND0001", "achNumber": "021000021", "fedwireNumber": "026009593"},
@@ -30,7 +31,7 @@ NUMBERS = {
 
 
 @pytest.mark.rule("Creating answers 201 and the payment in detail, which is pending.")
-@pytest.mark.rule("A payment is onramp or offramp; what can be made is the latter.")
+@pytest.mark.rule("From a token to a currency it is an offramp payment.")
 @pytest.mark.rule("Reason and description may be told, and are kept.")
 @pytest.mark.rule(
     "Payments are listed in pages, without history, and with the receiver's bank in place of its numbers."
@@ -40,7 +41,7 @@ def test_a_payment_is_made_and_listed_with_every_field_that_has_a_value(merchant
     answer = sends(merchant, receiverId=payee, **TEXTS)
     payment = answer.data
     assert (answer.http_status, answer.code) == (201, 201)
-    assert set(payment) == LISTED | {"activityHistory"} | TEXTS.keys()
+    assert set(payment) == LISTED | DETAILED | TEXTS.keys()
     assert {name: payment[name] for name in TEXTS} == TEXTS
     assert (payment["paymentType"], payment["status"], payment["blockchain"]) == ("offramp", "pending", "polygon")
     assert payment["organizationName"] == "Sandbox Shop"
@@ -57,9 +58,9 @@ def test_a_payment_is_made_and_listed_with_every_field_that_has_a_value(merchant
 
 def test_fields_without_a_value_are_left_out_or_null(make_sandbox: MakeSandbox) -> None:
     texts = dict.fromkeys((*TEXTS, "usNetwork"))
-    assert set(sends(Merchant(make_sandbox()), **texts).data) == LISTED | {"activityHistory"}
+    assert set(sends(Merchant(make_sandbox()), **texts).data) == LISTED | DETAILED
     payment = sends(Merchant(make_sandbox(absent_fields="null"))).data
-    assert {name for name, value in payment.items() if value is None} == {*TEXTS, "transactionHash"}
+    assert {name for name, value in payment.items() if value is None} == set(TEXTS)
 
 
 def test_tokens_and_currencies_of_the_references_can_be_paid(sandbox: Flask, merchant: Merchant) -> None:
@@ -100,7 +101,7 @@ ARRIVED = ("Received by recipient account", "completed")
 @pytest.mark.rule("A pending payment is processed by itself once the crypto asset was received.")
 @pytest.mark.rule("The history names the steps in the service's own spelling.")
 @pytest.mark.rule("How a payment is completed or fails is open; by default it is completed.")
-@pytest.mark.rule("The detail of a payment has its history and, once the crypto asset arrived, its transaction.")
+@pytest.mark.rule("The detail of a payment has its history and its transaction, empty until the crypto asset arrived.")
 @pytest.mark.parametrize("network", ["ach", "wire"])
 def test_a_payment_is_processed_and_completed_once_each(merchant: Merchant, tester: Tester, network: str) -> None:
     made = sends(merchant, usNetwork=network).data

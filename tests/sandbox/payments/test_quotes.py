@@ -47,7 +47,7 @@ def exchanges(draw: st.DrawFn) -> Exchange:
     amount = draw(st.integers(3, 10**30)) * unit_of(token.id)
     rate = rate_of(token, currency)
     assert rate is not None
-    return Exchange(token, currency, rate, rounded(amount, token.id), *fees_of(token, amount))
+    return Exchange(token, currency, rate, rounded(amount, token.id), *fees_of(token.id, amount))
 
 
 @settings(deadline=None)

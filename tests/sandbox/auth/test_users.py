@@ -1,0 +1,88 @@
+"""The user that a confirmed login shows: every field by default, an invitation, and the page that verifies the user."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import Merchant, Tester
+from tests.sandbox.auth.visitors import EMAIL, Visitor
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.disbursements.payers import RECIPIENTS, Payer
+
+INVITED = "invited@example.com"
+FIELDS = {
+    *("id", "name", "email", "policy", "organizationId", "role", "is_active", "iskyc", "invitation_date"),
+    *("invitation_expiration_date", "createdAt", "updatedAt", "country", "countryCode", "kyc_url", "legalFullName"),
+    *("partnerId", "otp_code", "credentials"),
+}
+
+
+@pytest.mark.rule("A user shows an invitation, the one-time password and the address of the identity check.")
+def test_every_field_is_shown_whoever_logs_in(visitor: Visitor) -> None:
+    visitor.registers()
+    token, otp = visitor.begins("new@example.com", "correct horse"), visitor.otp("new@example.com")
+    registered = visitor.confirms(token, otp).data["user"]
+    merchant, invited = (visitor.logs_in_fully(email)["user"] for email in (EMAIL, INVITED))
+    for user in (registered, merchant, invited):
+        assert set(user) == FIELDS
+        assert [name for name, value in user.items() if value is None] == []
+        dates = [datetime.fromisoformat(user[name]) for name in ("invitation_date", "invitation_expiration_date")]
+        assert dates[1] - dates[0] == timedelta(days=7)
+    assert registered["otp_code"] == otp
+    assert (registered["country"], registered["invitation_date"]) == ("", registered["createdAt"])
+
+
+def test_the_invited_user_acts_for_the_account_that_invited_them(sandbox: Flask, visitor: Visitor) -> None:
+    token = visitor.gets_token(INVITED)
+    payer = Payer(sandbox)
+    payer.access_token = token
+    made = payer.pays({"recipientId": RECIPIENTS["USD"], "amount": 5}).data["disburseData"][0]["disbursementId"]
+    assert Merchant(sandbox).calls("GET", f"/v1/disbursement/fiat/{made}").code == 200
+    assert visitor.mails(INVITED)[0]["to"] == INVITED
+    assert [one["email"] for one in Tester(sandbox).does("GET", "accounts")] == [EMAIL]
+    # The address is taken, although nobody has logged in with it.
+    assert visitor.registers(INVITED).code == 409
+
+
+@pytest.mark.parametrize(("absent", "shown"), [("omitted", False), ("null", True)])
+def test_unknown_user_fields_known(make_sandbox: MakeSandbox, absent: str, shown: bool) -> None:
+    visitor = Visitor(make_sandbox(user_fields="known", absent_fields=absent))
+    user = visitor.logs_in_fully()["user"]
+    missing = {"invitation_date", "invitation_expiration_date", "otp_code", "kyc_url"}
+    assert set(user) == (FIELDS if shown else FIELDS - missing)
+    assert {name for name, value in user.items() if value is None} == (missing if shown else set())
+    assert visitor.logs_in_fully(INVITED)["user"]["invitation_date"]
+
+
+@pytest.mark.parametrize(
+    ("unknowns", "field", "form"),
+    [
+        ({"user_policy": "uuid"}, "policy", r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+        ({"user_policy": "name"}, "policy", "merchant-policy"),
+        ({"user_policy": "id"}, "policy", "[0-9a-f]{24}"),
+        ({"user_role": "id"}, "role", "[0-9a-f]{24}"),
+        ({"user_role": "owner"}, "role", "owner"),
+    ],
+)
+def test_unknown_forms_of_policy_and_role(
+    make_sandbox: MakeSandbox, unknowns: dict[str, str], field: str, form: str
+) -> None:
+    import re
+
+    assert re.fullmatch(form, Visitor(make_sandbox(**unknowns)).logs_in_fully()["user"][field])
+
+
+def test_the_address_of_the_identity_check_leads_to_its_page(sandbox: Flask, visitor: Visitor) -> None:
+    user = visitor.logs_in_fully(INVITED)["user"]
+    assert user["iskyc"] is False
+    page, browser = urlsplit(user["kyc_url"]).path, sandbox.test_client()
+    assert "Confirm my identity" in browser.get(page).text
+    assert browser.post(page, headers={"Origin": "https://evil.example"}).status_code == 403
+    verified = browser.post(page, follow_redirects=True)
+    assert "Invited Colleague has been verified" in verified.text
+    assert visitor.logs_in_fully(INVITED)["user"]["iskyc"] is True
+    assert browser.get("/identity/nobody").status_code == 404

@@ -1,0 +1,167 @@
+"""Everything below `/v1` and `/v2` answers in the envelope, whatever is asked and from wherever."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from tests.sandbox.actors import CLIENT_ID, Merchant, Tester, exact
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.disbursements.payers import Payer
+from tests.sandbox.payments.customers import makes
+
+FROM_ELSEWHERE = {"Origin": "https://shop.example", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
+QUOTE = "/v2/payment/quote?amount=100&inputCurrency=usdc-polygon&outputCurrency=USD"
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "headers", "code"),
+    [
+        pytest.param("GET", "/v1", {}, 404, id="version-alone"),
+        pytest.param("GET", "/v1/", {}, 404, id="version-and-slash"),
+        pytest.param("POST", "/v1//checkout", {}, 404, id="doubled-slash"),
+        pytest.param("POST", "/v1/checkout/", {}, 404, id="last-slash"),
+        pytest.param("GET", "/v1/deposit//x", {}, 404, id="doubled-slash-of-a-variable"),
+        pytest.param("GET", "/%2Fv1/deposit/x", {}, 401, id="doubled-first-slash"),
+        pytest.param("GET", "/v1/recipient/a%2Fb", {}, 404, id="encoded-slash"),
+        pytest.param("GET", "/v1/deposit/a%00b", {}, 404, id="nul"),
+        pytest.param("GET", "/v2/payments", {"Host": "evil.example"}, 400, id="foreign-host"),
+        pytest.param("POST", "/v1/checkout", {"Host": "a b"}, 400, id="no-host"),
+        pytest.param("POST", "/v1/checkout", {"Origin": "https://evil.example"}, 403, id="foreign-origin"),
+        pytest.param("GET", "/v1/reference/banks", FROM_ELSEWHERE, 403, id="foreign-page"),
+        pytest.param("OPTIONS", "/v1/checkout", {}, 405, id="options"),
+        pytest.param("OPTIONS", "/v1/nothing", {}, 404, id="options-of-nothing"),
+        pytest.param("TRACE", "/v1/deposit/x", {}, 405, id="trace"),
+        pytest.param("BREW", "/v1/auth/login", {}, 405, id="no-method"),
+    ],
+)
+def test_the_envelope_of_a_refusal_is_everywhere(
+    sandbox: Flask, method: str, target: str, headers: dict[str, str], code: int
+) -> None:
+    answer = sandbox.test_client().open(target, method=method, headers=headers)
+    assert (answer.status_code, answer.content_type) == (code, "application/json")
+    body = exact(answer.data)
+    assert set(body) == {"statusCode", "error", "message"}
+    assert body["statusCode"] == code
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "unknowns", "allowed"),
+    [
+        ("OPTIONS", "/v1/checkout", {}, "POST"),
+        ("PUT", "/v1/recipient/x", {}, "DELETE, GET, HEAD, PATCH"),
+        ("DELETE", "/v1/recipient/x", {"recipient_delete": "query"}, "GET, HEAD, PATCH"),
+        ("GET", "/v2/payment", {"payments_path": "payments"}, "POST"),
+        ("PUT", "/v2/payment", {"payments_path": "payments"}, "POST"),
+        ("GET", "/_sandbox/reset", {}, "POST"),
+        ("PUT", "/checkout/x", {}, "GET, HEAD"),
+    ],
+)
+def test_a_method_that_is_not_there_is_answered_with_those_that_are(
+    make_sandbox: MakeSandbox, method: str, target: str, unknowns: dict[str, str], allowed: str
+) -> None:
+    app = make_sandbox(**unknowns)
+    answer = app.test_client().open(target, method=method, headers=Tester(app)._headers)
+    assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize(
+    ("unknowns", "target", "method", "code"),
+    [
+        ({"payments_path": "payment"}, "/v2/payments", "GET", 404),
+        ({"payments_path": "payment"}, "/v2/payment", "GET", 200),
+        ({"payments_path": "payments"}, "/v2/payments", "GET", 200),
+        ({"recipient_delete": "path"}, "/v1/recipient?id=5a6d00000000000000000101", "DELETE", 405),
+        ({"recipient_delete": "path"}, "/v1/recipient/5a6d00000000000000000101", "DELETE", 200),
+        ({"recipient_delete": "query"}, "/v1/recipient?id=5a6d00000000000000000101", "DELETE", 200),
+    ],
+)
+def test_where_one_form_is_served_the_other_one_is_not_there(
+    make_sandbox: MakeSandbox, unknowns: dict[str, str], target: str, method: str, code: int
+) -> None:
+    app = make_sandbox(**unknowns)
+    assert Merchant(app).calls(method, target).code == code
+    described = Tester(app).does("GET", "openapi.json")["paths"]
+    path = target.partition("?")[0].replace("/5a6d00000000000000000101", "/{id}")
+    assert (method.lower() in described.get(path, {})) == (code == 200)
+
+
+@pytest.mark.rule("Bodies are JSON and say so.")
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded", "", "application/jsonp"])
+def test_a_body_of_another_type_is_refused(make_sandbox: MakeSandbox, content_type: str) -> None:
+    for unknowns, code in (({}, 415), ({"content_type_error": "400"}, 400)):
+        merchant, body = Merchant(make_sandbox(**unknowns)), b'{"inputCurrency": "USD", "inputAmount": 5}'
+        asks = merchant.app.test_client().post
+        headers = merchant.signs("POST", "/v1/checkout", body)
+        refused = asks("/v1/checkout", data=body, headers=headers, content_type=content_type)
+        assert (refused.status_code, exact(refused.data)["statusCode"]) == (code, code)
+        taken = asks("/v1/checkout", data=body, headers=headers, content_type="application/json; charset=utf-8")
+        assert taken.status_code == 200
+
+
+def test_a_page_of_another_origin_quotes_with_the_client_id_alone(sandbox: Flask, tester: Tester) -> None:
+    asks = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "x-client-id"}
+    allowed = sandbox.test_client().options(QUOTE, headers=FROM_ELSEWHERE | asks)
+    assert (allowed.status_code, exact(allowed.data)["statusCode"]) == (200, 200)
+    assert "X-Client-ID" in allowed.headers["Access-Control-Allow-Headers"]
+    quote = sandbox.test_client().get(f"{QUOTE}&withLimit=true", headers=FROM_ELSEWHERE | {"X-Client-ID": CLIENT_ID})
+    refused = sandbox.test_client().get(QUOTE, headers=FROM_ELSEWHERE | {"X-Client-ID": CLIENT_ID})
+    assert (quote.status_code, refused.status_code) == (200, 401)
+    for answer in (allowed, quote, refused):
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+        assert "Cross-Origin-Resource-Policy" not in answer.headers
+    # What any page may ask, and be refused, does not push others out of the log.
+    assert [logged["status"] for logged in tester.requests()] == [200]
+
+
+def test_no_other_operation_may_be_read_by_another_origin(sandbox: Flask) -> None:
+    asks = FROM_ELSEWHERE | {"Access-Control-Request-Method": "GET"}
+    for method, target in (("OPTIONS", "/v2/payments"), ("GET", "/v2/payments"), ("POST", "/v2/payment/quote")):
+        answer = sandbox.test_client().open(target, method=method, headers=asks)
+        assert answer.status_code == 403
+        assert "Access-Control-Allow-Origin" not in answer.headers
+
+
+@pytest.mark.each_database
+def test_unknown_rate_limit(make_sandbox: MakeSandbox) -> None:
+    app = make_sandbox(rate_limit="300")
+    merchant, tester = Merchant(app), Tester(app)
+    # To the beginning of a minute of the virtual clock.
+    tester.advances(seconds=60 - float(tester.does("GET", "clock")["now"][17:19]))
+    codes = [merchant.reads_deposit("none").code for _ in range(302)]
+    assert codes == [404] * 300 + [429] * 2
+    refused = merchant.reads_deposit("none")
+    assert 0 < int(refused.headers["Retry-After"]) <= 60
+    assert Merchant(app, client_id="somebody").reads_deposit("none").code == 401
+    tester.advances(minutes=1)
+    assert merchant.reads_deposit("none").code == 404
+
+
+def test_unknown_empty_query_values(make_sandbox: MakeSandbox) -> None:
+    for value, code in (("refused", 400), ("absent", 200)):
+        merchant = Merchant(make_sandbox(empty_query_values=value))
+        assert merchant.calls("GET", "/v1/recipient?search=&limit=&country=").code == code
+        assert merchant.calls("GET", "/v2/payment/quote?amount=&inputCurrency=x&outputCurrency=USD").code == 400
+
+
+@pytest.mark.parametrize(
+    ("target", "found"),
+    [
+        ("/v1/recipient?country=states", 1),
+        ("/v2/payments?receiverName=EXAMPLE", 1),
+        ("/v2/payments?reason=VOICE", 1),
+        ("/v2/payments?blockchain=poly", 1),
+        ("/v1/reference/banks?country=kingd&limit=100", 3),
+        ("/v1/disbursement/fiat?disbursementId=", 1),
+    ],
+)
+def test_unknown_text_filters(make_sandbox: MakeSandbox, target: str, found: int) -> None:
+    for value, expected in (("whole", 0), ("part", found)):
+        app = make_sandbox(text_filters=value)
+        merchant, made = Merchant(app), Payer(app).pays_one()
+        makes(merchant, reason="Invoice 7")
+        asked = target + made[3:20] if target.endswith("=") else target
+        listed: Any = merchant.calls("GET", asked).data
+        assert listed["totalDocs"] == expected
