@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.levers.pages import refusal_page
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host
 from flask_paycheckout.sandbox.wire.connection import drop_connection
-from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_for_every_page, isolate, preflight
+from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight
 from flask_paycheckout.sandbox.wire.envelope import Refusal, failure, refusal_from, unspecified_refusal
 from flask_paycheckout.sandbox.wire.forms import allowed_methods, check_form
 from flask_paycheckout.sandbox.wire.parsing import FieldError
@@ -134,14 +134,9 @@ def _end(response: Response) -> Response:
     if g.get("fault_kind") == "lose_response":
         log_request(None)
         drop_connection("done, and then the answer was lost, as ordered")
-    if _is_of_service() and not _is_noise():
+    if _is_of_service() and not is_noise():
         log_request(response)
     return response
-
-
-def _is_noise() -> bool:
-    """Whether any page could have caused this request: a quote from elsewhere, for nobody who is known."""
-    return is_for_every_page() and "Origin" in request.headers and "account" not in g
 
 
 def _refused(refused: CallRefused) -> ResponseReturnValue:

@@ -196,7 +196,7 @@ def _claim_next() -> ClaimedWebhook | None:
 def _client_secret(session: Session, user_id: str) -> str:
     # Accounts are mapped in a higher layer, which uses this one.
     account = Table.metadata.tables["account"].columns
-    return session.execute(select(account.client_secret).where(account.user_id == user_id)).scalar_one()
+    return str(session.execute(select(account.client_secret).where(account.user_id == user_id)).scalar_one())
 
 
 def _send(url: str, headers: dict[str, str], body: bytes) -> DeliveryResult:

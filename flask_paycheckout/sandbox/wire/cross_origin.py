@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from flask import Response, request
+from flask import Response, g, request
 
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.envelope import success
@@ -46,7 +46,15 @@ def check_site() -> None:
 
 def is_for_every_page() -> bool:
     """Whether pages of other sites may send this request and read its answer: a quote."""
-    return request.path == _QUOTES and request.method in _READING
+    reads = request.path == _QUOTES and request.method in _READING
+    # As a script, a picture or a frame it would be of no use, for these cannot say a client id.
+    return reads and request.headers.get("Sec-Fetch-Mode", "cors") == "cors"
+
+
+def is_noise() -> bool:
+    """Whether any page could have sent this request: a quote from elsewhere, for no account that is known."""
+    said = "Origin" in request.headers or request.headers.get("Sec-Fetch-Site", "none") not in _OWN
+    return said and is_for_every_page() and "account" not in g
 
 
 def preflight() -> Response | None:
@@ -64,14 +72,17 @@ def preflight() -> Response | None:
 
 
 def isolate(response: Response) -> None:
-    """Forbid pages of other sites to run, frame or load a response, except a quote; our own pages are stricter."""
+    """Forbid pages of other sites to run, frame or load a response; our own pages have stricter headers already.
+
+    A script may read a quote, which these headers leave alone.
+    """
     headers = response.headers
     headers.setdefault("X-Content-Type-Options", "nosniff")
     headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
     if is_for_every_page():
         headers["Access-Control-Allow-Origin"] = "*"
         headers["Access-Control-Expose-Headers"] = "Retry-After"
-    elif not request.path.startswith(_PICTURES):
+    if not request.path.startswith(_PICTURES):
         headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
 
 

@@ -196,7 +196,10 @@ def insert_row(session: Session, row: Table) -> None:
 
 
 def make_tables(session: Session, *, is_new: bool) -> None:
-    """Create missing tables; with `is_new`, all tables, without checking."""
+    """Create missing tables; with `is_new`, all tables, without checking.
+
+    :raises SQLAlchemyError: the tables are those of another version, whose columns differ.
+    """
     if is_new and session.get_bind().dialect.name == "sqlite":
         # Directly by the driver, because this is half of the cost of a sandbox in memory.
         cursor = session.connection().connection.cursor()
@@ -205,6 +208,8 @@ def make_tables(session: Session, *, is_new: bool) -> None:
         cursor.close()
     else:
         Table.metadata.create_all(session.connection(), checkfirst=not is_new)
+        for table in Table.metadata.sorted_tables:
+            session.execute(table.select().limit(0))
 
 
 @cache

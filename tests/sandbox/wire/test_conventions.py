@@ -36,7 +36,7 @@ NEVER_REFUSED = {"GET /v1/reference/currencies"}
 def test_every_refusal_has_the_error_envelope(sandbox: Flask, name: str) -> None:
     method, _, path = name.partition(" ")
     target = f"{re.sub('{.*?}', 'x', path)}?limit=0&useSmartContract=x&isForDeposit=x"
-    refused = sandbox.test_client().open(target, method=method, data=b"[]")
+    refused = sandbox.test_client().open(target, method=method, data=b"[]", content_type="application/json")
     body = exact(refused.data)
     assert refused.content_type == "application/json"
     assert set(body) == {"statusCode", "error", "message"}

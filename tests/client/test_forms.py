@@ -1,0 +1,78 @@
+"""Calls that the interface writes in two forms, and the list whose answer may be a page, an array or one record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import FiatItem, PaymentsClient
+from flask_paycheckout.testing import Sandbox
+from tests.client.samples import RECIPIENT
+from tests.client.wire import Script, paged, success
+
+pytestmark = pytest.mark.filterwarnings(r"ignore:client\.:DeprecationWarning")
+
+
+def called(answer: Any, use: Any, **options: Any) -> str:
+    """The method and target of the one call that is made."""
+    script = Script(answer)
+    client = PaymentsClient(
+        "https://api.test", client_id="c", client_secret="s", transport=httpx.MockTransport(script), **options
+    )
+    use(client)
+    # Another budget keeps the forms.
+    assert client.within(3)._caller.forms == client.authorized("t")._caller.forms == client._caller.forms
+    (request,) = script.requests
+    return f"{request.method} {request.url.raw_path.decode()}"
+
+
+def test_the_list_of_payments_has_the_path_that_is_chosen() -> None:
+    assert called(success(paged()), lambda client: client.payments.list(limit=2)) == "GET /v2/payments?limit=2"
+    other: dict[str, Any] = {"payments_path": "/v2/payment"}
+    assert called(success(paged()), lambda client: client.payments.list(), **other) == "GET /v2/payment"
+    assert called(success(paged()), lambda client: list(client.payments.iterate()), **other).startswith(
+        "GET /v2/payment?"
+    )
+
+
+def test_a_recipient_is_deleted_in_the_form_that_is_chosen() -> None:
+    assert called(success(RECIPIENT), lambda client: client.recipients.delete("a/b")) == "DELETE /v1/recipient/a%2Fb"
+    by_query: dict[str, Any] = {"recipient_delete": "query"}
+    deletes = called(success(RECIPIENT), lambda client: client.recipients.delete("a/b"), **by_query)
+    assert deletes == "DELETE /v1/recipient?id=a%2Fb"
+    with pytest.raises(ValueError, match="cannot be an id"):
+        called(success(RECIPIENT), lambda client: client.recipients.delete(""), **by_query)
+
+
+@pytest.mark.parametrize("wrong", [{"payments_path": "/v2/pay"}, {"recipient_delete": "body"}, {"payments_path": None}])
+def test_another_form_is_refused_by_name(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be .* or "):
+        PaymentsClient("https://api.test", **wrong)
+
+
+@pytest.mark.parametrize("form", ["paged", "array", "record"])
+def test_every_form_of_the_list_is_read_whole(form: str) -> None:
+    sandbox = Sandbox(unknowns={"fiat_list": form})
+    client = PaymentsClient(
+        sandbox.base_url,
+        client_id="sandbox-client",
+        client_secret="sandbox-secret-0123456789abcdef",
+        access_token="sandbox-access-token",
+        transport=sandbox.transport,
+    )
+    with client:
+        payouts = client.fiat_disbursements
+        assert (list(payouts.iterate()), payouts.find(["r-1"])) == ([], {})
+        made = [payouts.create("USD", [_item(number)]).disburse_data[0] for number in range(7)]
+        ids = [one.disbursement_id for one in made]
+        assert [one.disbursement_id for one in payouts.iterate(limit=3)] == ids
+        assert [one.disbursement_id for one in payouts.list(limit=3, page=2).docs] == ids[3:6]
+        assert [one.disbursement_id for one in payouts.list(disbursement_id=ids[4]).docs] == ids[4:5]
+        assert payouts.find(["r-0", "nothing"]).keys() == {"r-0"}
+    sandbox.transport.close()
+
+
+def _item(number: int) -> FiatItem:
+    return FiatItem(amount=5, recipient_id="5a6d00000000000000000101", reference=f"r-{number}")
