@@ -21,7 +21,7 @@ from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.periods import read_moment, require_period
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.operations import operations
-from flask_paycheckout.reports.audit.audit import FIRST, Audit, ServiceDown
+from flask_paycheckout.reports.audit.audit import FIRST, Audit, Batch, ServiceDown
 from flask_paycheckout.reports.audit.findings import Finding, Verdict
 from flask_paycheckout.reports.audit.reading import Reads, Stopped
 from flask_paycheckout.reports.audit.results_file import ResultsFile, UnusableFile
@@ -105,7 +105,7 @@ def _run(compared: Audit, kept: ResultsFile | None, output: _Output) -> bool:
         with _progress(compared, kept, output) as advance:
             for batch in compared.run(place):
                 if kept is not None:
-                    kept.add(batch)
+                    _keep(kept, batch)
                 for finding in batch.findings:
                     output.add(finding)
                 advance(batch.compared)
@@ -251,6 +251,14 @@ def _other_audit(begun: Mapping[str, Any]) -> str:
 
 
 # The file and the signals
+
+
+def _keep(kept: ResultsFile, batch: Batch) -> None:
+    try:
+        kept.add(batch)
+    except OSError as error:
+        remedy = "Make room, and repeat the command with the same FILE to go on."
+        raise click.ClickException(visible(f"the findings cannot be kept: {error}. {remedy}")) from None
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def judge_disbursement(
     if made is None:
         return _absent(payout)
     here, there = _here(payout), _there(made)
-    differing = [] if _SAID.get(payout.status) == _ended(made) else ["status"]
+    differing = [] if _is_under_way(payout, now) or _SAID.get(payout.status) == _ended(made) else ["status"]
     for name in _COMPARED:
         # A record may leave the reference out, and the id is not known here before an answer named it.
         if (there[name] is None and name == "service_reference") or (here[name] is None and name == "disbursement_id"):
@@ -105,6 +105,12 @@ def _ended(made: FiatDisbursement) -> str:
     """The record's status, of which only the two ends are certain; every other one is under way."""
     status = str(made.status).lower()
     return status if status in (_COMPLETED, _FAILED) else _PENDING
+
+
+def _is_under_way(payout: PayoutMixin, now: datetime) -> bool:
+    """Whether a process is sending it now, and has not stored the answer yet."""
+    until = payout.next_attempt_at if payout.status == PayoutStatus.SENDING else None
+    return until is not None and until > now
 
 
 def _is_elsewhere(payout: PayoutMixin, to: Destination | None, made: FiatDisbursement) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsError, Unauthorized
+from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsClient, PaymentsError, Unauthorized
 from flask_paycheckout.payouts.calls import PAYOUT
 from flask_paycheckout.reports.audit.disbursements import judge_replaced, unknown_here
 from flask_paycheckout.reports.audit.findings import Finding, Kind, Verdict
@@ -79,6 +79,7 @@ class Listing:
         """
         problem = self._reads.error_of(account)
         for pause in (*_PAUSES, None) if problem is None else ():
+            before = problem
             try:
                 yield from self._pages(account)
             except PaymentsError as error:
@@ -86,9 +87,10 @@ class Listing:
             else:
                 return
             wait = max(pause or 0.0, problem.retry_after or 0.0)
-            if pause is None or is_about_keys(problem) or wait > _PAUSES[-1]:
+            # New keys may have been refused once, for which the shop was asked again.
+            if pause is None or wait > _PAUSES[-1] or (is_about_keys(problem) and before is not None):
                 break
-            self._reads.pause(wait)
+            self._reads.pause(0.0 if is_about_keys(problem) else wait)
         assert problem is not None  # noqa: S101 - the loop ends by an error
         if goes_on_later and not is_about_keys(problem):
             raise problem
@@ -98,6 +100,13 @@ class Listing:
 
     def _pages(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
         client = self._accounts.client_of(account, PAYOUT)
+        try:
+            yield from self._pages_of(account, client)
+        except Unauthorized:
+            self._accounts.refused(account, client)
+            raise
+
+    def _pages_of(self, account: str, client: PaymentsClient) -> Iterator[tuple[Sequence[Finding], int]]:
         listed = client.fiat_disbursements.iterate(sort="-createdAt", limit=_PAGE)
         try:
             page = list(islice(listed, _PAGE))
@@ -105,9 +114,6 @@ class Listing:
             # How many records a page may have is not shown, nor that more are an error.
             listed = client.fiat_disbursements.iterate(sort="-createdAt")
             page = list(islice(listed, _PAGE))
-        except Unauthorized:
-            self._accounts.refused(account, client)
-            raise
         since = self._scope.since
         while page:
             self._reads.require_going_on()

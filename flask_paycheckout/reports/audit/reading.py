@@ -179,8 +179,8 @@ class Reads:
             try:
                 call = jobs[number].make()
             except PaymentsError as error:
-                # The shop gives no keys for it.
-                account.down = results[number] = error
+                results[number] = error
+                self._refused(account, error, number, calls + 1)
                 continue
             account.under_way += 1
             under_way[self._threads.submit(call)] = jobs[number].account, number, calls + 1
@@ -196,16 +196,20 @@ class Reads:
         if not isinstance(error, PaymentsError):
             # A signer of the shop's own may raise anything.
             return
-        if isinstance(error, Unauthorized):
-            account.refusals += 1
-            if account.refusals >= _REFUSALS:
-                account.down = error
-            elif calls < _TRIES:
-                account.waiting.append((number, calls))
+        if is_about_keys(error):
+            self._refused(account, error, number, calls)
         elif isinstance(error, RateLimited) or not is_answer(error):
             self._failed(account, error, number, calls)
         else:
             self._answered(account, name)
+
+    def _refused(self, account: _Account, error: PaymentsError, number: int, calls: int) -> None:
+        """The shop gives no keys for an account, or the service refuses them; the shop is asked again for the next."""
+        account.refusals += 1
+        if account.refusals >= _REFUSALS:
+            account.down = error
+        elif calls < _TRIES:
+            account.waiting.append((number, calls))
 
     def _failed(self, account: _Account, error: PaymentsError, number: int, calls: int) -> None:
         account.limit.failed()

@@ -107,14 +107,18 @@ class ResultsFile:
             version = about.pop("audit")
         except (ValueError, KeyError, AttributeError, TypeError):
             raise self._unusable() from None
-        if version != _VERSION:
+        if version != _VERSION or set(about) != {"from", "to", "account", "started"}:
             raise UnusableFile(f"{self._path} was written by another version; give another file.")
         self.about = about
         end = self._file.tell()
         while (line := self._file.readline()).endswith(b"\n"):
             if line.startswith(b'{"reached"'):
-                reached = json.loads(line)["reached"]
-                self.place, self.compared = Place(reached["step"], reached["after"]), reached["compared"]
+                try:
+                    reached = json.loads(line)["reached"]
+                    self.place, self.compared = Place(reached["step"], reached["after"]), reached["compared"]
+                except (ValueError, KeyError, TypeError):
+                    # Something else wrote to the file: what stands from here on is not ours.
+                    break
                 end = self._file.tell()
         self._file.truncate(end)
         return end
