@@ -5,7 +5,6 @@ The worlds behind them are built once, by the actors of the other tests, and the
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -133,7 +132,7 @@ class Gallery:
         self.merchant.calls("POST", "/v1/checkout", b'{"inputCurrency": "USD"}', signed_by="0" * 64)
         self.rejected_request = int(self.tester.requests()[0]["id"])
         login = {"email": "merchant@example.com", "password": "sandbox-password"}
-        self.demo.sandbox.test_client().post("/v1/auth/login", data=json.dumps(login))
+        self.demo.sandbox.test_client().post("/v1/auth/login", json=login)
         self.tester.orders_fault("POST /v1/checkout", "error", times=1, statusCode=503, message="m" * 200)
         self.tester.orders_fault("webhook", "delay", seconds=30)
 

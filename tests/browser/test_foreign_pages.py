@@ -107,3 +107,19 @@ def test_its_link_opens_the_page_to_pay_on(page: Page, sandbox: Flask, addresses
     with page.expect_navigation():
         page.evaluate("document.querySelector('[name=method]').form.requestSubmit()")
     assert Merchant(sandbox).reads_deposit(checkout).data["status"] == "pending"
+
+
+QUOTE = """async ([sandbox, query]) => {
+  const answer = await fetch(sandbox + "/v2/payment/quote?" + query, {headers: {"X-Client-ID": "sandbox-client"}});
+  return [answer.status, await answer.json()];
+}"""
+
+
+def test_a_shops_page_quotes_with_its_client_id_alone(page: Page, addresses: tuple[str, str]) -> None:
+    page.goto(addresses[1].replace("127.0.0.1", "localhost"))
+    query = "amount=100&inputCurrency=usdc-polygon&outputCurrency=USD"
+    status, answer = page.evaluate(QUOTE, [addresses[0], f"{query}&withLimit=true"])
+    assert (status, answer["data"]["total_received_amount_in_currency"]) == (200, 98.99)
+    # A refusal is read too.
+    status, answer = page.evaluate(QUOTE, [addresses[0], query])
+    assert (status, answer["statusCode"]) == (401, 401)

@@ -14,6 +14,7 @@ from flask_paycheckout.testing import Sandbox, Signals
 from tests.conftest import OpenShop
 from tests.journeys.conftest import Shopper
 from tests.journeys.unknowns import settings, signer_of
+from tests.payouts.paying import FIAT, Payer
 from tests.scripted import Shop
 
 #: Those that a checkout can touch.
@@ -78,3 +79,51 @@ def test_a_lost_webhook_and_a_lost_answer_lose_nothing(
     paycheckout_sandbox.advance(minutes=1)
     quiet_shop.reconciles()
     assert signals.names == ["checkout_created", "order_paid"]
+
+
+@pytest.mark.parametrize(
+    "unknowns",
+    [
+        {"fiat_list": "array"},
+        {"fiat_list": "record"},
+        {"known_reference": "idempotent"},
+        {"activity_updated_at": "object", "disbursement_webhook": "full", "webhook_headers": "event"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["drop", "lose_response"])
+def test_a_payout_whose_answer_was_lost_is_paid_once(open_shop: OpenShop, unknowns: dict[str, str], kind: str) -> None:
+    sandbox = Sandbox(unknowns=unknowns)
+    payer = Payer(open_shop(sandbox=sandbox), sandbox)
+    for reference in ("p-1", "p-2", "p-3"):
+        payer.owes(reference)
+    sandbox.fault(FIAT, kind)
+    payer.sends()
+    sandbox.advance(minutes=2)
+    payer.sends()
+    assert sorted(str(one.reference) for one in payer.at_service) == sorted(
+        payer.payout(reference).service_reference for reference in ("p-1", "p-2", "p-3")
+    )
+    for one in payer.at_service:
+        sandbox.finish(one, "completed")
+    sandbox.advance(minutes=10)
+    payer.sends()
+    assert payer.statuses["completed"] == 3
+    sandbox.transport.close()
+
+
+def test_a_limit_of_calls_only_delays(open_shop: OpenShop) -> None:
+    sandbox = Sandbox(unknowns={"rate_limit": "300"})
+    payer = Payer(open_shop(sandbox=sandbox), sandbox)
+    payer.owes()
+    token = {"Authorization": "Bearer sandbox-access-token"}
+    # To the beginning of a minute, so that none begins meanwhile.
+    sandbox.advance(minutes=0, seconds=60 - sandbox.now.second)
+    for _ in range(300):
+        sandbox.app.test_client().get(f"{sandbox.base_url}/v1/disbursement/fiat/payment-method", headers=token)
+    assert payer.sends().sent == 0
+    assert (payer.status(), payer.at_service) == ("ready", [])
+    sandbox.advance(minutes=5)
+    assert payer.sends().sent == 1
+    assert len(payer.at_service) == 1
+    sandbox.transport.close()
