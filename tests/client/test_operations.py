@@ -402,49 +402,48 @@ def test_what_goes_on_the_wire(call: Call) -> None:
 REFUSALS: list[tuple[int, type[RequestRefused]]] = [(400, Invalid), (429, RateLimited), (500, ServiceFault)]
 
 
-@pytest.mark.parametrize(("status", "kind"), REFUSALS)
 @every(CALLS)
-def test_the_body_decides_that_it_is_a_refusal(call: Call, status: int, kind: type[RequestRefused]) -> None:
-    script = Script(httpx.Response(200, content=refusal(status, "Bad Request", "No such thing")))
-    with pytest.raises(RequestRefused, match=f"{status} Bad Request: No such thing") as caught:
-        call.on(Shop(script))
-    assert type(caught.value) is kind
-    assert caught.value.status_code == status
-    # A look-up asks again for pages of the service's own size.
-    once = 2 if call.method == "fiat_disbursements.find" and kind is Invalid else 1
-    assert len(script.requests) == (3 if call.repeated and status in (429, 500) else once)
+def test_the_body_decides_that_it_is_a_refusal(call: Call) -> None:
+    for status, kind in REFUSALS:
+        script = Script(httpx.Response(200, content=refusal(status, "Bad Request", "No such thing")))
+        with pytest.raises(RequestRefused, match=f"{status} Bad Request: No such thing") as caught:
+            call.on(Shop(script))
+        assert type(caught.value) is kind
+        assert caught.value.status_code == status
+        # A look-up asks again for pages of the service's own size.
+        once = 2 if call.method == "fiat_disbursements.find" and kind is Invalid else 1
+        assert len(script.requests) == (3 if call.repeated and status in (429, 500) else once)
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        httpx.ReadTimeout("late"),
-        httpx.RemoteProtocolError("gone"),
-        b"<html>",
-        b'{"statusCode":200,"status":200',
-        b'{"message":"ok"}',
-        httpx.Response(502, content=b"Bad Gateway"),
-        httpx.Response(200, headers={"Content-Type": "application/pdf"}, content=b"<html>"),
-        httpx.Response(303, headers={"Location": "/elsewhere"}),
-    ],
-    ids=["timeout", "broken", "html", "half", "no-code", "proxy", "no-pdf", "redirect"],
-)
+LOST: dict[str, bytes | httpx.Response | Exception] = {
+    "timeout": httpx.ReadTimeout("late"),
+    "broken": httpx.RemoteProtocolError("gone"),
+    "html": b"<html>",
+    "half": b'{"statusCode":200,"status":200',
+    "no code": b'{"message":"ok"}',
+    "proxy": httpx.Response(502, content=b"Bad Gateway"),
+    "no pdf": httpx.Response(200, headers={"Content-Type": "application/pdf"}, content=b"<html>"),
+    "redirect": httpx.Response(303, headers={"Location": "/elsewhere"}),
+}
+
+
 @every(CALLS)
-def test_a_lost_answer(call: Call, answer: bytes | httpx.Response | Exception) -> None:
-    script = Script(answer)
-    with pytest.raises(TransportFailed) as caught:
-        call.on(Shop(script))
-    assert type(caught.value) is (OutcomeUnknown if call.moves_money else TransportFailed)
-    assert len(script.requests) == (3 if call.repeated else 1)
+def test_a_lost_answer(call: Call) -> None:
+    for name, answer in LOST.items():
+        script = Script(answer)
+        with pytest.raises(TransportFailed) as caught:
+            call.on(Shop(script))
+        assert type(caught.value) is (OutcomeUnknown if call.moves_money else TransportFailed), name
+        assert len(script.requests) == (3 if call.repeated else 1), name
 
 
-@pytest.mark.parametrize("data", [{}, [5], [None], {"docs": [{}]}, {"disburseData": {}}], ids=str)
 # No field of a quote is certain, and a sandbox update answers without data.
 @every([call for call in CALLS if call.method not in ("payments.quote", "fiat_disbursements.sandbox_update")])
-def test_an_answer_of_another_kind_is_none(call: Call, data: object) -> None:
-    body = success(data).replace(b'"message"', b'"status": 200, "message"')
-    with pytest.raises(TransportFailed, match=r"\(HTTP 200\)"):
-        call.on(Shop(Script(body)))
+def test_an_answer_of_another_kind_is_none(call: Call) -> None:
+    for data in ({}, [5], [None], {"docs": [{}]}, {"disburseData": {}}):
+        body = success(data).replace(b'"message"', b'"status": 200, "message"')
+        with pytest.raises(TransportFailed, match=r"\(HTTP 200\)"):
+            call.on(Shop(Script(body)))
 
 
 HOW = {
