@@ -63,7 +63,7 @@ def test_name_and_reason_are_needed(shop: Shop) -> None:
 
 def test_a_person_says_whether_it_was_sent_and_nothing_in_between(shop: Shop) -> None:
     with shop.app.app_context(), pytest.raises(TypeError, match="sent must be True or False, not str"):
-        shop.paycheckout.resolve_payout("maker-1", "no", **ADA)
+        shop.paycheckout.resolve_payout("maker-1", "no", **ADA)  # type: ignore[arg-type]
 
 
 def test_a_decision_that_a_conflict_rolled_back_is_taken_anew(shop: Shop) -> None:
