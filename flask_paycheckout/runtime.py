@@ -243,7 +243,7 @@ def build_runtime(
     client = _client(settings, transport, observers)
     accounts = Accounts(
         client,
-        lambda account: _client_of(account, settings, transport, observers),
+        lambda account: _client_of(account, settings, client, transport, observers),
         ask_account,
         settings.account_cache.total_seconds(),
         2 * settings.timeout,
@@ -399,14 +399,23 @@ def build_runtime(
 
 
 def _client_of(
-    account: Account, settings: Settings, transport: httpx.BaseTransport | None, observers: Observers
+    account: Account,
+    settings: Settings,
+    default: PaymentsClient,
+    transport: httpx.BaseTransport | None,
+    observers: Observers,
 ) -> PaymentsClient:
     """The client of a merchant account, which has its own keys, and what it leaves out from the settings."""
     own = {
         name: getattr(account, name) for name in ("client_id", "client_secret", "base_url", "access_token", "signer")
     }
-    given = {name: value for name, value in own.items() if value is not None}
-    return _client(replace(settings, **given), transport, observers)
+    used = replace(settings, **{name: value for name, value in own.items() if value is not None})
+    if used.base_url != settings.base_url:
+        return _client(used, transport, observers)
+    # All accounts of one service share its connections, so that many accounts are not as many TLS handshakes.
+    return default.of_account(
+        account.client_id, account.client_secret, access_token=_bearer(used.access_token), signer=used.signer
+    )
 
 
 def _bearer(access_token: str | Callable[[], str] | None) -> str | BearerToken | None:

@@ -1,12 +1,13 @@
 """The reads of one reconcile round: claimed in portions, made by threads, and applied as their answers come.
 
 With several merchant accounts each has a limit of its own, and they take turns, so that one whose service hangs or
-refuses its keys does not delay the others.
+refuses its keys does not delay the others. An answer that is late leaves its place to them.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
@@ -24,8 +25,8 @@ from flask_paycheckout.store.due_reads import DueReads
 
 __all__ = ["DueRound", "Workers"]
 
-# Seconds after which other accounts get what has become due meanwhile, while a slow answer is waited for.
-_SLOW = 1.0
+# Seconds after which an answer is late: others get its place, and what has become due meanwhile.
+_LATE = 1.0
 
 Result = TypeVar("Result")
 
@@ -44,6 +45,7 @@ class DueRound(Generic[Result]):
     :param settle: applies a finished read; returns its result, and whether the checkout is to be read again now.
     :param accounts: the merchant accounts with due reads, which then have a limit each; None for one limit.
     :param limit: the most checkouts to read; None for all.
+    :param now: a monotonic clock, in seconds.
     """
 
     def __init__(
@@ -56,19 +58,26 @@ class DueRound(Generic[Result]):
         settle: Callable[[CheckoutMixin, Future[Deposit | None]], tuple[Result, bool]],
         accounts: Sequence[str] | None,
         limit: int | None,
+        *,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._due_reads = due_reads
         self._clock = clock
+        self._now = now
         self._limits = limits
         self._workers = workers
         self._reading_of = reading
         self._settle = settle
         self._several = accounts is not None
-        # Whose turn it is to claim comes first.
+        # Whose turn it is to claim comes first; those of whom nothing is left have none.
         self._turns = deque([""] if accounts is None else accounts)
         self._due = _Due(due_reads, clock, limit)
         self._reading: dict[Future[Any], CheckoutMixin] = {}
         self._settling: dict[Future[Any], CheckoutMixin] = {}
+        self._begun_at: dict[Future[Any], float] = {}
+        """When the reads began whose answers are not late, the earliest first."""
+
+        self._late: set[CheckoutMixin] = set()
         self._finished: SimpleQueue[Future[Any]] = SimpleQueue()
         self._awaited: set[Future[Any]] | None = None
         """The reads that were under way when everything due at the beginning was claimed."""
@@ -96,7 +105,7 @@ class DueRound(Generic[Result]):
                 self._apply(self._reading.pop(done), done)
                 continue
             attempt = self._settling.pop(done)
-            self._limits.over(self._key(attempt))
+            self._over(attempt)
             result, read_again = done.result()
             if read_again:
                 self._begin(self._due.take_again(attempt))
@@ -107,9 +116,11 @@ class DueRound(Generic[Result]):
         # Claim when half of a limit is free, so that one statement claims many reads, but never more than can be read
         # at once: claims of a process that dies would have to expire first.
         nothing_locked = self._due_reads.single_writer or not self._settling
+        self._note_late()
         for _ in range(len(self._turns)):
-            key = self._turns[0]
-            self._turns.rotate(-1)
+            if not self._limits.has_room:
+                return
+            key = self._turns.popleft()
             room = self._limits.room(key)
             if room:
                 # After a failure, claim from the other end, so that neighbouring checkouts that fail together do not
@@ -117,16 +128,41 @@ class DueRound(Generic[Result]):
                 newest_first = self._limits.troubled(key)
                 account = key if self._several else None
                 self._begin(self._due.take(account, room, newest_first=newest_first, complete=nothing_locked))
+            if self._due.is_over(key if self._several else None):
+                self._limits.finished(key)
+            elif not self._limits.closed(key):
+                self._turns.append(key)
 
     def _begin(self, attempts: Iterable[CheckoutMixin]) -> None:
         for attempt in attempts:
             begun = self._workers.reads.submit(self._reading_of(attempt))
             self._limits.begun(self._key(attempt))
             self._reading[begun] = attempt
+            if self._several:
+                self._begun_at[begun] = self._now()
             begun.add_done_callback(self._finished.put)
 
+    def _note_late(self) -> None:
+        """Leave the places of late answers to others."""
+        late = self._now() - _LATE
+        while self._begun_at:
+            read, at = next(iter(self._begun_at.items()))
+            if at > late:
+                return
+            del self._begun_at[read]
+            attempt = self._reading[read]
+            self._late.add(attempt)
+            self._limits.late(self._key(attempt))
+
+    def _over(self, attempt: CheckoutMixin) -> None:
+        """Count a read as over, its result stored."""
+        late = attempt in self._late
+        self._late.discard(attempt)
+        self._limits.over(self._key(attempt), late=late)
+
     def _apply(self, attempt: CheckoutMixin, done: Future[Deposit | None]) -> None:
-        self._limits.tell(self._key(attempt), answered=done.exception() is None)
+        self._begun_at.pop(done, None)
+        self._limits.tell(self._key(attempt), answered=done.exception() is None, late=attempt in self._late)
         begun = self._workers.settles.submit(self._settle, attempt, done)
         self._settling[begun] = attempt
         begun.add_done_callback(self._finished.put)
@@ -136,14 +172,22 @@ class DueRound(Generic[Result]):
         if not self._several:
             return self._finished.get()
         try:
-            return self._finished.get(timeout=_SLOW)
+            return self._finished.get(timeout=_LATE)
         except Empty:
             if self._awaited is None:
                 self._awaited = set(self._reading)
             # So long as a slow answer holds up the round, the others need not wait for the next one.
             if not self._awaited.isdisjoint(self._reading):
-                self._due.renew()
+                self._renew()
             return None
+
+    def _renew(self) -> None:
+        """Let the accounts with reads that have become due meanwhile take part too."""
+        self._due.renew()
+        due = self._due_reads.due_accounts(self._clock())
+        due = [account for account in due if account not in self._turns and not self._limits.closed(account)]
+        self._limits.add(due)
+        self._turns += due
 
     def _key(self, attempt: CheckoutMixin) -> str:
         return attempt.account if self._several else ""
@@ -169,6 +213,10 @@ class _Due:
         self._failing: set[str | None] = set()
         self._finished: set[str | None] = set()
 
+    def is_over(self, account: str | None) -> bool:
+        """Whether nothing more of an account is left."""
+        return self._left <= 0 or account in self._finished
+
     def take(self, account: str | None, room: int, *, newest_first: bool, complete: bool) -> Sequence[CheckoutMixin]:
         """Claim up to `room` checkouts of an account; empty when none is left.
 
@@ -183,12 +231,11 @@ class _Due:
             self._by, self._clock(), room, account=account, failing=failing, newest_first=newest_first
         )
         self._left -= len(claimed)
-        if claimed or not complete:
+        if len(claimed) == room or not complete:
             return claimed
-        if failing:
-            self._finished.add(account)
+        (self._finished if failing else self._failing).add(account)
+        if claimed or failing:
             return claimed
-        self._failing.add(account)
         return self.take(account, room, newest_first=newest_first, complete=complete)
 
     def take_again(self, attempt: CheckoutMixin) -> Sequence[CheckoutMixin]:

@@ -132,8 +132,11 @@ class Reconciler:
         :param progress: called with the report so far, after each read.
         """
         report = _delivered(self._outbox.deliver_due())
+        accounts = self._due_reads.due_accounts(self._clock()) if self._several_accounts() else None
+        # Late answers of one account may wait beside the others' reads.
+        readers = self._readers if accounts is None or self._readers == 1 else 2 * self._readers
         settlers = 1 if self._due_reads.single_writer else min(self._readers, _SETTLERS)
-        with _threads(self._readers, "paycheckout-read") as reads, _threads(settlers, "paycheckout-settle") as settles:
+        with _threads(readers, "paycheckout-read") as reads, _threads(settlers, "paycheckout-settle") as settles:
             due = DueRound(
                 self._due_reads,
                 self._clock,
@@ -141,7 +144,7 @@ class Reconciler:
                 Workers(reads, settles),
                 lambda attempt: self._settlement.reading(attempt.checkout_id, attempt.account),
                 self._settle,
-                self._due_reads.due_accounts(self._clock()) if self._several_accounts() else None,
+                accounts,
                 limit,
             )
             for settled in due.run():

@@ -108,6 +108,24 @@ class PaymentsClient:
         other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms)
         return other
 
+    def of_account(
+        self,
+        client_id: str,
+        client_secret: str,
+        *,
+        access_token: str | Signer | None = None,
+        signer: Signer | None = None,
+    ) -> Self:
+        """A client of the same service for another account, over this one's connections; closing it leaves them open.
+
+        Parameters as for the client itself; without an access token it uses this one's.
+        """
+        signers = _signers(client_id, concealed(client_secret), concealed(access_token), signer)
+        other = type(self).__new__(type(self))
+        sender = self._caller.sender.signed_by(signers).borrowed()
+        other._set_up(sender, self._caller.retries, self._caller.observe)
+        return other
+
     # The parts of the service that a shop need not use are loaded when they are.
 
     @cached_property

@@ -54,6 +54,7 @@ class Sender:
         url = httpx.URL(self.base_url)
         self._path = url.raw_path.decode("ascii").rstrip("/")
         self._signers = signers
+        self._owns_connections = True
         self._http = httpx.Client(
             transport=Connections(url) if transport is None else LimitedTransport(transport),
             trust_env=False,
@@ -64,6 +65,12 @@ class Sender:
         """A sender through the same connections, with other signers for these kinds of access."""
         other = copy(self)
         other._signers = {**self._signers, **signers}
+        return other
+
+    def borrowed(self) -> Self:
+        """A sender through the same connections that leaves them open when it is closed."""
+        other = copy(self)
+        other._owns_connections = False
         return other
 
     def send(self, operation: Operation, path: str, body: bytes, left: float, wall: float) -> httpx.Response:
@@ -90,8 +97,9 @@ class Sender:
         raise failure
 
     def close(self) -> None:
-        """Close the connections; a transport that was given stays open."""
-        self._http.close()
+        """Close the connections, unless they are another sender's; a transport that was given stays open."""
+        if self._owns_connections:
+            self._http.close()
 
     def _request(self, operation: Operation, path: str, body: bytes, left: float, wall: float) -> httpx.Request:
         """The request with its signature over the target that goes on the wire."""

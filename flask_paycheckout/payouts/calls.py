@@ -173,7 +173,7 @@ def _read(clients: Sequence[PaymentsClient], payout: PayoutMixin) -> FiatDisburs
     return clients[-1].fiat_disbursements.get(payout.disbursement_id)
 
 
-def is_refusal(error: PaymentsError) -> bool:
+def is_refusal(error: Exception) -> bool:
     """Whether the service refused what was asked, so that asking again the same way is no use."""
     return isinstance(error, RequestRefused) and error.carried_out == "no" and not error.retryable
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from flask_paycheckout.client import FiatDisbursement, PaymentsError
+from flask_paycheckout.client import FiatDisbursement, PaymentsError, Unauthorized
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.payouts.calls import PayoutCalls, words_of
+from flask_paycheckout.payouts.calls import PayoutCalls, is_refusal, words_of
 from flask_paycheckout.payouts.differences import difference
+from flask_paycheckout.payouts.pauses import Pauses
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.rules.payout_schedule import next_read
 from flask_paycheckout.rules.payout_states import PayoutEvidence
@@ -36,20 +38,41 @@ class Following:
         self._calls = calls
         self._clock = clock
         self._log = log
+        self._pauses = Pauses(clock)
 
-    def run(self, results: PayoutResults, stopped: Callable[[], bool]) -> None:
-        """Make the reads that are due; they end when a whole portion of them gets no answer."""
+    def run(self, results: PayoutResults, stopped: Callable[[], bool], *, at_once: bool = False) -> None:
+        """Make the reads that are due.
+
+        An account's reads end when all that it has in a portion get no answer, and everybody's when a portion of
+        several accounts gets none.
+
+        :param at_once: whether to read also for accounts that pause after failures.
+        """
+        ended = set() if at_once else self._pauses.accounts()
         with ThreadPoolExecutor(_READERS, "paycheckout-payout") as readers:
             while not stopped():
-                claimed = self._queue.take_reads(results.started, self._clock(), _PORTION)
+                claimed = self._queue.take_reads(results.started, self._clock(), _PORTION, ended)
                 if not claimed:
                     return
+                began = time.monotonic()
                 # Only the calls run in threads; they use no database.
                 reads = list(readers.map(_run, [self._reading(payout) for payout in claimed]))
                 self._store(claimed, reads, results)
                 results.deliver()
-                if all(isinstance(read, Exception) for read in reads):
+                failed = self._failed(claimed, reads, time.monotonic() - began)
+                ended |= failed
+                if len(failed) > 1 and all(isinstance(read, Exception) for read in reads):
                     return
+
+    def _failed(self, claimed: Sequence[PayoutMixin], reads: Sequence[Read], seconds: float) -> set[str]:
+        """The accounts of which no read was answered; they pause."""
+        answered = {payout.account for payout, read in zip(claimed, reads, strict=True) if not _is_failure(read)}
+        failed = {payout.account for payout in claimed} - answered
+        for account in answered:
+            self._pauses.answered(account)
+        for account in failed:
+            self._pauses.failed(account, seconds)
+        return failed
 
     def _reading(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
         try:
@@ -83,6 +106,11 @@ class Following:
             return "the service has it under another reference"
         differing = difference(payout, self._calls.known_destination(payout), read)
         return None if differing is None else f"the service has it with another {differing}"
+
+
+def _is_failure(read: Read) -> bool:
+    """Whether the account's other reads would fail as well."""
+    return isinstance(read, Exception) and (isinstance(read, Unauthorized) or not is_refusal(read))
 
 
 def _raise(error: PaymentsError) -> FiatDisbursement | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -10,6 +11,7 @@ from flask_paycheckout.client import FiatDisbursement
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import PayoutCalls, words_of
 from flask_paycheckout.payouts.differences import difference
+from flask_paycheckout.payouts.pauses import Pauses
 from flask_paycheckout.payouts.results import PayoutResults
 from flask_paycheckout.rules.payout_states import PayoutEvidence
 from flask_paycheckout.service.logs import FailureLog, about
@@ -37,11 +39,15 @@ class LookUps:
         self._calls = calls
         self._clock = clock
         self._log = log
+        self._pauses = Pauses(clock)
 
-    def run(self, results: PayoutResults) -> None:
-        """Look up all that is due; the round's look-ups end when one gets no answer."""
-        answered = True
-        while answered and (claimed := self._queue.take_look_ups(results.started, self._clock(), _PORTION)):
+    def run(self, results: PayoutResults, *, at_once: bool = False) -> None:
+        """Look up all that is due; an account's look-ups end when one gets no answer, and all when none does.
+
+        :param at_once: whether to look up also for accounts that pause after failures.
+        """
+        ended = set() if at_once else self._pauses.accounts()
+        while claimed := self._queue.take_look_ups(results.started, self._clock(), _PORTION, ended):
             asked = []
             for payout in claimed:
                 if payout.disbursement_id is not None:
@@ -51,10 +57,19 @@ class LookUps:
                 else:
                     asked.append(payout)
             # One account whose service or keys fail leaves the look-ups of the others alone.
+            failed = set()
             by_account = groupby(sorted(asked, key=_account_of), _account_of)
-            answers = [self.look_up(list(payouts), results, results.missed) for _, payouts in by_account]
-            answered = any(answers) or not answers
+            for account, payouts in by_account:
+                began = time.monotonic()
+                if self.look_up(list(payouts), results, results.missed):
+                    self._pauses.answered(account)
+                else:
+                    self._pauses.failed(account, time.monotonic() - began)
+                    failed.add(account)
             results.deliver()
+            ended |= failed
+            if len(failed) > 1 and len(failed) == len({payout.account for payout in asked}):
+                return
 
     def look_up(self, payouts: Sequence[PayoutMixin], results: PayoutResults, missing: Missing) -> bool:
         """Look up claimed payouts; False when there was no answer, which proves nothing.

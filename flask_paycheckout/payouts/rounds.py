@@ -72,7 +72,7 @@ class PayoutSender:
         """Run a round; returns its counts, and how many events were delivered.
 
         :param stopped: whether to end before the next call.
-        :param at_once: whether to send also for accounts whose last sends failed; reconcile pauses instead.
+        :param at_once: whether to call also for accounts whose last calls failed; reconcile pauses instead.
         :raises ValueError: the access token cannot stand in a header.
         """
         if isinstance(access_token, str):
@@ -84,9 +84,9 @@ class PayoutSender:
             return results.report(before.ready), results.delivery
         token = self._access_token if access_token is None else access_token
         try:
-            self._look_ups.run(results)
+            self._look_ups.run(results, at_once=at_once)
             self._sending.run(token, results, stopped, at_once=at_once)
-            self._following.run(results, stopped)
+            self._following.run(results, stopped, at_once=at_once)
         finally:
             self._record.write()
             results.deliver()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
@@ -71,9 +72,10 @@ class Sending:
                 ended.add(first.account)
                 continue
             taken = self._queue.take(first, results.started, self._clock())
+            began = time.monotonic()
             if taken and not self._send(client, taken, results):
                 ended.add(first.account)
-                self._pauses.failed(first.account)
+                self._pauses.failed(first.account, time.monotonic() - began)
             elif taken:
                 self._pauses.answered(first.account)
             results.deliver()

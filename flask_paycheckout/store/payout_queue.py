@@ -98,16 +98,27 @@ class PayoutQueue:
         group = {"of_account": first.account, "of_currency": first.currency, "limit": self._batch}
         return self._claimed(self._take_batch, now, parameters | group)
 
-    def take_look_ups(self, due_by: datetime, now: datetime, limit: int) -> Sequence[PayoutMixin]:
+    def take_look_ups(
+        self, due_by: datetime, now: datetime, limit: int, without: Collection[str] = ()
+    ) -> Sequence[PayoutMixin]:
         """Claim payouts in sending whose claim has ended, or whose next look-up is due.
 
         They are marked as doubted: whoever sent them never stored an answer.
-        """
-        return self._claimed(self._take_look_ups, now, {"of_next_attempt_at": due_by, "limit": limit})
 
-    def take_reads(self, due_by: datetime, now: datetime, limit: int) -> Sequence[PayoutMixin]:
-        """Claim sent payouts whose read is due."""
-        return self._claimed(self._take_reads, now, {"of_next_attempt_at": due_by, "limit": limit})
+        :param without: merchant accounts that are not asked now.
+        """
+        due = {"of_next_attempt_at": due_by, "limit": limit, "without": list(without)}
+        return self._claimed(self._take_look_ups, now, due)
+
+    def take_reads(
+        self, due_by: datetime, now: datetime, limit: int, without: Collection[str] = ()
+    ) -> Sequence[PayoutMixin]:
+        """Claim sent payouts whose read is due.
+
+        :param without: merchant accounts that are not asked now.
+        """
+        due = {"of_next_attempt_at": due_by, "limit": limit, "without": list(without)}
+        return self._claimed(self._take_reads, now, due)
 
     def renew(self, lease_token: str, now: datetime) -> Sequence[PayoutMixin]:
         """Prolong the claim of payouts in sending, right before the call.
@@ -149,8 +160,7 @@ class PayoutQueue:
     @cached_property
     def _select_next(self) -> Any:
         c = self._table.c
-        others = c.account.not_in(bindparam("without", expanding=True, type_=c.account.type))
-        due = select(c.id, c.account, c.currency, c.alone).where(c.status == _READY, self._is_due, others)
+        due = select(c.id, c.account, c.currency, c.alone).where(c.status == _READY, self._is_due, self._is_others)
         return due.order_by(c.next_attempt_at, c.id).limit(1).with_for_update(skip_locked=True)
 
     @cached_property
@@ -165,12 +175,12 @@ class PayoutQueue:
 
     @cached_property
     def _take_look_ups(self) -> Any:
-        due = self._first(_SENDING)
+        due = self._first(_SENDING, self._is_others)
         return self._claiming(due, self._table.c.status == _SENDING).values(doubted=True).returning(*self._table.c)
 
     @cached_property
     def _take_reads(self) -> Any:
-        due = self._first(_SENT)
+        due = self._first(_SENT, self._is_others)
         return self._claiming(due, self._table.c.status == _SENT).returning(*self._table.c)
 
     @cached_property
@@ -183,6 +193,12 @@ class PayoutQueue:
     @property
     def _is_due(self) -> ColumnElement[bool]:
         return self._table.c.next_attempt_at <= parameter(self._table, "of_next_attempt_at", "next_attempt_at")
+
+    @property
+    def _is_others(self) -> ColumnElement[bool]:
+        """Whether a row is of none of the accounts `without`."""
+        c = self._table.c
+        return c.account.not_in(bindparam("without", expanding=True, type_=c.account.type))
 
     def _first(self, status: str, *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
         """Whether a row is among the longest waiting ones in a state."""

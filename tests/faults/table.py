@@ -8,6 +8,7 @@ from tests.faults.planting import After, Always, Before, Drop, Edit, First, InTe
 Planted = tuple[str, *tuple[Edit, ...]]
 
 _ACCOUNTS = "accounts/test_orders.py"
+_ROUNDS = "checkouts/test_due_reading.py::test_an_account_that_fails_costs_the_others_less_than_a_tenth"
 _SANDBOX_ACCOUNTS = "sandbox/levers/test_accounts.py"
 _ANSWERS, _IDS = "hostile/test_answers.py", "hostile/test_ids.py"
 _CARTS = "races/test_changed_carts.py::test_a_cart_that_changes_while_it_is_settled"
@@ -745,6 +746,18 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "all accounts share one limit of reads": (
             f"{_ACCOUNTS}::test_keys_that_are_refused_do_not_end_the_round_of_the_others",
             Swap("checkouts.reconcile:Reconciler", "self._several_accounts()", "False"),
+        ),
+        "all accounts share one window": (
+            f"{_ROUNDS}[waiting-refuses its keys-20]",
+            Swap(
+                "service.concurrency:AccountLimits.add",
+                "AdaptiveLimit(self.most)",
+                "next(iter(self._limits.values()), AdaptiveLimit(self.most))",
+            ),
+        ),
+        "an answer that is late keeps its place": (
+            f"{_ROUNDS}[waiting-hangs-20]",
+            Swap("checkouts.due_reading:DueRound._note_late", "self._now() - _LATE", "-1.0"),
         ),
         "all accounts share one circuit breaker": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
