@@ -17,6 +17,7 @@ from flask_paycheckout.testing import Sandbox, Signals
 from tests.optional_parts import left_out
 from tests.postgres import empty_database, empty_schema, running_server
 from tests.scripted import Clock, Service, Shop, make_app
+from tests.two_accounts import Signatures, gets_two_accounts, keys_of_second
 
 OpenShop = Callable[..., Shop]
 NewDatabase = Callable[[str], str]
@@ -109,12 +110,19 @@ def service() -> Service:
 
 
 @pytest.fixture
-def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iterator[OpenShop]:
+def accounts() -> int:
+    """The merchant accounts of the test's shops. Of two, each has half of the orders; see `tests.two_accounts`."""
+    return 1
+
+
+@pytest.fixture
+def open_shop(new_database: NewDatabase, service: Service, clock: Clock, accounts: int) -> Iterator[OpenShop]:
     """Opens shops; each name has a database of its own.
 
     Their payments service is the test's script, unless they are given a sandbox, or the address of a `socket`.
     """
     opened: list[Shop] = []
+    signed: list[tuple[Signatures, Shop, Sandbox | None]] = []
 
     def open_one(
         name: str = "shop",
@@ -138,16 +146,25 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock) -> Iter
                 prepare(db)
         paycheckout = PayCheckout()
         transport = sandbox.transport if sandbox else httpx.MockTransport(service) if socket is None else None
+        second = keys_of_second(sandbox, app.config["PAYCHECKOUT_CLIENT_ID"]) if accounts == 2 else None
+        if second is not None and transport is not None:
+            transport = Signatures(transport)
         # The sandbox tells the time to its shops.
         paycheckout.init_app(app, db, transport=transport, clock=None if sandbox else clock)
         shop = Shop(app, db, paycheckout, service, clock, {"o-1": Pay("12.50", "USD"), "o-2": Pay("12.50", "USD")})
         paycheckout.order_total(shop.totals.get)
+        if second is not None:
+            gets_two_accounts(paycheckout, second)
+            if isinstance(transport, Signatures):
+                signed.append((transport, shop, sandbox))
         with app.app_context():
             db.create_all()
         opened.append(shop)
         return shop
 
     yield open_one
+    for signatures, shop, sandbox in signed:
+        signatures.check(shop, sandbox)
     for shop in opened:
         shop.runtime.client.close()
         with shop.app.app_context():

@@ -140,6 +140,11 @@ class Shop:
     def browser(self) -> FlaskClient:
         return self.app.test_client()
 
+    def account_of(self, name: str) -> str:
+        """The merchant account of an order, or of a payout by its reference."""
+        account_of = self.runtime.callbacks.account_of
+        return "" if account_of is None else str(account_of(name))
+
     def starts(self, order_id: str = "o-1") -> str:
         """Starts a checkout and gives its id."""
         with self.app.app_context():

@@ -184,7 +184,7 @@ def test_reads_that_hang_for_one_account_do_not_hold_up_the_others(market: Selle
 def test_what_becomes_due_while_one_account_hangs_is_read_in_the_same_round(
     market: Sellers, service: SigningService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("flask_paycheckout.checkouts.due_reading._SLOW", 0.01)
+    monkeypatch.setattr("flask_paycheckout.checkouts.due_reading._LATE", 0.01)
     shop, later_is_paid = market.shop, Event()
     market.add("bo", "o-3")
     shop.has_deposit("completed", "o-1")

@@ -29,6 +29,7 @@ def complaints(rows: Rows, record: Record) -> list[str]:
         *_tellings(rows, record),
         *_evidence(rows, record),
         *_hints(rows, record),
+        *_signatures(rows, record),
         *accountant.complaints(rows, record.paid),
     ]
 
@@ -43,6 +44,16 @@ def complaints_at_rest(rows: Rows, record: Record, ends: dict[str, str]) -> list
         *_other_ends(rows, ends),
         *accountant.complaints_at_rest(rows, record.paid),
     ]
+
+
+def _signatures(rows: Rows, record: Record) -> Iterator[str]:
+    """Every call about a checkout or payout is signed by its own account."""
+    accounts = {row["checkout_id"]: row["account"] for row in rows["paycheckout_checkout"]}
+    accounts |= {row["service_reference"]: row["account"] for row in rows["paycheckout_payout"]}
+    for call in record.lines("signed"):
+        for name in call["names"]:
+            if accounts.get(name, call["account"]) != call["account"]:
+                yield f"a call about {name} of {accounts[name]!r} was signed by {call['account']!r}"
 
 
 def money_without_an_order(rows: Rows, record: Record) -> Iterator[str]:

@@ -52,6 +52,7 @@ class Order:
     :ivar client: instructions of the payments client count too.
     :ivar within: only instructions of files whose names contain one of these; empty for all.
     :ivar part: which part of the points, of how many.
+    :ivar accounts: the shop's merchant accounts; of two, each has half of the orders.
     """
 
     address: str
@@ -62,6 +63,7 @@ class Order:
     client: bool = False
     within: list[str] = field(default_factory=list)
     part: tuple[int, int] = (0, 1)
+    accounts: int = 1
 
 
 @dataclass
@@ -98,7 +100,7 @@ class Nursery:
         self._record, self._note = self._folder / "record", self._folder / "note"
         self._record.touch()
         self._database = database_at(order.address)
-        self._world = World(order.address, self._record)
+        self._world = World(order.address, self._record, order.accounts)
         self._world.opens()
         self._keep("nothing")
         self._morning = self._world.clock.now

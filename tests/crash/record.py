@@ -16,6 +16,7 @@ import httpx
 
 from tests.payouts.books import Books, Paid, given, paid
 from tests.scripted import Answer, Clock, number, refusal, success
+from tests.two_accounts import signed_by
 
 Line = dict[str, Any]
 
@@ -80,14 +81,27 @@ class Service:
         return given(answer)
 
     def _answer(self, request: httpx.Request) -> Answer:
+        account, name = signed_by(request), request.url.path.rsplit("/", 1)[1]
         if "/disbursement/" in request.url.path:
+            if request.method == "POST":
+                body = json.loads(request.content)
+                references = [item["reference"] for item in body.get("disburseData") or body["receivers"]]
+                self._record.add("signed", account=account, names=references)
+            elif name != "fiat":
+                self._record.add(
+                    "signed", account=account, names=[one.reference for one in self.books.paid if one.id == name]
+                )
             return self.books.answers(request.method, str(request.url), request.content)
-        return self._create() if request.method == "POST" else self._read(request.url.path.rsplit("/", 1)[1])
+        if request.method == "POST":
+            return self._create(account)
+        self._record.add("signed", account=account, names=[name])
+        return self._read(name)
 
-    def _create(self) -> Answer:
+    def _create(self, account: str) -> Answer:
         checkout_id = f"chk-{len(self._record.urls) + 1}"
         url = f"https://pay.example/checkout/{checkout_id}"
         self._record.add("created", id=checkout_id, url=url)
+        self._record.add("signed", account=account, names=[checkout_id])
         if self.lost_answers:
             self.lost_answers -= 1
             return httpx.ReadTimeout("no answer")

@@ -30,6 +30,7 @@ from flask_paycheckout import (
 )
 from tests.crash.record import Record, Service
 from tests.scripted import SAME_SITE, Clock, make_app
+from tests.two_accounts import SECOND, gets_two_accounts, keys_of_second
 
 SOLD_FOR_OTHERS = "m-1"
 ORDERS = ("o-1", "o-2", "o-3", "o-4", SOLD_FOR_OTHERS)
@@ -62,9 +63,10 @@ class World:
 
     :param address: of the database, as a shop writes it.
     :param record: the file that outlives this process.
+    :param accounts: 1 or 2. With two, orders with odd numbers and payouts to recipients are the second account's.
     """
 
-    def __init__(self, address: str, record: Path) -> None:
+    def __init__(self, address: str, record: Path, accounts: int = 1) -> None:
         self.record = Record(record)
         self.clock = Clock()
         self.service = Service(self.record, self.clock)
@@ -79,6 +81,9 @@ class World:
             self.app, self.db, transport=httpx.MockTransport(self.service), clock=lambda: self.clock()
         )
         self.paycheckout.order_total(self._price)
+        self._accounts = accounts
+        if accounts == 2:
+            gets_two_accounts(self.paycheckout, keys_of_second(None, self.app.config["PAYCHECKOUT_CLIENT_ID"]))
         self._connect_receivers()
 
     @property
@@ -184,7 +189,8 @@ class World:
         to: Any = ToWallet(payee) if currency == TOKEN else ToRecipient(payee)
         if payee.isdigit():
             to = ToBank("Bo", payee, "b1", "Bank")
-        self.paycheckout.pay_out(f"for-{payee}", "8.00", currency, to)
+        account = SECOND if self._accounts == 2 and isinstance(to, ToRecipient) else ""
+        self.paycheckout.pay_out(f"for-{payee}", "8.00", currency, to, account=account)
 
     def _notes_debt(self, payee: str, currency: str) -> None:
         owed = "INSERT INTO owed VALUES (:payee, '8.00', :currency)"

@@ -12,6 +12,11 @@ from tests.conftest import OpenShop
 from tests.scripted import SAME_SITE, Shop
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.definition.get_closest_marker("on_each_database") and "accounts" in metafunc.fixturenames:
+        metafunc.parametrize("accounts", [1, 2], ids=["one account", "two accounts"])
+
+
 @dataclass
 class Shopper:
     """A customer: knows only pages and links."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from flask_paycheckout.client import HmacSigner, Signer
 from flask_paycheckout.testing import Sandbox, Signals
 from tests.conftest import OpenShop
 from tests.journeys.conftest import Shopper
@@ -37,10 +38,22 @@ def paycheckout_sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def quiet_shop(open_shop: OpenShop, paycheckout_sandbox: Sandbox, request: pytest.FixtureRequest) -> Shop:
+def signer(request: pytest.FixtureRequest) -> Signer | None:
+    """The signer that the sandbox wants; None for the client's own."""
+    signer = signer_of(request.node.callspec.params["paycheckout_sandbox"])
+    return None if isinstance(signer, HmacSigner) else signer
+
+
+@pytest.fixture
+def accounts(signer: Signer | None) -> int:
+    """Two, but a signer of the settings signs for all accounts."""
+    return 2 if signer is None else 1
+
+
+@pytest.fixture
+def quiet_shop(open_shop: OpenShop, paycheckout_sandbox: Sandbox, signer: Signer | None) -> Shop:
     """A shop that never hears a webhook, and signs as its sandbox wants it."""
-    unknowns = request.node.callspec.params["paycheckout_sandbox"]
-    return open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_TIMEOUT=5, PAYCHECKOUT_SIGNER=signer_of(unknowns))
+    return open_shop(sandbox=paycheckout_sandbox, PAYCHECKOUT_TIMEOUT=5, PAYCHECKOUT_SIGNER=signer)
 
 
 def test_webhooks_pay_and_hold(shop: Shop, shopper: Shopper, paycheckout_sandbox: Sandbox, signals: Signals) -> None:

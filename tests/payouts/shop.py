@@ -32,7 +32,7 @@ def committing(shop: Shop) -> Iterator[Any]:
 
 def pays_out(shop: Shop, reference: str = "maker-1", amount: Any = "80.00", **keywords: Any) -> Any:
     """Adds a payout to a recipient of the service, commits it, and gives it as stored."""
-    wanted = {"currency": "USD", "to": MAKER} | keywords
+    wanted = {"currency": "USD", "to": MAKER, "account": shop.account_of(reference)} | keywords
     with committing(shop) as paycheckout:
         paycheckout.pay_out(reference, amount, **wanted)
     return payout(shop, reference)

@@ -13,6 +13,12 @@ from tests.scripted import Shop
 
 
 @pytest.fixture
+def accounts(database_kind: str) -> int:
+    """Two on PostgreSQL and one on SQLite; in the crash tests it is the other way round."""
+    return 2 if database_kind == "postgresql" else 1
+
+
+@pytest.fixture
 def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
     """A shop with the table of effects that waits for its locks as long as a crowd may take.
 

@@ -8,6 +8,7 @@ from threading import Condition
 from tests.races.crowds import PATIENCE
 from tests.scripted import number, success
 from tests.socket_service import Call, SocketService
+from tests.two_accounts import SECOND
 
 
 class WatchingService(SocketService):
@@ -20,6 +21,8 @@ class WatchingService(SocketService):
         self._under_way: Counter[str] = Counter()
         #: How often each deposit was read.
         self.read: Counter[str] = Counter()
+        #: The account that asked for each deposit.
+        self.signed: dict[str, str] = {}
         #: How many reads each process made.
         self.readers: Counter[str] = Counter()
         #: Deposits that were read while another read of them was under way.
@@ -28,7 +31,9 @@ class WatchingService(SocketService):
     def reads(self, call: Call) -> bytes:
         with self._changed:
             self.read[call.name] += 1
-            self.readers[call.client] += 1
+            process, second, _ = call.client.partition(f"-{SECOND}")
+            self.signed[call.name] = SECOND if second else ""
+            self.readers[process] += 1
             self._under_way[call.name] += 1
             if self._under_way[call.name] > 1:
                 self.overlapping.append(call.name)

@@ -116,7 +116,7 @@ class SocketBooks(SocketService):
 
 
 def test_processes_that_send_and_decide_the_same_pay_each_once(
-    shop: Shop, books: Books, new_database: NewDatabase
+    shop: Shop, books: Books, new_database: NewDatabase, accounts: int
 ) -> None:
     # The processes tell the time by themselves.
     shop.clock.now = datetime.now(UTC)
@@ -128,7 +128,7 @@ def test_processes_that_send_and_decide_the_same_pay_each_once(
     command = ["-m", "tests.races.payers", *asked]
     with service.running():
         address = with_patience(new_database("crowded"), 60)
-        running = [begin(command, address, service.url, number) for number in range(PROCESSES)]
+        running = [begin(command, address, service.url, number, accounts) for number in range(PROCESSES)]
         for process in running:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"

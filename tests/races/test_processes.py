@@ -34,7 +34,7 @@ def shop(open_shop: OpenShop, database: str) -> Shop:
     return open_shop(prepare=add_effects, SQLALCHEMY_DATABASE_URI=database)
 
 
-def begin(command: list[str], database: str, service: str, number: int) -> subprocess.Popen[str]:
+def begin(command: list[str], database: str, service: str, number: int, accounts: int = 1) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, *command],
         cwd=Path(__file__).parents[2],
@@ -44,6 +44,7 @@ def begin(command: list[str], database: str, service: str, number: int) -> subpr
             "FLASK_PAYCHECKOUT_BASE_URL": service,
             "FLASK_PAYCHECKOUT_CLIENT_ID": f"process-{number}",
             "FLASK_PAYCHECKOUT_TIMEOUT": "60",
+            "FLASK_ACCOUNTS": str(accounts),
         },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -51,17 +52,19 @@ def begin(command: list[str], database: str, service: str, number: int) -> subpr
     )
 
 
-def test_reconcilers_share_the_reads_and_settle_each_checkout_once(shop: Shop, database: str) -> None:
+def test_reconcilers_share_the_reads_and_settle_each_checkout_once(shop: Shop, database: str, accounts: int) -> None:
     orders = [f"p-{number}" for number in range(CHECKOUTS)]
     shop.totals |= dict.fromkeys(orders, Pay("12.50", "USD"))
     made = [shop.starts(order_id) for order_id in orders]
     service = WatchingService(PROCESSES)
     with service.running():
-        running = [begin(COMMAND, database, service.url, number) for number in range(PROCESSES)]
+        running = [begin(COMMAND, database, service.url, number, accounts) for number in range(PROCESSES)]
         ended = [process.communicate(timeout=PATIENCE) for process in running]
 
     assert [process.returncode for process in running] == [0] * PROCESSES
     assert service.overlapping == []
+    assert service.signed == {checkout_id: shop.attempt(checkout_id).account for checkout_id in made}
+    assert len(set(service.signed.values())) == accounts
     assert dict(service.read) == dict.fromkeys(made, 1)
     assert len(service.readers) == PROCESSES, "they were at it at the same time"
     reports = [json.loads(output) for output, _ in ended]

@@ -1,0 +1,110 @@
+"""A second merchant account for tests that one account is enough for: half of the orders and payouts are its own.
+
+Every call is compared with the account whose checkout or payout it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import msgspec
+
+from flask_paycheckout import Account
+from flask_paycheckout.testing import Sandbox
+
+if TYPE_CHECKING:
+    from flask_paycheckout import PayCheckout
+    from tests.scripted import Shop
+
+SECOND = "second"
+
+
+def account_of(name: str) -> str:
+    """Whose an order or a payout's reference is: the second account's if it ends with an odd digit.
+
+    Every process knows it by the name alone.
+    """
+    return SECOND if name[-1:] in tuple("13579") else ""
+
+
+def keys_of_second(sandbox: Sandbox | None, client_id: str) -> Account:
+    """The second account's keys, in the sandbox or of a service that takes any.
+
+    :param client_id: of the account of the settings.
+    """
+    client_id, secret, token = f"{client_id}-{SECOND}", f"canary-secret-of-{SECOND}", f"canary-token-of-{SECOND}"
+    if sandbox is not None and sandbox.account(SECOND).client_id != client_id:
+        keys = {"client_id": client_id, "client_secret": secret, "access_token": token}
+        sandbox.control("POST", f"accounts/{SECOND}/keys", **keys)
+    return Account(client_id, secret, access_token=token)
+
+
+def gets_two_accounts(paycheckout: PayCheckout, keys: Account) -> None:
+    paycheckout.account_of(account_of)
+    paycheckout.account(lambda name: keys if name == SECOND else None)
+
+
+def signed_by(request: httpx.Request) -> str:
+    """The account whose keys or access token a request was made with; those of the second contain its name."""
+    signed = request.headers.get("X-Client-ID") or request.headers.get("Authorization", "").split()[-1]
+    return SECOND if SECOND in signed else ""
+
+
+class Signatures(httpx.BaseTransport):
+    """A transport that remembers who made what, and notes whoever asks for what another account made."""
+
+    def __init__(self, inner: httpx.BaseTransport) -> None:
+        self._inner = inner
+        self.made: dict[str, str] = {}
+        """The account that made each checkout and disbursement, by id and by reference."""
+
+        self.wrong: list[str] = []
+        clock: Callable[[], datetime] | None = getattr(inner, "clock", None)
+        if clock is not None:
+            self.clock = clock
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        account = signed_by(request)
+        sent = request.read()
+        if request.method == "GET" and self.made.get(request.url.path.rsplit("/", 1)[1], account) != account:
+            self.wrong.append(f"{request.url.path} was read with the keys of {account!r}")
+        if request.method == "POST" and "/disbursement/" in request.url.path:
+            self.made |= dict.fromkeys(_values(b"reference", sent), account)
+        answer = self._inner.handle_request(request)
+        if request.method == "POST":
+            made = _values(b"(?:id|disbursementId)", answer.read())
+            self.made |= dict.fromkeys(made, account)
+        return answer
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def check(self, shop: Shop, sandbox: Sandbox | None) -> None:
+        """Compare what was stored with who made it."""
+        assert self.wrong == []
+        stored: dict[str, str] = {}
+        models = shop.runtime.models
+        with shop.app.app_context(), shop.db.engine.connect() as connection:
+            for row in connection.execute(models.checkouts.select()).mappings():
+                assert row["account"] == account_of(row["order_id"]), "account_of was asked once, at the start"
+                stored[row["checkout_id"]] = row["account"]
+            for row in connection.execute(models.payouts.select()).mappings():
+                stored[row["service_reference"]] = row["account"]
+        assert {one: self.made[one] for one in stored if one in self.made} == {
+            one: account for one, account in stored.items() if one in self.made
+        }
+        for line in sandbox.control("GET", "requests") if sandbox is not None else ():
+            found = stored.get(line["target"].rsplit("/", 1)[1])
+            # Without an account no signature was looked at, as a fault of the test struck before.
+            if found is not None and line["account"] is not None:
+                assert line["account"] == (found or "default"), line
+
+
+def _values(name: bytes, body: bytes) -> list[str]:
+    """The values of a field, wherever it stands."""
+    found: list[Any] = re.findall(rb'"%s"\s*:\s*("(?:[^"\\]|\\.)*")' % name, body)
+    return [msgspec.json.decode(value, type=str) for value in found]
