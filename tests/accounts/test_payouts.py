@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from flask_paycheckout.payouts.pauses import Pauses
 from tests.accounts.conftest import Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.shop import payout, pays_out
@@ -114,3 +115,52 @@ def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_the
     sends(owing.shop)
     assert statuses(owing) == {"ada": "completed", "bo": "completed", "": "completed"}
     assert len(service.paid_out) == 3
+
+
+def test_reads_that_fail_for_one_account_hold_up_no_other(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    for number in range(12):
+        pays_out(shop, f"ada-{number}", account="ada")
+    pays_out(shop, "of-bo", account="bo")
+    sends(shop)
+    shop.clock.advance(hours=1)
+    service.refused = {"id-ada"}
+    service.signed.clear()
+    assert shop.reconciles().payouts.completed == 1
+    assert [client_id for client_id, _ in service.signed].count("id-ada") == 8, "those that were claimed with the first"
+    service.signed.clear()
+    shop.reconciles()
+    assert service.signed == [], "the account pauses"
+    service.refused = set()
+    shop.clock.advance(hours=1)
+    assert shop.reconciles().payouts.completed == 12
+
+
+def test_look_ups_that_fail_for_one_account_hold_up_no_other(
+    market: Sellers, service: SigningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flask_paycheckout.payouts.look_ups._PORTION", 4)
+    shop, service.keeps_answers = market.shop, True
+    service.refused = {"id-ada", "id-bo"}
+    for number in range(6):
+        pays_out(shop, f"ada-{number}", account="ada")
+    pays_out(shop, "of-bo", account="bo")
+    sends(shop)
+    shop.clock.advance(minutes=10)
+    service.refused = {"id-ada"}
+    service.signed.clear()
+    assert shop.reconciles().payouts.sent == 1
+    assert [client_id for client_id, _ in service.signed].count("id-ada") == 1
+    service.signed.clear()
+    shop.reconciles()
+    assert "id-ada" not in {client_id for client_id, _ in service.signed}
+
+
+def test_a_call_that_hangs_is_followed_by_a_pause_ten_times_as_long(market: Sellers) -> None:
+    clock = market.shop.clock
+    pauses = Pauses(clock)
+    pauses.failed("ada", 15.0)
+    clock.advance(seconds=149)
+    assert pauses.accounts() == {"ada"}
+    clock.advance(seconds=2)
+    assert pauses.accounts() == set()
