@@ -7,6 +7,7 @@ open work in the shop's session would block it, and then uses the parts of the r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
+from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payout_operations import PayoutOperations
@@ -22,6 +24,7 @@ from flask_paycheckout.payouts.refund_progress import OrderRefunds, read_refunds
 from flask_paycheckout.payouts.refunds import RefundablePayment
 from flask_paycheckout.reports.explain import Explanation, explain
 from flask_paycheckout.reports.export import Export
+from flask_paycheckout.reports.payout_alarms import PayoutAlarms
 from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.order_ids import is_order_id, require_order_id
 from flask_paycheckout.rules.payout_report import PayoutReport
@@ -31,7 +34,7 @@ from flask_paycheckout.rules.states import FoundBy, Status
 from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.service.accounts import AccountUnavailable, require_account_name
 from flask_paycheckout.service.calls import PROOF
-from flask_paycheckout.store.account_names import is_stored, stored_accounts
+from flask_paycheckout.store.account_names import is_stored, sending_accounts, stored_accounts
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.movements import Movements, Period
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
@@ -365,7 +368,8 @@ class AppOperations(Operations):
         shop = self._for_reading("the report")
         missing = shop.settings.access_token is None
         now = shop.clock()
-        return report(shop.engine(), shop.models, now, webhook_url, account=account, token_missing=missing)
+        made = report(shop.engine(), shop.models, now, webhook_url, account=account, token_missing=missing)
+        return replace(made, payout_alarms=self._with_missing_tokens(made.payout_alarms))
 
     def alarms(self, account: str | None = None) -> Alarms:
         """Problems that a person has to look at, as the owner's pages and `doctor` show them.
@@ -374,7 +378,29 @@ class AppOperations(Operations):
         """
         shop = self._runtime
         missing = shop.settings.access_token is None
-        return read_alarms(shop.engine(), shop.models, shop.clock(), account=account, token_missing=missing)
+        alarms = read_alarms(shop.engine(), shop.models, shop.clock(), account=account, token_missing=missing)
+        return replace(alarms, payouts=self._with_missing_tokens(alarms.payouts))
+
+    def accounts_without_token(self) -> list[str]:
+        """The merchant accounts with payouts to be sent that have no access token; "" is the one of the settings."""
+        shop = self._runtime
+        with shop.engine().connect() as connection:
+            names = sending_accounts(connection, shop.models)
+        return [name for name in names if self._lacks_token(name)]
+
+    def _with_missing_tokens(self, alarms: PayoutAlarms) -> PayoutAlarms:
+        """The alarms with the accounts that cannot send; the shop is asked for their keys."""
+        names = sorted({one.account for one in alarms.unsent}) if alarms.token_missing else []
+        return replace(alarms, without_token=tuple(name for name in names if self._lacks_token(name)))
+
+    def _lacks_token(self, account: str) -> bool:
+        if self._runtime.settings.access_token is not None:
+            return False
+        try:
+            return self._runtime.accounts.access_token_of(account) is None
+        except PaymentsError:
+            # An account without keys is told by its failing calls.
+            return False
 
     def reconcile_with_progress(self, limit: int | None, progress: Progress | None) -> ReconcileReport:
         """Run one round of `reconcile`, reporting progress.

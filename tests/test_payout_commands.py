@@ -199,7 +199,7 @@ def test_without_an_access_token_nothing_is_sent_and_the_remedy_is_told(payer: P
     payer.owes()
     ran = runs(payer.shop, "payouts", "send", "--json")
     assert (ran.exit_code, json.loads(ran.stdout)["left"], payer.at_service) == (1, 1, [])
-    assert "PAYCHECKOUT_ACCESS_TOKEN is not set" in ran.stderr
+    assert "set PAYCHECKOUT_ACCESS_TOKEN" in ran.stderr
     assert "flask paycheckout payouts send --login" in ran.stderr
 
 

@@ -18,11 +18,10 @@ from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.operations import operations
-from flask_paycheckout.reports.payout_alarms import payout_text
+from flask_paycheckout.reports.payout_alarms import missing_token_text, payout_text
 from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.text import plain, visible
-from flask_paycheckout.runtime import runtime
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_overview import ListedPayout
 from flask_paycheckout.views.order_urls import refund_url
@@ -111,12 +110,9 @@ def send(login: bool, as_json: bool) -> None:
     if not report.clean:
         click.echo("What to do about it: flask paycheckout report", err=True)
         raise SystemExit(1)
-    if report.left and token is None and runtime().settings.access_token is None:
-        click.echo(
-            "Payouts are left, and PAYCHECKOUT_ACCESS_TOKEN is not set. Set it, or log in:"
-            " flask paycheckout payouts send --login",
-            err=True,
-        )
+    without = operations().accounts_without_token() if report.left and token is None else []
+    if without:
+        click.echo(visible(f"Payouts are left. {missing_token_text(without)}"), err=True)
         raise SystemExit(1)
 
 

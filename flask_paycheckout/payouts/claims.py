@@ -12,7 +12,7 @@ from flask_paycheckout.client.records.recipients import BankDetails
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payouts.requests import destination_columns
-from flask_paycheckout.rules.destinations import Destination, ToRecipient
+from flask_paycheckout.rules.destinations import Destination, ToRecipient, iban_of
 from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm
 from flask_paycheckout.security.sealing import Sealing
@@ -90,9 +90,12 @@ class RefundClaims:
         with self._service.turn(RECIPIENT, merchant) as turn:
             payout = self._count(reference)
             values = form.values
+            # The service has a field of its own for an IBAN, and customers have one or the other.
+            iban = iban_of(values[ACCOUNT_NUMBER])
             account = BankDetails(
                 account_name=values["account_name"],
-                account_number=values[ACCOUNT_NUMBER],
+                account_number=values[ACCOUNT_NUMBER] if iban is None else None,
+                iban_number=iban,
                 bank_name=values["bank_name"],
                 country=values["country"],
                 currency=payout.currency,

@@ -10,8 +10,10 @@ from flask_paycheckout.rules.text import account_text, moment_text
 from flask_paycheckout.store.overview import LISTED
 from flask_paycheckout.store.payout_overview import FAILED_FOR, ListedPayout, PayoutOverview
 
-__all__ = ["PayoutAlarms", "late_remedy", "payout_lines", "payout_text", "read_payout_alarms"]
+__all__ = ["PayoutAlarms", "late_remedy", "missing_token_text", "payout_lines", "payout_text", "read_payout_alarms"]
 
+# The accounts that one sentence names.
+_NAMED = 5
 _BY_WHY = "--by YOU --why REASON"
 _UNCLAIMED = (
     "Some have waited for more than a week. Send the customer the link again; the owner's page of the refund shows it.",
@@ -39,7 +41,10 @@ class PayoutAlarms:
     """Those that failed in the last seven days and were not tried again; older ones are only counted."""
 
     token_missing: bool = False
-    """Whether PAYCHECKOUT_ACCESS_TOKEN is not set, so that only `payouts send --login` sends."""
+    """Whether PAYCHECKOUT_ACCESS_TOKEN is not set."""
+
+    without_token: tuple[str, ...] = ()
+    """The merchant accounts of `unsent` that have no access token, neither their own nor that of the settings."""
 
     @property
     def any(self) -> bool:
@@ -71,16 +76,30 @@ def read_payout_alarms(overview: PayoutOverview, *, token_missing: bool) -> Payo
 
 def late_remedy(alarms: PayoutAlarms) -> str:
     """What to do about payouts that are not sent."""
-    if alarms.token_missing and not any(one.account for one in alarms.unsent):
-        return (
-            "No access token is configured. Send them now with: flask paycheckout payouts send --login;"
-            " or set PAYCHECKOUT_ACCESS_TOKEN, and reconcile sends them"
-        )
+    if alarms.without_token:
+        return missing_token_text(alarms.without_token)
     return (
         "Keep this running beside the shop: flask paycheckout reconcile --watch."
         " A missing or refused access token is set in PAYCHECKOUT_ACCESS_TOKEN, or in the account's own,"
         " or given once by: flask paycheckout payouts send --login"
     )
+
+
+def missing_token_text(accounts: Sequence[str]) -> str:
+    """What to do about accounts that have no access token to send payouts with."""
+    named = [repr(name) for name in accounts if name]
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    own = (
+        f"No access token is configured for the account {', '.join(named[:_NAMED])}{more}."
+        " Give each its own: Account(..., access_token=...) in @paycheckout.account"
+    )
+    default = (
+        "No access token is configured. Send them now with: flask paycheckout payouts send --login;"
+        " or set PAYCHECKOUT_ACCESS_TOKEN, and reconcile sends them"
+    )
+    if not named:
+        return default
+    return own if "" not in accounts else f"{default}. {own}"
 
 
 def payout_text(payout: ListedPayout) -> str:

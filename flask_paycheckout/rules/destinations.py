@@ -19,6 +19,7 @@ __all__ = [
     "ToWallet",
     "destination_of",
     "details_of",
+    "iban_of",
     "is_account_number",
     "is_email",
     "is_one_line",
@@ -33,6 +34,7 @@ MAX_TEXT = 255
 
 _MAX_ACCOUNT_NUMBER = 64
 _ACCOUNT_NUMBER = re.compile(r"[0-9A-Za-z][0-9A-Za-z ./-]*")
+_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}")
 # The digits of an account number that its masked form shows; a short number shows fewer.
 _SHOWN_DIGITS = 4
 
@@ -183,6 +185,16 @@ def masked_account(account_name: str, bank_name: str, account_number: str) -> st
 def is_account_number(text: str) -> bool:
     """Whether a text has the form of an account number."""
     return len(text) <= _MAX_ACCOUNT_NUMBER and _ACCOUNT_NUMBER.fullmatch(text) is not None
+
+
+def iban_of(number: str) -> AccountNumber | None:
+    """The IBAN that somebody wrote, without spaces; None when it is another number, or its check digits are wrong."""
+    compact = AccountNumber("".join(char for char in number if not char.isspace()).upper())
+    if _IBAN.fullmatch(compact) is None:
+        return None
+    # ISO 13616: letters count from 10, and the country with its check digits goes to the end.
+    digits = AccountNumber("".join(str(int(char, 36)) for char in compact[4:] + compact[:4]))
+    return compact if int(digits) % 97 == 1 else None
 
 
 def is_email(text: str) -> bool:

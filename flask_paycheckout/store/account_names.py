@@ -11,7 +11,15 @@ from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.store.models import Models
 
-__all__ = ["LISTED_ACCOUNTS", "AccountCounts", "count_by_account", "is_stored", "open_accounts", "stored_accounts"]
+__all__ = [
+    "LISTED_ACCOUNTS",
+    "AccountCounts",
+    "count_by_account",
+    "is_stored",
+    "open_accounts",
+    "sending_accounts",
+    "stored_accounts",
+]
 
 LISTED_ACCOUNTS = 1000
 """The most accounts of a report."""
@@ -55,6 +63,12 @@ def open_accounts(connection: Connection, models: Models, limit: int) -> list[st
     read = _names(connection, _walk(checkouts, checkouts.c.next_read_at.is_not(None)), limit)
     paid_out = _names(connection, _walk(payouts, payouts.c.status.in_(_OPEN_PAYOUTS)), limit)
     return sorted({*read, *paid_out})[:limit]
+
+
+def sending_accounts(connection: Connection, models: Models, limit: int = LISTED_ACCOUNTS) -> list[str]:
+    """The accounts with payouts that are ready to be sent, sorted; `limit` at most."""
+    payouts = models.payouts
+    return sorted(_names(connection, _walk(payouts, payouts.c.status == PayoutStatus.READY.value), limit))
 
 
 def count_by_account(connection: Connection, models: Models, accounts: list[str]) -> tuple[AccountCounts, ...]:

@@ -360,3 +360,28 @@ def test_pages_of_one_order_or_payout_name_its_account_and_hostile_names_are_esc
         assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in page.text
         assert "<script>alert" not in page.text
     assert "account ada" in opens(shop, "/order", id="o-1").text
+
+
+# Access tokens
+
+
+def test_the_account_that_lacks_an_access_token_is_named(market: Sellers) -> None:
+    shop = market.shop
+    market.tokens["ada"] = None  # type: ignore[assignment]
+    for name in ("ada", "bo"):
+        pays_out(shop, f"of-{name}", account=name)
+    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "payouts", "send", "--json"])
+    assert (ran.exit_code, json.loads(ran.stdout)["sent"]) == (1, 1)
+    assert "No access token is configured for the account 'ada'. Give each its own" in ran.stderr
+    assert "--login" not in ran.stderr, "its money would come from the account of whoever logs in"
+    shop.clock.advance(hours=1)
+    code, text = runs(shop, "report")
+    assert code == 1
+    assert "for the account 'ada'" in text
+    assert told(shop, "report")["payout_alarms"]["without_token"] == ["ada"]
+    remedies = [check["remedy"] for check in examined(shop)[1] + told(shop, "doctor")["checks"] if check["remedy"]]
+    assert any("for the account 'ada'" in remedy for remedy in remedies)
+    market.tokens["ada"] = "token-ada"
+    shop.clock.advance(minutes=2)
+    assert told(shop, "report")["payout_alarms"]["without_token"] == []
+    assert runs(shop, "payouts", "send")[0] == 0

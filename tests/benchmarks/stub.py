@@ -1,6 +1,6 @@
 """A payments service that does as little as one can: every deposit is completed with 12.50 USD, after a fixed wait.
 
-A checkout is whatever was asked for, with an id of its own. Runs in a process of its own, so that what it costs is not
+A checkout is whatever was asked for, with an id of its own. The client ids of `FAILURES` fail as they say. Runs in a process of its own, so that what it costs is not
 counted as the measured program's.
 """
 
@@ -30,6 +30,14 @@ _EVENT = (
     b'"pending_webhooks":0,"request":{"id":null,"idempotency_key":null},"type":"coupon.created",'
     b'"data":{"object":%(coupon)s}}'
 )
+
+
+#: The answers to client ids that fail; None: there is none.
+FAILURES: dict[str, bytes | None] = {
+    "hangs": None,
+    "refuses its keys": b'{"statusCode":401,"error":"Unauthorized","message":"Unknown client"}',
+    "fails": b'{"statusCode":500,"error":"Internal","message":"Something broke"}',
+}
 
 
 def event_of(event_id: bytes) -> bytes:
@@ -68,19 +76,21 @@ class _Connection(asyncio.Protocol):
         self._received += data
         while (request := self._request()) is not None:
             answer = _answer(*request)
+            if answer is None:
+                continue
             if self._latency:
                 asyncio.get_running_loop().call_later(self._latency, self._transport.write, answer)
             else:
                 self._transport.write(answer)
 
-    def _request(self) -> tuple[bytes, bytes] | None:
+    def _request(self) -> tuple[bytes, bytes, str] | None:
         head, end, rest = self._received.partition(b"\r\n\r\n")
         length = _length(head)
         if not end or len(rest) < length:
             return None
         self._received = rest[length:]
         method, target, _ = head.split(b" ", 2)
-        return method, target
+        return method, target, _client(head)
 
 
 def _length(head: bytes) -> int:
@@ -88,7 +98,15 @@ def _length(head: bytes) -> int:
     return int(rest.partition(b"\r\n")[0]) if found else 0
 
 
-def _answer(method: bytes, target: bytes) -> bytes:
+def _client(head: bytes) -> str:
+    _, _, rest = head.lower().partition(b"\r\nx-client-id:")
+    return rest.partition(b"\r\n")[0].strip().decode()
+
+
+def _answer(method: bytes, target: bytes, client: str) -> bytes | None:
+    if client in FAILURES:
+        failure = FAILURES[client]
+        return None if failure is None else _response(failure)
     name = target.partition(b"?")[0].rsplit(b"/", 1)[1]
     if b"/coupons/" in target:
         body = _COUPON % {b"id": name}
@@ -96,6 +114,10 @@ def _answer(method: bytes, target: bytes) -> bytes:
         body = _CHECKOUT % {b"id": b"chk-made-%012d" % next(_Connection.numbers)}
     else:
         body = _DEPOSIT % name
+    return _response(body)
+
+
+def _response(body: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
 

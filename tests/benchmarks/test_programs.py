@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.benchmarks import reconcile
+from tests.benchmarks import accounts, reconcile, stub
 from tests.benchmarks.__main__ import ROWS
 from tests.benchmarks.databases import fresh_database
 from tests.benchmarks.measuring import CPU_MS, FLOOR, OURS, Options
@@ -43,6 +43,13 @@ def test_reconcile_is_measured_beside_the_least_possible_work(capsys: pytest.Cap
     assert [f"{stored} stored" in printed for stored in (20, 40)] == [True, True]
     assert printed.count("the least possible work") == 2
     assert printed.count("ix_paycheckout_checkout_next_read_at") == 2
+
+
+def test_accounts_are_measured_beside_one_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    tiny = ["--accounts", "2", "--due", "20", "--latency", "0", "--rounds", "1", "--timeout", "0.5"]
+    assert accounts.main(tiny) == 0
+    printed = capsys.readouterr().out
+    assert [f"one {failure}: " in printed for failure in stub.FAILURES] == [True] * 3
 
 
 @pytest.mark.soak

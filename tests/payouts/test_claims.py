@@ -47,6 +47,25 @@ def cancels(shop: Shop, reference: str) -> str:
         return str(shop.paycheckout.cancel_payout(reference, by="Ada", why="paid in cash").status)
 
 
+@pytest.mark.parametrize(
+    ("typed", "field", "sent"),
+    [
+        ("FR14 2004 1010 0505 0001 3M02 606", "ibanNumber", "FR1420041010050500013M02606"),
+        ("de89 3704 0044 0532 0130 00", "ibanNumber", "DE89370400440532013000"),
+        # Wrong check digits: the service, or the bank, refuses it.
+        ("DE88 3704 0044 0532 0130 00", "accountNumber", "DE88 3704 0044 0532 0130 00"),
+        ("4000-1234 12", "accountNumber", "4000-1234 12"),
+    ],
+)
+def test_an_iban_is_sent_as_one(shop: Shop, typed: str, field: str, sent: str) -> None:
+    customer = refunded(shop)
+    assert customer.sends(account_number=typed).status_code == 303
+    [bank] = [recipient["bank"] for recipient in recipients(shop)]
+    assert {name: bank.get(name) for name in ("ibanNumber", "accountNumber") if name in bank} == {field: sent}
+    assert sent not in everything_stored(shop)
+    assert customer.refund.destination.endswith(sent[-3:].upper())
+
+
 @pytest.mark.on_each_database
 def test_a_bank_account_becomes_a_recipient_of_the_service_and_no_number_is_stored(shop: Shop) -> None:
     customer = refunded(shop)
