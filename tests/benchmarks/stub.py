@@ -1,7 +1,7 @@
 """A payments service that does as little as one can: every deposit is completed with 12.50 USD, after a fixed wait.
 
-A checkout is whatever was asked for, with an id of its own. The client ids of `FAILURES` fail as they say. Runs in a process of its own, so that what it costs is not
-counted as the measured program's.
+A checkout is whatever was asked for, with an id of its own. The client ids of `FAILURES` fail as they say. Runs in a
+process of its own, so that what it costs is not counted as the measured program's.
 """
 
 from __future__ import annotations
