@@ -15,7 +15,7 @@ from flask_paycheckout.checkouts.order_status import OrderStatus
 from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
-from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.client import NotFound, PaymentsError
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payout_operations import PayoutOperations
@@ -357,7 +357,15 @@ class AppOperations(Operations):
         if payout.is_token or payout.status != PayoutStatus.COMPLETED or not payout.disbursement_id:
             remedy = "Only a completed bank transfer has one."
             raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
-        with self._for_reading("the transfer proof").service.turn(PROOF, payout.account) as turn:
+        service = self._for_reading("the transfer proof").service
+        try:
+            with service.turn(PROOF, payout.account) as turn:
+                return turn.read_proof(payout.disbursement_id)
+        except NotFound:
+            # It may have been sent with the token of the settings, as an account without its own does.
+            if not payout.account or self._runtime.accounts.access_token_of(payout.account) is not None:
+                raise
+        with service.turn(PROOF) as turn:
             return turn.read_proof(payout.disbursement_id)
 
     def report(self, webhook_url: str, account: str | None = None) -> Report:

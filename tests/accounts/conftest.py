@@ -56,6 +56,11 @@ class SigningService(Service):
         if "disbursement" not in request.url.path:
             return super()._read(request)
         reader = request.headers["X-Client-ID"]
+        if found == "report":
+            reference = request.url.path.rsplit("/", 2)[1].removeprefix("of-")
+            if OWNERS.get(self.paid_out[reference]) != reader:
+                return refusal(404, "Disbursement not found")
+            return httpx.Response(200, content=b"%PDF-1.4 proof", headers={"Content-Type": "application/pdf"})
         if found == "fiat":
             known = [made for made, token in self.paid_out.items() if OWNERS.get(token) == reader]
             return success([{"disbursementId": f"of-{made}", "status": "pending", "reference": made} for made in known])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from flask_paycheckout.payouts.pauses import Pauses
 from tests.accounts.conftest import Sellers, SigningService
 from tests.conftest import OpenShop
-from tests.payouts.shop import payout, pays_out
+from tests.payouts.claiming import Customer
+from tests.payouts.shop import payout, pays_out, refunds
 from tests.scripted import Shop
 
 
@@ -115,6 +117,31 @@ def test_what_was_sent_with_the_token_of_the_settings_is_found_and_read_with_the
     sends(owing.shop)
     assert statuses(owing) == {"ada": "completed", "bo": "completed", "": "completed"}
     assert len(service.paid_out) == 3
+
+
+def test_a_transfer_proof_is_read_with_the_keys_that_can_read_it(
+    owing: Sellers, service: SigningService, tmp_path: Path
+) -> None:
+    del owing.tokens["bo"]
+    sends(owing.shop, "token-of-the-platform")
+    owing.shop.clock.advance(hours=1)
+    assert sends(owing.shop).completed == 3
+    service.signed.clear()
+    for name in ("ada", "bo"):
+        file = tmp_path / f"{name}.pdf"
+        command = ["paycheckout", "payouts", "proof", f"of-{name}", str(file)]
+        assert owing.shop.app.test_cli_runner().invoke(args=command).exit_code == 0
+        assert file.read_bytes() == b"%PDF-1.4 proof"
+    assert [client_id for client_id, _ in service.signed] == ["id-ada", "id-bo", "shop-1"]
+
+
+def test_a_customers_bank_account_becomes_a_recipient_of_the_account_that_was_paid(
+    market: Sellers, service: SigningService
+) -> None:
+    refund = refunds(market.shop, market.shop.has_paid("o-2"))
+    service.signed.clear()
+    assert Customer(market.shop, refund.reference).sends().status_code == 303
+    assert service.signed == [("id-bo", "recipient")]
 
 
 def test_reads_that_fail_for_one_account_hold_up_no_other(market: Sellers, service: SigningService) -> None:
