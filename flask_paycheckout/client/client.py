@@ -123,7 +123,7 @@ class PaymentsClient:
         signers = _signers(client_id, concealed(client_secret), concealed(access_token), signer)
         other = type(self).__new__(type(self))
         sender = self._caller.sender.signed_by(signers).borrowed()
-        other._set_up(sender, self._caller.retries, self._caller.observe)
+        other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms)
         return other
 
     # The parts of the service that a shop need not use are loaded when they are.
