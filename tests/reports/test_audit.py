@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from flask_paycheckout import Pay
 from flask_paycheckout.cli import audit as command
 from flask_paycheckout.payouts.calls import PayoutCalls
-from flask_paycheckout.reports.audit import audit, listing, reading, second_look
+from flask_paycheckout.reports.audit import audit, reading, second_look
 from flask_paycheckout.reports.audit.results_file import ResultsFile
 from flask_paycheckout.testing import Sandbox
 from tests.accounts.conftest import Sellers, SigningService
@@ -46,7 +46,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_FIRST_PAUSE", 0.005)
     monkeypatch.setattr(reading, "_LEAST_PATIENCE", 0.05)
     monkeypatch.setattr(reading, "_RATE_PATIENCE", 0.05)
-    monkeypatch.setattr(listing, "_PAUSES", (0.0, 0.0))
 
 
 def audits(shop: Shop, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
@@ -114,6 +113,10 @@ def contents(shop: Shop) -> dict[str, list[Any]]:
             name: sorted(map(repr, connection.execute(sa.select(table)).mappings()))
             for name, table in shop.db.metadata.tables.items()
         }
+
+
+def _without_lists(read: Any, instead: httpx.Response) -> Any:
+    return lambda self, request: instead if request.url.path.endswith("/fiat") else read(self, request)
 
 
 # Verdicts on deposits
@@ -758,6 +761,23 @@ def test_a_full_disk_is_said_and_loses_nothing(shop: Shop, tmp_path: Path, monke
         ran = runs(shop, "audit", "--resume", file)
     assert (ran.exit_code, "the findings cannot be kept: [Errno 28] No space left" in ran.stderr) == (1, True)
     assert len(audits(shop, "--resume", file)[1]) == 3
+
+
+def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pause for each of a thousand accounts would take hours."""
+    for one in range(3):
+        market.add(f"seller-{one}", f"n-{one}")
+        market.shop.has_paid(f"n-{one}")
+    monkeypatch.setattr(reading, "_LEAST_PATIENCE", 7.0)
+    monkeypatch.setattr(reading, "_FIRST_PAUSE", 1.0)
+    waited: list[float] = []
+    monkeypatch.setattr(reading.Reads, "pause", lambda self, seconds: waited.append(seconds))
+    fails = httpx.Response(502, content=b"<html>")
+    monkeypatch.setattr(SigningService, "_read", _without_lists(SigningService._read, fails))
+    code, findings = audits(market.shop)
+    assert (code, len(named(findings))) == (1, 1), "all lists have one name"
+    assert sum(one["verdict"] == "unreadable" for one in findings) == 4
+    assert waited == [1.0, 2.0, 4.0]
 
 
 def test_a_file_of_something_else_is_left_alone(shop: Shop, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ A list also shows what no row here knows. It is read newest first, as far as the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 
 from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsClient, PaymentsError, Unauthorized
@@ -24,8 +24,8 @@ from flask_paycheckout.store.payout_model import PayoutMixin
 __all__ = ["Listing"]
 
 _PAGE = 100
-# A list is begun again after an error, after these seconds.
-_PAUSES = (1.0, 2.0, 4.0)
+# A list that fails each time somewhere on its way is given up.
+_MOST_TRIES = 10
 
 
 class Listing:
@@ -50,6 +50,7 @@ class Listing:
         self._payouts = Seen()
         self._others: set[str] = set()
         self._incomplete: set[str] = set()
+        self._failing = False
 
     def remember(self, finding: Finding) -> None:
         """Take a finding about a disbursement as named."""
@@ -77,26 +78,43 @@ class Listing:
         :param goes_on_later: whether a list that cannot be read ends the audit; otherwise it is named.
         :raises PaymentsError: the service is away, and the audit goes on later.
         """
-        problem = self._reads.error_of(account)
-        for pause in (*_PAUSES, None) if problem is None else ():
-            before = problem
-            try:
-                yield from self._pages(account)
-            except PaymentsError as error:
-                problem = error
-            else:
-                return
-            wait = max(pause or 0.0, problem.retry_after or 0.0)
-            # New keys may have been refused once, for which the shop was asked again.
-            if pause is None or wait > _PAUSES[-1] or (is_about_keys(problem) and before is not None):
-                break
-            self._reads.pause(0.0 if is_about_keys(problem) else wait)
-        assert problem is not None  # noqa: S101 - the loop ends by an error
+        problem = self._reads.error_of(account) or (yield from self._tried(account))
+        if problem is None:
+            return
         if goes_on_later and not is_about_keys(problem):
             raise problem
         self._incomplete.add(account)
         remedy = what_to_do(problem, account, "So long nobody knows what is missing here.")
         yield (Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy),), 0
+
+    def _tried(self, account: str) -> Generator[tuple[Sequence[Finding], int], None, PaymentsError | None]:
+        """Go through a list, from its beginning again after an error; the error that ended it, if any."""
+        problem: PaymentsError | None = None
+        since = 0.0
+        for tries in range(_MOST_TRIES):
+            came_on = False
+            try:
+                for page in self._pages(account):
+                    came_on = True
+                    yield page
+            except PaymentsError as error:
+                problem = error
+            else:
+                self._failing = False
+                return None
+            if is_about_keys(problem):
+                # The shop is asked for new ones once.
+                if tries:
+                    return problem
+                continue
+            since = self._reads.now() if came_on or not tries else since
+            seconds = None if self._failing else self._reads.seconds_to_wait(problem, tries, since)
+            if seconds is None:
+                # The next accounts' lists are not waited for, until one can be read.
+                self._failing = True
+                return problem
+            self._reads.pause(seconds)
+        return problem
 
     def _pages(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
         client = self._accounts.client_of(account, PAYOUT)

@@ -88,7 +88,9 @@ class Reads:
         self._most = most
         self._stopped = stopped
         self._sleep = sleep
-        self._now = now
+        self.now = now
+        """Seconds that only move forward."""
+
         self._began = now()
         self._accounts: dict[str, _Account] = {}
         self._answered_at: dict[str, float] = {}
@@ -148,10 +150,22 @@ class Reads:
         if self._stopped():
             raise Stopped
 
+    def seconds_to_wait(self, error: PaymentsError, pauses: int, since: float) -> float | None:
+        """Seconds until a call is made again after an error; None when it has been waited for long enough.
+
+        :param pauses: how often it was waited for since the last answer.
+        :param since: when the errors began.
+        """
+        now = self.now()
+        seconds = max(min(_FIRST_PAUSE * 2**pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
+        least = _RATE_PATIENCE if isinstance(error, RateLimited) else _LEAST_PATIENCE
+        patience = min(max(_SHARE * (now - self._began), least), _MOST_PATIENCE)
+        return seconds if now + seconds <= since + patience else None
+
     def pause(self, seconds: float) -> None:
         """Wait, unless the audit is to stop."""
-        until = self._now() + seconds
-        while (left := until - self._now()) > 0 and not self._stopped():
+        until = self.now() + seconds
+        while (left := until - self.now()) > 0 and not self._stopped():
             self._sleep(min(left, _TICK))
 
     def _account(self, name: str) -> _Account:
@@ -173,7 +187,7 @@ class Reads:
                 return
             # After a pause one call shows whether the service answers again.
             most = 1 if account.pauses else account.limit.size
-            if account.paused_until > self._now() or account.under_way >= most or len(under_way) >= self._most:
+            if account.paused_until > self.now() or account.under_way >= most or len(under_way) >= self._most:
                 return
             number, calls = account.waiting.popleft()
             try:
@@ -224,18 +238,16 @@ class Reads:
     def _answered(self, account: _Account, name: str) -> None:
         account.limit.answered()
         account.refusals, account.pauses, account.troubled_since = 0, 0, None
-        self._answered_at[name] = self._now()
+        self._answered_at[name] = self.now()
 
     def _pause(self, account: _Account, error: PaymentsError) -> None:
-        now = self._now()
+        now = self.now()
         if now < account.paused_until:
             # Reads that were under way when the pause began.
             return
         account.troubled_since = now if account.troubled_since is None else account.troubled_since
-        seconds = max(min(_FIRST_PAUSE * 2**account.pauses, _LONGEST_PAUSE), error.retry_after or 0.0)
-        least = _RATE_PATIENCE if isinstance(error, RateLimited) else _LEAST_PATIENCE
-        patience = min(max(_SHARE * (now - self._began), least), _MOST_PATIENCE)
-        if now + seconds > account.troubled_since + patience:
+        seconds = self.seconds_to_wait(error, account.pauses, account.troubled_since)
+        if seconds is None:
             account.down = error
             return
         account.pauses += 1
