@@ -73,7 +73,7 @@ def init_app(
     """Collect the metrics of an app; call it after `paycheckout.init_app(app, db)`.
 
     :param registry: collects them together with the shop's own, for instance `prometheus_client.REGISTRY`; by default
-        they have a registry of their own.
+        they have a registry of their own. Two apps in one process need one each.
     :param accounts: the merchant accounts with a label of their own: their names, or how many, the first in
         alphabetical order. All others share the label `(others)`.
     :param cache: the least seconds between two reads of the database; longer while it answers slowly.
