@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from flask_paycheckout.client import ServiceFault, TransportFailed
 from tests.client.test_paging import BEGUN, Shelf, in_every_form
-from tests.client.wire import Shop, refusal, steady
+from tests.client.wire import Shop, refusal, steady, success
 
 
 class Books(Shelf):
@@ -107,6 +107,14 @@ def test_a_page_that_fails_is_no_payout_that_is_missing() -> None:
         return answer(request)
 
     with pytest.raises(ServiceFault):
+        Shop(service, count=0).fiat_disbursements.find(["ref-5"])
+
+
+def test_data_without_any_field_is_no_payout_that_is_missing() -> None:
+    def service(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=success({}))
+
+    with pytest.raises(TransportFailed, match="does not say whether there are disbursements"):
         Shop(service, count=0).fiat_disbursements.find(["ref-5"])
 
 

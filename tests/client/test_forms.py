@@ -64,7 +64,10 @@ def test_every_form_of_the_list_is_read_whole(form: str) -> None:
     )
     with client:
         payouts = client.fiat_disbursements
-        assert (list(payouts.iterate()), payouts.find(["r-1"])) == ([], {})
+        assert list(payouts.iterate()) == []
+        if form != "record":
+            # An empty list shows nothing at all in that form, from which a look-up concludes nothing; see test_find.
+            assert payouts.find(["r-1"]) == {}
         made = [payouts.create("USD", [_item(number)]).disburse_data[0] for number in range(7)]
         ids = [one.disbursement_id for one in made]
         assert [one.disbursement_id for one in payouts.iterate(limit=3)] == ids

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from flask_paycheckout.client.amounts import as_number, exact_amount
 from flask_paycheckout.client.bodies import batch, needed, query_string, secret, text, texts
 from flask_paycheckout.client.deprecation import deprecated
-from flask_paycheckout.client.errors import Invalid
+from flask_paycheckout.client.errors import Invalid, TransportFailed
 from flask_paycheckout.client.filters import Filters
 from flask_paycheckout.client.operations import MEBIBYTE, Access, Operation
 from flask_paycheckout.client.paging import DEFAULT_LIMIT, OnlyRecord, Page, page_of_array, walk
@@ -243,8 +243,12 @@ class FiatDisbursements:
         self, wanted: set[str], since: datetime | None, filters: FiatDisbursementFilters
     ) -> dict[str, FiatDisbursement]:
         """The wanted disbursements by reference, in a list whose newest records come first."""
+
+        def page(number: int) -> tuple[Page[FiatDisbursement], bool]:
+            return self._page(number, filters, may_be_blank=number > 1)
+
         found = dict[str, FiatDisbursement]()
-        for made in walk(str(_LIST), lambda number: self._page(number, filters), _id_of, _MOST_PAGES):
+        for made in walk(str(_LIST), page, _id_of, _MOST_PAGES):
             if since is not None and made.created_at is not None and made.created_at < since:
                 break
             if made.reference in wanted:
@@ -253,11 +257,19 @@ class FiatDisbursements:
                 break
         return found
 
-    def _page(self, page: int | None, filters: FiatDisbursementFilters) -> tuple[Page[FiatDisbursement], bool]:
-        """A page, and whether it came as a plain array."""
+    def _page(
+        self, page: int | None, filters: FiatDisbursementFilters, *, may_be_blank: bool = True
+    ) -> tuple[Page[FiatDisbursement], bool]:
+        """A page, and whether it came as a plain array.
+
+        :param may_be_blank: whether data without any field means that there is no record.
+        """
         found = self._ask(page, filters)
         if isinstance(found, Page):
             return found, False
+        if isinstance(found, OnlyRecord) and not found.docs and not may_be_blank:
+            # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
+            raise TransportFailed(str(_LIST), "the answer does not say whether there are disbursements")
         docs = self._one_by_one(page or 1, filters, found.docs) if isinstance(found, OnlyRecord) else found
         return page_of_array(docs, page, filters.get("limit")), True
 
