@@ -64,9 +64,17 @@ class Outage:
     @contextmanager
     def beside(self) -> Iterator[psycopg.Connection]:
         """A connection of somebody else, which commits each statement."""
-        address = make_url(self.shop.app.config["SQLALCHEMY_DATABASE_URI"]).set(drivername="postgresql")
-        with psycopg.connect(address.render_as_string(hide_password=False), autocommit=True) as connection:
+        with somebody_else(self.shop.app.config["SQLALCHEMY_DATABASE_URI"]) as connection:
             yield connection
+
+
+@contextmanager
+def somebody_else(database: str) -> Iterator[psycopg.Connection]:
+    """A connection that commits each statement; what it locks is free after half a minute, whoever waits for it."""
+    address = make_url(database).set(drivername="postgresql")
+    limit = "-cidle_in_transaction_session_timeout=30s"
+    with psycopg.connect(address.render_as_string(hide_password=False), autocommit=True, options=limit) as connection:
+        yield connection
 
 
 def outage_of(shop: Shop) -> Iterator[Outage]:

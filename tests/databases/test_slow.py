@@ -6,15 +6,21 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
 import pytest
+import requests
 from sqlalchemy import make_url
 
 from flask_paycheckout.store import lock_limit
+from tests.availability.processes import gunicorn, running_sandbox
+from tests.availability.test_hanging_service import p99, visits
 from tests.conftest import OpenShop
-from tests.databases.conftest import Outage, outage_of
+from tests.databases.conftest import WEBHOOK, Outage, outage_of, somebody_else
 from tests.databases.servers import HOST, Server, own_folder
+from tests.scripted import SAME_SITE
+from tests.shop_app import create_shop
 
 # Generous, since the machine may be busy; without a limit each of these would wait for ever.
 _SOON = 20.0
@@ -45,6 +51,49 @@ def test_a_row_that_another_transaction_holds_delays_nobody_for_long(
             with within(_SOON):
                 assert outage.says("reconcile")[0] == 0, "the row is left to whoever holds it"
         outage.heals()
+
+
+def test_a_held_row_slows_no_other_page(postgres_database: str) -> None:
+    """Four threads: two webhooks wait for the row, and its status pages and everything else have the other two."""
+    options = ("--workers", "1", "--threads", "4")
+    settings = {"SQLALCHEMY_DATABASE_URI": postgres_database, "MAKES_TABLES": "true"}
+    with (
+        running_sandbox() as (service, _),
+        gunicorn("tests.shop_app:create_app()", *options, PAYCHECKOUT_BASE_URL=service, **settings) as address,
+    ):
+        pay = requests.get(f"{address}/link/o-1", timeout=60).text.removeprefix("http://127.0.0.1")
+        started = requests.post(address + pay, headers=SAME_SITE, allow_redirects=False, timeout=60)
+        checkout_id = started.headers["Location"].rsplit("/", 1)[1]
+        shop = create_shop(PAYCHECKOUT_BASE_URL=service, **settings)
+        with shop.app.app_context():
+            status = shop.paycheckout.status_url("o-1").removeprefix("http://127.0.0.1")
+
+        def hook() -> tuple[int, float]:
+            began = time.monotonic()
+            answer = requests.post(address + WEBHOOK, json={"orderId": checkout_id}, timeout=60)
+            return answer.status_code, time.monotonic() - began
+
+        def page() -> float:
+            began = time.monotonic()
+            assert requests.get(address + status, timeout=60).status_code == 200
+            return time.monotonic() - began
+
+        quiet = visits(address, 1)
+        with ThreadPoolExecutor(3) as threads, somebody_else(postgres_database) as other:
+            with other.transaction():
+                other.execute("SELECT 1 FROM paycheckout_checkout FOR UPDATE")
+                hooks = [threads.submit(hook) for _ in range(2)]
+                time.sleep(0.3)
+                pages = threads.submit(lambda: [page() for _ in range(10)])
+                others = visits(address, 2)
+                assert max(pages.result()) < max(1.0, 3 * p99(quiet))
+            for waiting in hooks:
+                status_code, took = waiting.result()
+                # 503 where the machine is so busy that the limit of ten seconds came first.
+                assert status_code in (200, 503)
+                assert took > 1, "it did not wait for the row"
+        assert p99(others) < max(0.2, 3 * p99(quiet)), f"{p99(others):.3f} s, {p99(quiet):.3f} s while nothing waits"
+        assert hook()[0] == 200
 
 
 def test_a_locked_table_ends_at_the_limit_of_the_database_role(open_shop: OpenShop, postgres_database: str) -> None:

@@ -1,6 +1,8 @@
-"""PgBouncer in transaction mode: the doctor sees it, and says what it needs."""
+"""PgBouncer in transaction mode, and replicas: the doctor sees them, and says what they need."""
 
 from __future__ import annotations
+
+import time
 
 from tests.conftest import OpenShop
 from tests.databases.servers import POOLED, Pooler, Server, own_folder
@@ -21,6 +23,20 @@ def test_the_doctor_names_statements_that_are_prepared_behind_a_pooler(open_shop
             output = doctor(wrong)
             assert told in output
             assert '"prepare_threshold": None' in output
+
+
+def test_the_doctor_names_a_replica_for_which_commits_do_not_wait(open_shop: OpenShop) -> None:
+    with own_folder() as folder, Server(folder, "first").running() as server:
+        server.execute("CREATE DATABASE shop")
+        shop = open_shop(SQLALCHEMY_DATABASE_URI=server.address())
+        told = "a payout whose send is lost may be sent again"
+        with server.replica("second"):
+            assert told not in doctor(shop)
+            server.execute("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+            until = time.monotonic() + 30
+            while told not in doctor(shop):
+                assert time.monotonic() < until, "the doctor says nothing"
+        assert told not in doctor(shop)
 
 
 def doctor(shop: Shop) -> str:
