@@ -23,6 +23,7 @@ _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.
 _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
 _AWAY = "views/test_database_away.py"
+_FORMS = "sandbox/world/test_forms_of_answers.py"
 _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
 _REFUNDS = "payouts/test_refunds.py"
 _PRUNING = "store/test_pruning.py"
@@ -547,6 +548,32 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a fault of one account strikes all": (
             f"{_SANDBOX_ACCOUNTS}::test_a_fault_of_an_account_strikes_nobody_else[error]",
             Swap("sandbox.outgoing.faults:_of_account", "fault.user_id in {None, user_id}", "True"),
+        ),
+    },
+    "What the sandbox says of money holds under every switch, and the client reads all of it.": {
+        "a known reference is answered with another amount": (
+            f"{_FORMS}::test_unknown_known_reference_idempotent[memory]",
+            Swap(
+                "sandbox.disbursements.batches:_made_before",
+                "(made.kind, made.currency, made.amount) != (kind, order.currency, order.amount)",
+                "(made.kind, made.currency) != (kind, order.currency)",
+            ),
+        ),
+        "a known reference is answered with another payee": (
+            f"{_FORMS}::test_unknown_known_reference_idempotent[memory]",
+            Swap("sandbox.fiat_disbursements.rules:_store", "_goes_to(transfers[one.id], item.payee)", "True"),
+        ),
+        "a call above the limit is done": (
+            "sandbox/wire/test_every_answer.py::test_unknown_rate_limit[memory]",
+            Swap("sandbox.wire.rate_limits:check_rate", "_count(_caller(), now // _SECONDS) > int(limit)", "False"),
+        ),
+        "of a list that shows one record, only that one is read": (
+            "client/test_forms.py::test_every_form_of_the_list_is_read_whole[record]",
+            Swap(
+                "client.resources.fiat_disbursements:FiatDisbursements._page",
+                "self._one_by_one(page or 1, filters, found.docs)",
+                "found.docs",
+            ),
         ),
     },
     "The sandbox used against its developer, or taken for the service: known hosts, this machine, tokens.": {
