@@ -19,7 +19,7 @@ from flask_paycheckout.store import movements
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS
 from tests.conftest import OpenShop
 from tests.payouts.conftest import OpenPayer
-from tests.payouts.paying import Payer
+from tests.payouts.paying import WALLET, Payer
 from tests.scripted import Shop, number
 from tests.test_cli import runs
 
@@ -359,3 +359,48 @@ def test_progress_is_shown_on_a_terminal_that_does_not_get_the_lines(
     assert ended.value.code == 0
     assert "Exporting  [####################################]  100%" in terminal.getvalue()
     assert lines.buffer.getvalue().count(b"\r\n") == 4  # type: ignore[attr-defined]
+
+
+@pytest.mark.on_each_database
+def test_a_closed_period_exports_the_same_bytes_after_prune(payer: Payer) -> None:
+    """Also when the bookings of payouts are made from what prune has left of their histories."""
+    shop, sandbox = payer.shop, payer.sandbox
+    paid, rejected = shop.starts("o-1"), shop.starts("o-2")
+    sandbox.pay(paid)
+    sandbox.pay(rejected, "1.00")
+    shop.settles(paid)
+    shop.settles(rejected)
+    shop.resolves(rejected, accept=False)
+    with shop.app.app_context():
+        shop.paycheckout.mark_paid_back(rejected, by="Ada", why="by hand")
+    failed_and_sent_again(payer)
+    sandbox.finish(payer.payout(), "completed")
+    payer.owes("p-token", to=WALLET)
+    payer.sends()
+    sandbox.advance(minutes=10)
+    payer.sends()
+    assert (payer.status(), payer.status("p-token")) == ("completed", "sent")
+    whole = len(payer.payout().history)
+    sandbox.advance(minutes=400 * 24 * 60)
+    period = ("--to", sandbox.now.isoformat())
+    before = [runs(shop, "export", *period, "--format", form).stdout for form in ("csv", "jsonl")]
+    assert before[0].count("\n") == 1 + 2 + 4
+    assert json.loads(runs(shop, "prune", "--older-than", "365", "--json").stdout) | {"before": None} == {
+        "before": None,
+        "dry_run": False,
+        "checkout_histories": 2,
+        "payout_histories": 2,
+        "events": 11,
+        "checkouts": 0,
+        "left": 0,
+    }
+    assert len(payer.payout().history) < whole
+    assert [runs(shop, "export", *period, "--format", form).stdout for form in ("csv", "jsonl")] == before
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(delete(shop.runtime.models.bookings))
+    assert json.loads(runs(shop, "fill-bookings", "--json").stdout)["booked"] == 4
+    told = list(csv.DictReader(io.StringIO(before[0])))
+    again = exported(shop, *period)
+    assert [line | {"booked_at": line["booked_at"][:23]} for line in again] == [
+        line | {"booked_at": line["booked_at"][:23]} for line in told
+    ]
