@@ -7,6 +7,7 @@ import pytest
 from tests.benchmarks import accounts, reconcile, stub
 from tests.benchmarks.__main__ import ROWS
 from tests.benchmarks.databases import fresh_database
+from tests.benchmarks.growth import __main__ as grown
 from tests.benchmarks.measuring import CPU_MS, FLOOR, OURS, Options
 from tests.benchmarks.program import main
 
@@ -50,6 +51,16 @@ def test_accounts_are_measured_beside_one_that_fails(capsys: pytest.CaptureFixtu
     assert accounts.main(tiny) == 0
     printed = capsys.readouterr().out
     assert [f"one {failure}: " in printed for failure in stub.FAILURES] == [True] * 3
+
+
+def test_a_grown_shop_is_measured_with_its_plans(capsys: pytest.CaptureFixture[str]) -> None:
+    tiny = ["--database", "sqlite", "--checkouts", "2000", "--rounds", "1", "--only", "status=held"]
+    grown.main(tiny)
+    printed = capsys.readouterr().out
+    assert printed.startswith("sqlite: 2000 checkouts")
+    assert "/paycheckout/owner?account=brand-1&status=held" in printed
+    assert "FAILED" not in printed
+    assert "ix_paycheckout_checkout_account_state" in printed
 
 
 @pytest.mark.soak

@@ -1,7 +1,6 @@
-"""One command or page on the stored shop, in a process of its own, which ends with its figures as a line of JSON.
+"""Commands and pages on the stored shop, in a process of their own, which prints the figures of each as a line of JSON.
 
-python -m tests.benchmarks.growth.work DATABASE SERVICE ROUNDS PATH            a page, such as /paycheckout/owner
-python -m tests.benchmarks.growth.work DATABASE SERVICE ROUNDS COMMAND ...     a command, such as report
+python -m tests.benchmarks.growth.work DATABASE SERVICE ROUNDS '[["/paycheckout/owner"], ["report", "--json"]]'
 """
 
 from __future__ import annotations
@@ -14,8 +13,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 from flask import Flask
@@ -98,30 +99,28 @@ def measured(work: Callable[[], None], rounds: int) -> list[tuple[float, float]]
     return took
 
 
-def main(database: str, service: str, rounds: int, arguments: Sequence[str]) -> None:
+def main(database: str, service: str, rounds: int, all_arguments: Sequence[Sequence[str]]) -> None:
     shop = open_shop(database, service)
     engine = shop.runtime.engine()
-    path = arguments[0]
-    is_page = path.startswith(("/", "order ", "status "))
-    if is_page:
-        name, _, order_id = path.partition(" ")
-        with shop.app.test_request_context():
-            url = shop.paycheckout.status_url(order_id) if order_id else path
-        path = url.partition("127.0.0.1")[2] or url
-        path = f"{path}/status" if name == "status" else path
+    for arguments in all_arguments:
+        path = path_of(shop, arguments[0])
+        work = partial(command, shop.app, arguments) if path is None else partial(page, shop.app, path)
+        took = measured(work, rounds)
+        memory = resident()
+        with statements(engine) as seen:
+            work()
+        print(json.dumps({"took": took, "mib": memory, "plans": plans(engine, seen)}), flush=True)
 
-    def work() -> None:
-        if is_page:
-            page(shop.app, path)
-        else:
-            command(shop.app, arguments)
 
-    took = measured(work, rounds)
-    memory = resident()
-    with statements(engine) as seen:
-        work()
-    print(json.dumps({"took": took, "mib": memory, "plans": plans(engine, seen)}))
+def path_of(shop: Shop, what: str) -> str | None:
+    """The path of a page, or of an order's status page or status; None for a command."""
+    name, _, order_id = what.partition(" ")
+    if name not in ("order", "status"):
+        return what if what.startswith("/") else None
+    with shop.app.test_request_context():
+        path = urlsplit(shop.paycheckout.status_url(order_id)).path
+    return f"{path}/status" if name == "status" else path
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4]))
