@@ -130,7 +130,8 @@ class DueRound(Generic[Result]):
                 self._begin(self._due.take(account, room, newest_first=newest_first, complete=nothing_locked))
             if self._due.is_over(key if self._several else None):
                 self._limits.finished(key)
-            elif not self._limits.closed(key):
+            else:
+                # Also when its reads fail: an answer to one that is under way may show that the others will not.
                 self._turns.append(key)
 
     def _begin(self, attempts: Iterable[CheckoutMixin]) -> None:

@@ -51,6 +51,9 @@ class World:
         self.now = 0.0
         self.answer, self.store = answer, store
         self.failure: float | None = None
+        self.failures = 10**6
+        """How many reads fail."""
+
         self.due: dict[str, deque[Attempt]] = {}
         self.settled: dict[str, float] = {}
         """When each read of a healthy account was stored."""
@@ -145,7 +148,8 @@ class Reading:
         world.reads += 1
         world.most_reads = max(world.most_reads, world.reads)
         read.add_done_callback(world.is_over)
-        if attempt.account == FAILING and self.world.failure is not None:
+        if attempt.account == FAILING and world.failure is not None and world.failures:
+            world.failures -= 1
             self.world.at(self.world.now + self.world.failure, lambda: read.set_exception(TimeoutError()))
         else:
             self.world.at(self.world.now + self.world.answer, lambda: read.set_result(None))
@@ -212,6 +216,18 @@ def test_an_account_that_becomes_due_while_an_answer_is_late_is_read_in_the_same
     assert len(later) == 10
     assert max(later) < 5
     assert world.failed_reads == 1, "one that hangs is probed once"
+
+
+def test_a_few_failures_do_not_end_the_round_of_their_account() -> None:
+    """As many as are an outage, but with reads under way that are answered."""
+    world = World(answer=0.05, store=0.001)
+    world.owes(FAILING, 50)
+    world.owes("other", 10)
+    world.runs()
+    world.failure, world.failures = 0.01, 3
+    world.owes(FAILING, 100)
+    world.runs()
+    assert (len(world.settled), world.failed_reads) == (157, 3)
 
 
 def test_answers_that_are_late_never_have_more_than_as_many_threads_again() -> None:
