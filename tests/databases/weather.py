@@ -38,7 +38,7 @@ def main(folder: Path, seed: int) -> None:
             own = {"web-2": direct, "reconcile-2": direct}
             at = Databases(pooler.address(), f"sqlite:///{folder}/sandbox.db", POOLED, own)
             weather = Weather(first, second, pooler)
-            plan = Plan(orders=40, kills=0, minutes=0.15, database="postgresql", seed=seed, speed=120)
+            plan = Plan(orders=30, kills=0, minutes=0.1, database="postgresql", seed=seed, speed=120)
             result = run(plan, folder, at, weather.strikes)
     broken = [f"{one.promise}: {one.evidence}" for one in result.violations]
     told = {"broken": broken, "orders_before": weather.orders_before, "recovered": weather.recovered}
