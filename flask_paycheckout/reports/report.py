@@ -195,14 +195,17 @@ def report(
         payouts = PayoutOverview(connection, models, now, account)
         names = stored_accounts(connection, models, LISTED_ACCOUNTS + 1) if account is None else [account]
         shown = names[:LISTED_ACCOUNTS] if account is not None or any(names) else []
+        counts = count_by_account(connection, models, shown) if shown else ()
+        # Counting reads an entry of an index for each row: once is enough where the listed accounts are all.
+        is_whole = bool(shown) and len(names) <= LISTED_ACCOUNTS
         paid = overview.recently_paid()
         unheard = [payment for payment, webhooks in paid if not webhooks]
         return Report(
             at=now,
             account=account,
-            accounts=count_by_account(connection, models, shown) if shown else (),
+            accounts=counts,
             more_accounts=len(names) > LISTED_ACCOUNTS,
-            checkouts=overview.count_by_status(),
+            checkouts=_together([each.checkouts for each in counts]) if is_whole else overview.count_by_status(),
             held=overview.held(),
             to_pay_back_count=count_to_pay_back(connection, models, account),
             to_pay_back=list_to_pay_back(connection, models, LISTED, account),
@@ -217,7 +220,7 @@ def report(
             unreadable=overview.unreadable(),
             failing=_failing(calls, overview, now),
             webhook_url=webhook_url,
-            payouts=payouts.count_by_status(),
+            payouts=_together([each.payouts for each in counts]) if is_whole else payouts.count_by_status(),
             claimable=payouts.claimable(),
             payout_alarms=read_payout_alarms(payouts, token_missing=token_missing),
             unbooked=payouts.count_unbooked(),
@@ -248,6 +251,11 @@ def read_alarms(
             payouts=read_payout_alarms(PayoutOverview(connection, models, now, account), token_missing=token_missing),
             read_only=takes_no_writes(connection),
         )
+
+
+def _together(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+    """The sums of counts by state, each of which names every state."""
+    return {state: sum(each[state] for each in counts) for state in counts[0]}
 
 
 def _failing(failing: Sequence[FailingCalls], overview: Overview, now: datetime) -> tuple[FailingCalls, ...]:

@@ -118,8 +118,8 @@ ROWS = 100_000
 
 FILL = """
 INSERT INTO paycheckout_checkout (checkout_id, order_id, account, current_order_id, paid_order_id, status, url,
-    total_kind, total_amount, total_currency, created_at, moved_at, revision, reads, not_found_reads, failed_reads, webhooks,
-    history)
+    total_kind, total_amount, total_currency, created_at, moved_at, revision, reads, not_found_reads, failed_reads,
+    webhooks, history)
 SELECT 'many-' || n, 'order-' || (n / 2), 'brand-' || (n / 2 % 9), CASE n % 2 WHEN 1 THEN 'order-' || (n / 2) END,
     CASE WHEN n % 2 = 1 AND n % 10 <> 1 THEN 'order-' || (n / 2) END,
     CASE WHEN n % 2 = 0 THEN 'abandoned' WHEN n % 1000 = 11 THEN 'held' WHEN n % 10 = 1 THEN 'abandoned' ELSE 'paid'
