@@ -29,8 +29,11 @@ Written as text, because a database uses a partial index only for exactly the sa
 SQLite would read all rows without a paid order along the unique column, which it takes for a single one.
 """
 
-UNFILLED = "payment_completed_at IS NULL AND status IN ('paid', 'held', 'rejected')"
-"""The SQL condition for payments of older versions, which did not store what arrived."""
+UNFILLED = "payment_completed_at IS NULL AND status || '' IN ('paid', 'held', 'rejected')"
+"""The SQL condition for payments of older versions, which did not store what arrived.
+
+The status stands in an expression, or SQLite would read all payments along the index of the status instead.
+"""
 
 
 class CheckoutMixin:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,7 @@ from flask_paycheckout.store.payments import PAYMENT_COLUMNS
 from tests.conftest import OpenShop
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import WALLET, Payer
+from tests.plans import plans
 from tests.scripted import Shop, number
 from tests.test_cli import runs
 
@@ -311,6 +313,31 @@ def test_reads_change_nothing_and_hold_no_transaction(open_shop: OpenShop, postg
     assert found.exit_code == 0
     assert seen
     assert set(seen) == {"on"}
+
+
+@pytest.mark.parametrize("account", [None, ""])
+def test_each_page_begins_in_the_index_where_the_one_before_ended(
+    open_shop: OpenShop, monkeypatch: pytest.MonkeyPatch, account: str | None
+) -> None:
+    """With two lower bounds SQLite would read each page from the beginning of the period."""
+    shop = open_shop()
+    for order_id in ("o-1", "o-2"):
+        shop.has_paid(order_id)
+    books(shop, 2)
+    monkeypatch.setattr(movements, "PAGE", 1)
+    found = movements.Movements(shop.runtime.engine, shop.runtime.models)
+    period = replace(month_period("2026-01"), account=account)
+    with plans(shop.runtime.engine()) as seen:
+        assert len(list(found.read(period))) == 4
+        found.unfilled(period)
+    of_account = "" if account is None else "account_"
+    *pages, unfilled = [(statement, plan) for statement, plan in seen if "paycheckout_checkout" in statement]
+    assert len(pages) == 3
+    for statement, plan in pages:
+        assert f"USING INDEX ix_paycheckout_checkout_{of_account}booked" in plan, plan
+        assert "TEMP B-TREE" not in plan
+        assert statement.count(">") == 1, statement
+    assert "ix_paycheckout_checkout_unfilled" in unfilled[1], unfilled
 
 
 def test_months() -> None:
