@@ -385,7 +385,7 @@ def test_progress_is_shown_on_a_terminal_that_does_not_get_the_lines(
     monkeypatch.undo()
     assert ended.value.code == 0
     assert "Exporting  [####################################]  100%" in terminal.getvalue()
-    assert lines.buffer.getvalue().count(b"\r\n") == 4  # type: ignore[attr-defined]
+    assert lines.buffer.getvalue().count(b"\r\n") == 4
 
 
 @pytest.mark.on_each_database
