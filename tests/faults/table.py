@@ -58,7 +58,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the answer about another deposit is taken": (
             f"{_SETTLEMENT}::test_a_deposit_of_another_checkout_is_no_answer",
-            Drop("checkouts.settlement:Settlement.apply", "_require_own"),
+            Drop("checkouts.settlement:Settlement._apply", "_require_own"),
         ),
         "the order is not asked for its total again when the money comes": (
             f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
@@ -633,8 +633,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "client/test_find.py::test_payouts_on_every_page_are_found[paged]",
             Swap(
                 "client.resources.fiat_disbursements:FiatDisbursements._search",
-                "walk(str(_LIST), lambda number: self._page(number, filters), _id_of, _MOST_PAGES)",
-                "self._page(1, filters)[0].docs",
+                "walk(str(_LIST), page, _id_of, _MOST_PAGES)",
+                "page(1)[0].docs",
             ),
         ),
         "the test helper finishes another payout than was named": (
