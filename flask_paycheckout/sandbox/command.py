@@ -23,6 +23,7 @@ from flask_paycheckout.sandbox.levers.accounts import AccountNameError, list_acc
 from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
+from flask_paycheckout.sandbox.terminal.command import COMMANDS, command_of, run
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
@@ -49,8 +50,12 @@ class QuietHandler(WSGIRequestHandler):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve a sandbox until Ctrl-C, or print the list of unknowns."""
-    options = _parser().parse_args(argv)
+    """Serve a sandbox until Ctrl-C, or print the list of unknowns; or carry out a command on a running sandbox."""
+    arguments = sys.argv[1:] if argv is None else argv
+    command = command_of(arguments)
+    if command is not None:
+        return run(command)
+    options = _parser().parse_args(arguments)
     if options.list_unknowns:
         return _show(assumptions_as_json() if options.json else assumptions_as_text())
     try:
@@ -71,7 +76,11 @@ def _show(text: str) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m flask_paycheckout.sandbox", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m flask_paycheckout.sandbox",
+        description=__doc__,
+        epilog=f"Commands for a running sandbox, each with --help: {', '.join(COMMANDS)}.",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=int, default=8790, help="port to listen on; 0 takes a free one (%(default)s)")
     parser.add_argument("--database", default="sqlite://", metavar="URL", help="SQLite in memory unless given")

@@ -18,6 +18,10 @@ from flask_paycheckout import Pay, PayCheckout
 from flask_paycheckout.cli import paycheckout
 from flask_paycheckout.config import Settings
 from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.levers.control_document import CALLS, control_document
+from flask_paycheckout.sandbox.levers.control_schemas import ANSWERS, BODIES
+from flask_paycheckout.sandbox.levers.triggers import EVENTS
+from flask_paycheckout.sandbox.terminal.command import COMMANDS
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import PAGES, ROOT, read
 from tests.scripted import make_app
@@ -81,10 +85,50 @@ def test_every_call_of_the_control_interface_is_documented_and_exists() -> None:
         if str(rule).startswith("/_sandbox/")
     }
     assert told == routes
+    described = {
+        (method.upper(), re.sub(r"{\w+}", "<id>", path.removeprefix("/_sandbox")))
+        for path, calls in control_document(create_sandbox())["paths"].items()
+        for method in calls
+    }
+    assert described == routes
+
+
+def test_the_page_and_the_document_of_the_control_interface_tell_the_same() -> None:
+    section = read("docs/sandbox.md").partition("\n## Control interface\n")[2].partition("\n(switches)=")[0]
+    told = set(re.findall(r"`(\w+)`", section))
+    assert fields_in(control_document(create_sandbox())["components"]["schemas"]) <= told
+    effects = {name: cells[0].replace("`", "") for name, cells in rows("docs/sandbox.md").items()}
+    for name, call in CALLS.items():
+        # The page writes every variable but the account's as an id.
+        assert effects[name.replace("{", "<").replace("}", ">")] == call.summary, name
+        query = re.findall(r"`(\w+)`", rows("docs/sandbox.md")[name.replace("{", "<").replace("}", ">")][1])
+        assert set(call.query) <= set(query), name
+
+
+def fields_in(schemas: dict[str, Any]) -> set[str]:
+    """The names of all fields of the control interface's own schemas."""
+    own = {name: schema for name, schema in schemas.items() if name in ANSWERS or name in BODIES}
+
+    def names(schema: Any) -> set[str]:
+        if isinstance(schema, list):
+            return {name for one in schema for name in names(one)}
+        if not isinstance(schema, dict):
+            return set()
+        inner = {name for key, one in schema.items() if key != "properties" for name in names(one)}
+        properties = schema.get("properties", {})
+        return inner | set(properties) | {name for one in properties.values() for name in names(one)}
+
+    return {name for schema in own.values() for name in names(schema)}
+
+
+def test_every_command_and_event_of_the_terminal_is_documented() -> None:
+    section = read("docs/sandbox.md").partition("\n## From a terminal\n")[2].partition("\n## Control interface\n")[0]
+    told = {found.split()[0] for found in re.findall(r"`([^`\n]+)`", section)}
+    assert {*COMMANDS, *EVENTS} <= told
 
 
 #: What the sandbox answers, each with the heading below which the page documents its fields.
-ANSWERS: dict[str, Callable[[Sandbox, str], Any]] = {
+ANSWERED: dict[str, Callable[[Sandbox, str], Any]] = {
     "Webhooks": lambda sandbox, paid: sandbox.control("GET", "webhooks")[0],
     "Disbursements": lambda sandbox, paid: _disbursements(sandbox),
     "Accounts": lambda sandbox, paid: sandbox.control("POST", "accounts", name="anna"),
@@ -110,7 +154,7 @@ ANSWERS: dict[str, Callable[[Sandbox, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize("heading", ANSWERS)
+@pytest.mark.parametrize("heading", ANSWERED)
 def test_every_field_that_the_control_interface_answers_is_documented(
     heading: str, paycheckout_sandbox: Sandbox
 ) -> None:
@@ -122,7 +166,7 @@ def test_every_field_that_the_control_interface_answers_is_documented(
     paid, picked = (client(paycheckout_sandbox).checkouts.create(Pay("12.50", "USD")).id for _ in range(2))
     paycheckout_sandbox.pay(paid)
     paycheckout_sandbox.pick(picked)
-    answer = ANSWERS[heading](paycheckout_sandbox, picked)
+    answer = ANSWERED[heading](paycheckout_sandbox, picked)
     assert names_in(answer) <= told
 
 

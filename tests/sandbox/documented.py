@@ -1,8 +1,9 @@
-"""Holds every answer of a sandbox against the OpenAPI document that the same sandbox serves."""
+"""Holds every answer of a sandbox against the OpenAPI documents of its service and of its control interface."""
 
 from __future__ import annotations
 
 import json
+import re
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from openapi_schema_validator import OAS31Validator
 
+from flask_paycheckout.sandbox.levers.control_document import control_document
 from flask_paycheckout.sandbox.wire.forms import is_served
 from flask_paycheckout.sandbox.wire.openapi import document, path_of
 from flask_paycheckout.sandbox.wire.operations import operation_of
@@ -28,6 +30,9 @@ class Departures:
     def check(self, app: Flask, response: Response, **extra: object) -> None:
         """To be called as a receiver of `request_finished`."""
         rule = request.url_rule
+        if rule is not None and rule.endpoint.startswith("control."):
+            self._check_control(app, response, str(rule))
+            return
         # An ordered fault is there to be off the document.
         if rule is None or operation_of(app, rule.endpoint) is None or g.get("fault_kind") is not None:
             return
@@ -40,6 +45,24 @@ class Departures:
         fault = "not in the document" if operation is None else fault_of(operation, described["components"], response)
         if fault is not None:
             self.seen.append(f"{request.method} {rule.rule} answered {response.status_code}: {fault}")
+
+    def _check_control(self, app: Flask, response: Response, rule: str) -> None:
+        self.checked += 1
+        described = _control_document_of(app)
+        paths = {without_names(path): calls for path, calls in described["paths"].items()}
+        call = paths.get(without_names(rule), {}).get(request.method.lower())
+        fault = "not in the document" if call is None else fault_of(call, described["components"], response)
+        if fault is not None:
+            self.seen.append(f"{request.method} {rule} answered {response.status_code}: {fault}")
+
+
+def without_names(path: str) -> str:
+    """A path with all its variables alike."""
+    return re.sub(r"<\w+>|{\w+}", "{}", path)
+
+
+def _control_document_of(app: Flask) -> dict[str, Any]:
+    return _KEPT.setdefault("control", control_document(app))
 
 
 def _document_of(app: Flask) -> dict[str, Any]:

@@ -21,7 +21,7 @@ LAYERS = (
     {"references", "transfer_proofs"},
     {"payments"},
     {"levers"},
-    {"inspector"},
+    {"inspector", "terminal"},
 )
 LEVEL = {folder: level for level, folders in enumerate(LAYERS) for folder in folders}
 

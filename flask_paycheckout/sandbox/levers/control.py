@@ -37,7 +37,11 @@ requests            an array of `{"id", "at", "method", "target", "clientId", "a
                     "answerBody", "fault", "signedString"}`, newest first; account is the one whose signature or access
                     token was accepted, or null, status is null when no answer was given, and signedString what the
                     sandbox signed when it did not accept a signature
+trigger             `{"event", "id", "account", "status", "url"}`: see `triggers.py`
+events              `{"events", "cursor", "more"}`: see `events.py`
+proof               the PDF of a completed fiat disbursement; 409 before
 openapi.json        the OpenAPI document of the service, without these calls
+control-openapi.json  the OpenAPI document of these calls
 
 `account` and `webhook-endpoint` are those of the first account, `default`; those of another account are
 `accounts/<name>/switches` and `accounts/<name>/webhook-endpoint`. `?account=NAME` filters mails, webhooks,
@@ -59,7 +63,7 @@ from flask_paycheckout.sandbox.deposits.schemas import represent
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
-from flask_paycheckout.sandbox.levers import account_calls, bank, customer
+from flask_paycheckout.sandbox.levers import account_calls, bank, customer, trigger_calls
 from flask_paycheckout.sandbox.levers.accounts import AccountTaken, NoSuchAccount, TooManyAccounts, find_account
 from flask_paycheckout.sandbox.levers.answers import answer
 from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook, list_webhooks
@@ -89,6 +93,7 @@ from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 control = Blueprint("control", __name__, url_prefix="/_sandbox")
 control.register_blueprint(account_calls.accounts)
+control.register_blueprint(trigger_calls.triggers)
 
 
 @control.before_request

@@ -26,7 +26,8 @@ from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
-_MOMENT = timedelta(seconds=1)
+MOMENT = timedelta(seconds=1)
+"""How long after an expiry the clock stands when somebody has waited for it."""
 
 
 def picks(checkout_id: str, method_code: str | None = None, reference: str | None = None) -> Deposit:
@@ -80,7 +81,7 @@ def leaves(checkout_id: str) -> None:
             raise NotPossible("the checkout is paid")
         left = checkout.expires_at - world().clock.now()
         if left > timedelta():
-            advance_clock(session, world().clock, left + _MOMENT)
+            advance_clock(session, world().clock, left + MOMENT)
     run_due()
 
 

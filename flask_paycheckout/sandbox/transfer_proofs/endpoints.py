@@ -25,7 +25,13 @@ def read_transfer_proof(disbursement_id: str) -> Response:
     with transaction() as session:
         account = check_access(session)
         settle_due(session)
-        found = find_fiat(session, account.user_id, disbursement_id)
+    return proof_of(account.user_id, disbursement_id)
+
+
+def proof_of(user_id: str, disbursement_id: str) -> Response:
+    """The transfer proof of an account's disbursement. :raises Refusal: there is none, or none yet."""
+    with transaction() as session:
+        found = find_fiat(session, user_id, disbursement_id)
     if found is None:
         raise Refusal(404, "Disbursement not found")
     if found.status != COMPLETED:

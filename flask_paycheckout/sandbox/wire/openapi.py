@@ -150,15 +150,20 @@ class _Writer:
 
     def _answer_schema(self, answers: Any) -> Schema:
         # One after the other, because a union of records can be encoded but not decoded.
-        kinds = get_args(answers) if isinstance(answers, UnionType) else (answers,)
-        schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+        schemas, components = answer_schemas(get_args(answers) if isinstance(answers, UnionType) else (answers,))
         for name, held in components.items():
-            self._keep(name, _on_the_wire(held))
+            self._keep(name, held)
         return schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
 
     def _keep(self, name: str, schema: Schema) -> None:
         if self.schemas.setdefault(name, schema) != schema:
             raise LookupError(f"two different declarations are named {name}")
+
+
+def answer_schemas(kinds: tuple[Any, ...]) -> tuple[tuple[Schema, ...], dict[str, Schema]]:
+    """The schemas of these types of answers, and of the records that they refer to, by name."""
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    return schemas, {name: _on_the_wire(held) for name, held in components.items()}
 
 
 def _on_the_wire(schema: Any) -> Any:

@@ -1,0 +1,110 @@
+"""Calls of the control interface of a running sandbox, over HTTP, and what can go wrong with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+DEFAULT_URL = "http://127.0.0.1:8790"
+_HEADER = "X-Sandbox-Control"
+_SECONDS = 60.0
+_MAX_BYTES = 64 * 1024 * 1024
+# Decimals as numbers with all of their digits.
+_encoder = msgspec.json.Encoder(decimal_format="number")
+
+REFUSED, WRONG_USE, NOT_REACHED, NOT_ALLOWED = 1, 2, 3, 4
+"""Exit codes besides 0."""
+
+
+class CommandFailed(Exception):
+    """A command that could not be carried out: one sentence for people, and the exit code."""
+
+    def __init__(self, text: str, code: int) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class Connection:
+    """Calls one sandbox. It has no repr of its own, since it holds the control token.
+
+    No redirect is followed and no proxy of the environment is used, so that the token goes nowhere else.
+    """
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url = url.rstrip("/")
+        try:
+            parts = urlsplit(self.url)
+            self._port, self._host = parts.port, parts.hostname
+        except ValueError:
+            raise CommandFailed(f"--url {url!r} is no address.", WRONG_USE) from None
+        if parts.scheme not in {"http", "https"} or not self._host or parts.username or parts.query or parts.fragment:
+            raise CommandFailed(f"--url {url!r} is no http or https address of a sandbox.", WRONG_USE)
+        if not token.isascii() or not token.isprintable():
+            raise CommandFailed("The control token must be printable ASCII.", WRONG_USE)
+        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        self._path, self._token = parts.path, token
+
+    def call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
+    ) -> Any:
+        """The answer of a call, as JSON; fields and parameters that are None are left out."""
+        content = self.fetch(method, path, body, query)
+        try:
+            return json.loads(content)
+        except ValueError:
+            raise self._no_sandbox() from None
+
+    def fetch(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
+    ) -> bytes:
+        """The answer of a call as it is. :raises CommandFailed: it is a refusal, or there is none."""
+        sent = None if body is None else _encoder.encode(_given(body))
+        asked = urlencode(_given(query or {}))
+        target = f"{self._path}/_sandbox/{path}{'?' if asked else ''}{asked}"
+        connection = self._kind(str(self._host), self._port, timeout=_SECONDS)
+        try:
+            connection.request(method, target, sent, {_HEADER: self._token, "Content-Type": "application/json"})
+            response = connection.getresponse()
+            content = response.read(_MAX_BYTES)
+        except (OSError, HTTPException) as wrong:
+            raise CommandFailed(
+                f"No sandbox answers at {self.url} ({_reason(wrong)})."
+                " Start one with python -m flask_paycheckout.sandbox, or give its --url.",
+                NOT_REACHED,
+            ) from None
+        finally:
+            connection.close()
+        if response.status != 200:
+            raise self._refusal(response.status, content)
+        return content
+
+    def _refusal(self, status: int, content: bytes) -> CommandFailed:
+        try:
+            told = json.loads(content)["error"]
+            text = f"{told['field']} {told['fault']}".rstrip(".")
+            remedy = str(told["remedy"])
+        except (ValueError, KeyError, TypeError):
+            return self._no_sandbox()
+        if status == 401:
+            return CommandFailed(
+                f"The sandbox at {self.url} refuses the control token. It prints its token at its start:"
+                " set SANDBOX_CONTROL_TOKEN to it.",
+                NOT_ALLOWED,
+            )
+        return CommandFailed(f"{text}. {remedy}", NOT_ALLOWED if status == 403 else REFUSED)
+
+    def _no_sandbox(self) -> CommandFailed:
+        return CommandFailed(f"What answers at {self.url} is no sandbox of this version.", NOT_REACHED)
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _reason(wrong: Exception) -> str:
+    return str(getattr(wrong, "strerror", None) or str(wrong) or type(wrong).__name__).lower()

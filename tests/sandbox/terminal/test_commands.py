@@ -1,0 +1,230 @@
+"""The commands of a terminal against a sandbox that runs: what they do, say and return."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox.command import main
+from flask_paycheckout.sandbox.terminal.command import COMMANDS, command_of
+from flask_paycheckout.sandbox.terminal.connection import Connection
+from flask_paycheckout.sandbox.terminal.printing import event, plain
+from flask_paycheckout.sandbox.terminal.tail import follow
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+from tests.serving import served
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def address(sandbox: Flask, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of the sandbox, which the environment tells with the token."""
+    with served(sandbox) as url:
+        monkeypatch.setenv("SANDBOX_URL", url)
+        monkeypatch.setenv("SANDBOX_CONTROL_TOKEN", CONTROL_TOKEN)
+        yield url
+
+
+@pytest.fixture
+def run(address: str, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Carries out a command, and gives its answer as a program reads it."""
+
+    def carry_out(*arguments: str, code: int = 0) -> Any:
+        assert main([*arguments, "--json"]) == code
+        told = capsys.readouterr()
+        assert (told.err == "") == (code == 0)
+        return json.loads(told.out) if code == 0 else told.err
+
+    return carry_out
+
+
+def test_a_customer_picks_pays_fails_and_leaves(run: Run, merchant: Merchant) -> None:
+    paid, failed, left = (merchant.makes_checkout() for _ in range(3))
+    assert run("pick", paid, "--method", "us_qr", "--reference", "r/1")["paymentMethod"] == "us_qr"
+    assert run("pay", paid, "--amount", "12.49")["deposit"]["inputAmount"] == 12.49
+    run("pick", failed)
+    assert run("fail", failed)["deposit"]["status"] == "failed"
+    assert run("abandon", left)["offsetSeconds"] > 890
+    assert run("advance", "1.5h")["offsetSeconds"] > 890 + 5400
+    assert run("clock")["offsetSeconds"] > 890 + 5400
+    assert [call["method"] for call in run("requests")] == ["POST"] * 3
+    assert run("reset") == {"reset": True}
+    assert run("requests") == []
+
+
+def test_accounts_faults_and_lists(run: Run, capsys: pytest.CaptureFixture[str], sandbox: Flask) -> None:
+    made = run("accounts", "make", "anna", "--webhook-url", "http://127.0.0.1:9/anna")
+    assert run("accounts", "show", "anna") == made
+    assert [one["name"] for one in run("accounts")] == ["default", "anna"]
+    assert run("accounts", "keys", "anna")["clientSecret"] != made["clientSecret"]
+    armed = run("fault", "GET /v1/deposit/{id}", "error", "--status-code", "503", "--share", "0.5", "--account", "anna")
+    assert run("fault") == [armed]
+    assert (armed["statusCode"], armed["share"], armed["account"]) == (503, 0.5, "anna")
+    assert run("fault", "--clear") == run("fault") == []
+    assert run("mails", "--to", "nobody@example.com") == run("webhooks", "--account", "anna") == []
+    run("trigger", "paid", "--account", "anna")
+    assert main(["webhooks", "--account", "anna"]) == 0
+    assert "delivered" in capsys.readouterr().out
+    run("accounts", "remove", "anna")
+    assert len(run("accounts")) == 1
+
+
+def test_payouts_are_finished_and_proven(run: Run, tmp_path: Path) -> None:
+    payout = run("trigger", "payout", "--amount", "25")["id"]
+    assert "has no proof" in run("proof", payout, code=1)
+    assert run("finish", payout, "completed")["amount"] == 25
+    file = tmp_path / "proof.pdf"
+    assert run("proof", payout, "--output", str(file))["bytes"] == file.stat().st_size
+    assert file.read_bytes().startswith(b"%PDF")
+    assert "cannot be written" in run("proof", payout, "--output", str(tmp_path), code=2)
+    assert [one["status"] for one in run("disbursements")] == ["completed"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        pytest.param(["pay", "nothing?x"], 1, "checkout does not exist", id="unknown-id"),
+        pytest.param(["accounts", "show", "nobody"], 1, "account does not exist", id="unknown-account"),
+        pytest.param(["clock", "--control-token", "wrong"], 4, "SANDBOX_CONTROL_TOKEN", id="wrong-token"),
+        pytest.param(["clock", "--control-token", "ö"], 2, "printable ASCII", id="no-token"),
+        pytest.param(["clock", "--url", "http://127.0.0.1:9"], 3, "No sandbox answers", id="not-running"),
+        pytest.param(["clock", "--url", "127.0.0.1:8790"], 2, "no http or https address", id="no-address"),
+        pytest.param(["clock", "--url", "http://[::1"], 2, "is no address", id="half-an-address"),
+        pytest.param(["accounts", "make"], 2, "needs the account's name", id="no-name"),
+        pytest.param(["fault", "webhook"], 2, "needs its kind", id="no-kind"),
+        pytest.param(["clock", "--field", "nothing"], 2, "no such field", id="no-field"),
+    ],
+)
+def test_what_goes_wrong_is_one_sentence_and_an_exit_code(
+    address: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, told: str
+) -> None:
+    assert main(arguments) == code
+    said = capsys.readouterr()
+    assert told in said.err
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert CONTROL_TOKEN not in said.err
+
+
+def test_another_server_is_no_sandbox(capsys: pytest.CaptureFixture[str]) -> None:
+    other = Flask("other")
+    other.add_url_rule("/_sandbox/clock", "clock", view_func=lambda: "now")
+    other.add_url_rule("/_sandbox/mails", "mails", view_func=lambda: ("", 302, {"Location": "http://127.0.0.1:9/"}))
+    with served(other) as url:
+        for command in ("clock", "mails", "reset"):
+            assert main([command, "--url", url, "--control-token", "t"]) == 3
+            assert "is no sandbox" in capsys.readouterr().err
+
+
+def test_the_token_is_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("SANDBOX_CONTROL_TOKEN", raising=False)
+    assert main(["clock"]) == 4
+    assert "set SANDBOX_CONTROL_TOKEN" in capsys.readouterr().err
+
+
+def test_what_starts_a_sandbox_is_no_command() -> None:
+    assert command_of(["--url", "u", "--json", "pay", "x"]) == ["pay", "--url", "u", "--json", "x"]
+    assert command_of(["--control-token=pay", "reset"]) == ["reset", "--control-token=pay"]
+    for start in ([], ["--json"], ["--control-token", "pay"], ["--seed", "1", "pay"], ["--host", "pay"], ["nothing"]):
+        assert command_of(start) is None
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--help"])
+    assert ended.value.code == 0
+    assert "SANDBOX_CONTROL_TOKEN" in capsys.readouterr().out
+
+
+def test_tail_tells_every_event_once_and_goes_on_after_a_reset(
+    address: str, sandbox: Flask, merchant: Merchant, tester: Tester
+) -> None:
+    first = merchant.makes_checkout()
+    things: list[Callable[[], object]] = [
+        lambda: tester.pays(first),
+        lambda: None,
+        lambda: tester.does("POST", "trigger", {"event": "payout"}),
+        lambda: tester.does("POST", "reset"),
+        lambda: tester.does("POST", "trigger", {"event": "payout"}),
+        lambda: None,
+    ]
+    moments = iter(range(100))
+
+    def sleep(seconds: float) -> None:
+        if things:
+            things.pop(0)()
+
+    seen = list(
+        follow(
+            Connection(address, CONTROL_TOKEN),
+            10,
+            None,
+            None,
+            sleep=sleep,
+            is_over=lambda: next(moments) > 8,
+        )
+    )
+    told = [(one["kind"], one["outcome"]) for one in seen]
+    assert told[0] == ("call", "200")
+    assert told[1:4] == [("deposit", "pending"), ("deposit", "completed"), ("webhook", "200")]
+    assert told[4:] == [("disbursement", "pending")] * 4
+    assert "POST /v1/checkout" in event(seen[0])
+
+
+def test_a_long_feed_is_read_to_its_end(address: str, sandbox: Flask, tester: Tester, merchant: Merchant) -> None:
+    for _ in range(3):
+        tester.does("POST", "trigger", {"event": "paid"})
+    for _ in range(205):
+        merchant.calls("GET", "/v1/nothing")
+    feed = tester.does("GET", "events?after=0-0-0-0-0-0")
+    assert (len(feed["events"]), feed["more"]) == (200 + 9, True)
+    rest = tester.does("GET", f"events?after={feed['cursor']}")
+    assert ([one["kind"] for one in rest["events"]], rest["more"]) == (["call"] * 5, False)
+    assert len(tester.does("GET", "events?last=7")["events"]) == 7
+    assert tester.does("GET", "events?last=0")["events"] == []
+    for wrong in ("last=201", "last=-1", "after=1-2", "after=x"):
+        assert tester.asks("GET", f"events?{wrong}").http_status == 400
+    assert tester.refuses("GET", "events?account=nobody") == (404, "account")
+
+
+def _tail(url: str) -> subprocess.Popen[str]:
+    environment = os.environ | {"SANDBOX_URL": url, "SANDBOX_CONTROL_TOKEN": CONTROL_TOKEN}
+    command = [sys.executable, "-m", "flask_paycheckout.sandbox", "tail", "--json"]
+    return subprocess.Popen(command, env=environment, text=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@pytest.mark.slow("documented programs")
+@pytest.mark.parametrize("ending", ["ctrl_c", "closed_pipe"])
+def test_tail_ends_quietly(address: str, tester: Tester, ending: str) -> None:
+    tester.does("POST", "trigger", {"event": "picked"})
+    with _tail(address) as tail:
+        assert tail.stdout is not None
+        assert tail.stderr is not None
+        assert json.loads(tail.stdout.readline())["outcome"] == "pending"
+        guard = threading.Timer(100, tail.kill)
+        guard.start()
+        if ending == "ctrl_c":
+            tail.send_signal(signal.SIGINT)
+        else:
+            # Nothing happens any more: it ends although it has nothing to write.
+            tail.stdout.close()
+        assert tail.stderr.read() == ""
+        assert tail.wait() == 0
+        guard.cancel()
+
+
+def test_texts_of_others_cannot_move_the_cursor() -> None:
+    assert plain("a\x1b[2Jb\n\u202e") == "a\\x1b[2Jb\\n\\u202e"
+    assert io.StringIO(plain("ü ✓")).read() == "ü ✓"
