@@ -32,7 +32,7 @@ from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.assumptions import choose
-from flask_paycheckout.sandbox.world.clock import Clock
+from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
 from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, WebhookSender, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
 
@@ -54,6 +54,7 @@ def create_sandbox(
     allow_remote_webhooks: bool = False,
     smtp: str | None = None,
     accounts: Mapping[str, str | None] | None = None,
+    clock: str = RUNNING,
 ) -> Flask:
     """The payments service in its start state, as a WSGI application of its own.
 
@@ -74,8 +75,11 @@ def create_sandbox(
     :param smtp: `HOST:PORT` of the server that mails are delivered to, besides being listed; None for nowhere.
     :param accounts: names of further accounts, each with the URL that its webhooks go to, or None for nowhere. A reset
         makes them again with the same credentials.
+    :param clock: `running`; or `frozen`, which stands at the time of the start until it is advanced; or
+        `frozen@2026-01-01T00:00:00Z`, which stands at that time.
     :raises AccountNameError: a further account cannot be made.
     :raises AssumptionError: a switch or value that does not exist.
+    :raises ClockError: there is no such clock.
     :raises EndpointError: `webhook_url`, or the URL of a further account, cannot be used.
     :raises SmtpAddressError: `smtp` is no HOST:PORT.
     """
@@ -85,7 +89,7 @@ def create_sandbox(
         if url is not None:
             check_endpoint(url, loopback_only=loopback_only)
     world = World(
-        clock=Clock(),
+        clock=read_clock_option(clock),
         unknowns=choose(unknowns),
         control_token=control_token or secrets.token_urlsafe(24),
         base_url=base_url.rstrip("/"),
@@ -98,6 +102,11 @@ def create_sandbox(
         loopback_webhooks_only=loopback_only,
         send_mail=None if smtp is None else make_mail_sender(smtp),
     )
+    if clock == FROZEN and world.shared_database:
+        # Further processes and a later start must agree on the time.
+        raise ClockError(
+            f"With a database that lasts, say at what time the clock stands: {FROZEN}@2026-01-01T00:00:00Z."
+        )
     beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further))
     return _assemble(world, database, beginning)
 

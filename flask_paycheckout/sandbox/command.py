@@ -25,6 +25,7 @@ from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.command import COMMANDS, command_of, run
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
+from flask_paycheckout.sandbox.world.clock import RUNNING, ClockError
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
@@ -60,7 +61,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _show(assumptions_as_json() if options.json else assumptions_as_text())
     try:
         return _serve(options)
-    except (AccountNameError, AssumptionError, EndpointError, SmtpAddressError, DatabaseUnusable, OSError) as wrong:
+    except (
+        *(AccountNameError, AssumptionError, ClockError, EndpointError, SmtpAddressError, DatabaseUnusable),
+        OSError,
+    ) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
 
@@ -95,6 +99,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--smtp", metavar="HOST:PORT", help="where mails are delivered, besides being listed")
     parser.add_argument("--control-token", metavar="TOKEN", help="made up and printed unless given")
+    parser.add_argument(
+        "--clock",
+        default=RUNNING,
+        metavar="CLOCK",
+        help="running, frozen, or frozen@2026-01-01T00:00:00Z (%(default)s)",
+    )
     parser.add_argument("--seed", metavar="N", help="makes identifiers repeatable")
     parser.add_argument("--unknown", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a switch")
     parser.add_argument("--list-unknowns", action="store_true", help="print the switches, defaults first, and stop")
@@ -158,6 +168,7 @@ def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
         allow_remote_webhooks=options.allow_remote_webhooks,
         smtp=options.smtp,
         accounts=dict(options.account),
+        clock=options.clock,
     )
 
 

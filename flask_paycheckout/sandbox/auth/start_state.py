@@ -66,7 +66,7 @@ FIRST = Merchant(
 
 def add_merchant(session: Session, new: Merchant) -> Account:
     """Add an account with its user, who is verified and registered 90 days ago."""
-    now = world().clock.machine()
+    now = world().clock.begin()
     account = Account(
         user_id=new.user_id,
         name=new.name,
@@ -104,7 +104,7 @@ def add_merchant(session: Session, new: Merchant) -> Account:
 
 def add_invited_user(session: Session) -> None:
     """Add a user of the first account who was invited and has not logged in yet, with the account's password."""
-    invited_at = world().clock.machine() - _INVITED_FOR
+    invited_at = world().clock.begin() - _INVITED_FOR
     session.add(
         User(
             id=INVITED_ID,
@@ -130,5 +130,5 @@ def add_invited_user(session: Session) -> None:
 
 def add_lasting_token(session: Session, user_id: str, token: str) -> None:
     """Add an access token that never expires."""
-    now = world().clock.machine()
+    now = world().clock.begin()
     session.add(AccessToken(token_digest=digest_of(token), user_id=user_id, created_at=now, expires_at=None))

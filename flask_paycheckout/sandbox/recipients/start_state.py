@@ -51,7 +51,7 @@ def add_start_recipients(
     session: Session, user_id: str, organization_id: str, ids: Iterable[tuple[str, str]] = FIRST_IDS
 ) -> None:
     """Add an account's recipients, created on consecutive days up to yesterday."""
-    now = world().clock.machine()
+    now = world().clock.begin()
     for position, (row, (recipient_id, bank_id)) in enumerate(zip(_RECIPIENTS, ids, strict=True), 1):
         name, email, kind, address, city, post_code, bank, number, currency, country, details = row
         made = now - timedelta(days=COUNT + 1 - position)

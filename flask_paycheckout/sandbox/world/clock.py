@@ -1,4 +1,4 @@
-"""The virtual clock: the machine's time plus an offset, which can only grow until a reset."""
+"""The virtual clock: the machine's time, or a time at which it stands, plus an offset that only grows until a reset."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from datetime import UTC, datetime, timedelta
 
 MAX_SECONDS = 10 * 366 * 24 * 3600
 """The most seconds that the clock can be advanced by at once: ten years."""
+
+
+# Records are older than the start, and the clock can be advanced by years.
+_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+RUNNING, FROZEN = "running", "frozen"
+
+
+class ClockError(ValueError):
+    """It is not `running`, `frozen` or `frozen@` with a time."""
 
 
 def machine_time() -> datetime:
@@ -20,18 +29,46 @@ class Clock:
     last, so that asking for the time takes no query.
     """
 
-    def __init__(self, machine: Callable[[], datetime] = machine_time) -> None:
+    def __init__(self, machine: Callable[[], datetime] = machine_time, frozen_at: datetime | None = None) -> None:
         self.machine = machine
+        self.frozen_at = frozen_at
+        """The time at which it stands but for the offset; None while it runs."""
         self.offset = timedelta()
+
+    def begin(self) -> datetime:
+        """The virtual time without its offset, at which a sandbox starts."""
+        return self.frozen_at or self.machine()
 
     def now(self) -> datetime:
         """The virtual time in UTC."""
-        return self.machine() + self.offset
+        return self.begin() + self.offset
 
     def timestamps(self) -> tuple[int, int]:
         """The Unix time of the machine's clock and of the virtual clock.
 
         Callers can use either: tests advance their own clock with the virtual one, a shop beside the sandbox does not.
         """
-        real = self.machine()
-        return int(real.timestamp()), int((real + self.offset).timestamp())
+        return int(self.machine().timestamp()), int(self.now().timestamp())
+
+
+def read_clock_option(text: str) -> Clock:
+    """The clock that `running`, `frozen` or `frozen@2026-01-01T00:00:00Z` asks for.
+
+    :raises ClockError: says why there is no such clock.
+    """
+    if text == RUNNING:
+        return Clock()
+    kind, sign, moment = text.partition("@")
+    if kind != FROZEN or bool(sign) != bool(moment):
+        raise ClockError(
+            f"The clock cannot be {text[:60]!r}; it is {RUNNING}, {FROZEN} or {FROZEN}@2026-01-01T00:00:00Z."
+        )
+    if not sign:
+        return Clock(frozen_at=machine_time())
+    try:
+        at = datetime.fromisoformat(moment)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None or not _EARLIEST <= at <= _LATEST:
+        raise ClockError(f"The clock cannot stand at {moment[:60]!r}; write a time like 2026-01-01T00:00:00Z.")
+    return Clock(frozen_at=at.astimezone(UTC))
