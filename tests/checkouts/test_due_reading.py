@@ -150,9 +150,9 @@ class Reading:
         read.add_done_callback(world.is_over)
         if attempt.account == FAILING and world.failure is not None and world.failures:
             world.failures -= 1
-            self.world.at(self.world.now + self.world.failure, lambda: read.set_exception(TimeoutError()))
+            world.at(world.now + world.failure, lambda: read.set_exception(TimeoutError()))
         else:
-            self.world.at(self.world.now + self.world.answer, lambda: read.set_result(None))
+            world.at(world.now + world.answer, lambda: read.set_result(None))
         return read
 
 
