@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.inspector.account_filter import read_filter
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_number, query_text, show, show_missing
+from flask_paycheckout.sandbox.inspector.curl import curl_line
 from flask_paycheckout.sandbox.inspector.signatures import explain
 from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.world.database import transaction
@@ -76,4 +77,8 @@ def show_request(number: int) -> Response:
     with transaction() as session:
         entry = session.get(LoggedRequest, number)
         rejection = None if entry is None else explain(session, entry)
-    return show_missing("request") if entry is None else show("request", entry=entry, rejection=rejection)
+    return (
+        show_missing("request")
+        if entry is None
+        else show("request", entry=entry, rejection=rejection, curl=curl_line(entry))
+    )
