@@ -83,7 +83,10 @@ if TYPE_CHECKING:
         Quote,
     )
     from flask_paycheckout.client.records.recipients import BankDetails, Recipient, RecipientBank
+    from flask_paycheckout.client.records.record import Record
     from flask_paycheckout.client.records.references import Bank, Crypto, Currency, PaymentMethod
+    from flask_paycheckout.client.renewing import RenewedToken
+    from flask_paycheckout.client.responses import ResponseInfo
     from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
 
 # Imported when first used: a shop that only takes payments needs few of these.
@@ -103,6 +106,9 @@ _NAMES = {
     "records.payments": "Payment PaymentActivity PaymentReceiver PaymentSender Quote",
     "records.recipients": "BankDetails Recipient RecipientBank",
     "records.references": "Bank Crypto Currency PaymentMethod",
+    "records.record": "Record",
+    "renewing": "RenewedToken",
+    "responses": "ResponseInfo",
     "signing": "BearerToken HmacSigner Signer",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -154,7 +160,10 @@ __all__ = [
     "RateLimited",
     "Recipient",
     "RecipientBank",
+    "Record",
+    "RenewedToken",
     "RequestRefused",
+    "ResponseInfo",
     "ServiceFault",
     "Signer",
     "TransportFailed",

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self, cast
 
 from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.forms import Forms, PaymentsPath, RecipientDelete
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access
 from flask_paycheckout.client.probing import Probe, probe
+from flask_paycheckout.client.renewing import RenewedToken
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.deposits import Deposits
-from flask_paycheckout.client.retries import Pace, Retries
+from flask_paycheckout.client.retries import Pace, Retries, seconds
 from flask_paycheckout.client.sending import Sender
 from flask_paycheckout.client.signing import BearerToken, HmacSigner, Signer
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PaymentsClient"]
 
+AccessToken = str | Callable[[], str] | Signer
+
 
 class PaymentsClient:
     """The payments service. Safe to share between threads, and usable on both sides of a fork.
@@ -43,17 +45,21 @@ class PaymentsClient:
     :param base_url: where the service is. A path in it goes before every call's path and is part of what is signed.
     :param client_id: names the account in signed calls; goes together with `client_secret`.
     :param client_secret: the key of the signature.
-    :param access_token: a login's token, for the calls that want it; or a `Signer` that makes their headers in place
-        of `Authorization: Bearer <token>`.
+    :param access_token: a login's token, for the calls that want it; or a function that returns it, which is asked when
+        the first token is needed and again, once in a call, when the service refuses the token with 401; or a `Signer`
+        that makes the headers in place of `Authorization: Bearer <token>`.
     :param signer: signs in place of the built-in formula, and alone: it gives every header of the signature.
-    :param timeout: seconds that one call may take in all, retries and waits included.
-    :param retries: how often a failed read or `checkouts.create` is tried again within that time.
+    :param timeout: seconds that one call may take in all, retries and waits included. Every method takes `timeout=` as
+        well, for one call; `iterate` and `find` for the call of each page.
+    :param retries: how often a failed read or `checkouts.create` is tried again within that time; every other call is
+        tried again where no connection was made, so that certainly nothing was sent.
     :param transport: an httpx transport to send through, for tests and special networks; its maker closes it.
     :param observe: called after each call with its operation, such as "POST /v1/checkout", its `PaymentsError` or None,
         and the seconds that it took, retries included. What it raises is ignored.
     :param payments_path: where payments are listed: the interface says `/v2/payments`, its sample `/v2/payment`.
     :param recipient_delete: whether deleting a recipient names it in the `path`, as the interface says, or in the
         `query`, as its sample does.
+    :param app: name and version of the program, such as `my-shop/2.3`, for the `User-Agent` of its calls.
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
 
@@ -67,7 +73,7 @@ class PaymentsClient:
         *,
         client_id: str | None = None,
         client_secret: str | None = None,
-        access_token: str | Signer | None = None,
+        access_token: AccessToken | None = None,
         signer: Signer | None = None,
         timeout: float = 15.0,
         retries: int = 2,
@@ -75,12 +81,13 @@ class PaymentsClient:
         observe: Observe | None = None,
         payments_path: PaymentsPath = "/v2/payments",
         recipient_delete: RecipientDelete = "path",
+        app: str | None = None,
     ) -> None:
         forms = Forms(payments_path, recipient_delete)
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
-        budget = Retries(_count(retries), _seconds(timeout), _pace(transport))
-        self._set_up(Sender(base_url, signers, transport), budget, observe, forms)
+        budget = Retries(_count(retries), seconds(timeout), _pace(transport))
+        self._set_up(Sender(base_url, signers, transport, app), budget, observe, forms)
 
     def _set_up(self, sender: Sender, retries: Retries, observe: Observe | None, forms: Forms) -> None:
         self._caller = caller = Caller(sender, retries, observe, forms)
@@ -93,11 +100,11 @@ class PaymentsClient:
         :param timeout: seconds that one call may take in all, retries and waits included.
         """
         other = type(self).__new__(type(self))
-        retries = replace(self._caller.retries, budget=_seconds(timeout))
+        retries = self._caller.retries.within(timeout)
         other._set_up(self._caller.sender, retries, self._caller.observe, self._caller.forms)
         return other
 
-    def authorized(self, access_token: str | Signer) -> Self:
+    def authorized(self, access_token: AccessToken) -> Self:
         """A client with another access token that shares this one's connections; closing either closes both.
 
         :param access_token: as for the client itself.
@@ -113,7 +120,7 @@ class PaymentsClient:
         client_id: str,
         client_secret: str,
         *,
-        access_token: str | Signer | None = None,
+        access_token: AccessToken | None = None,
         signer: Signer | None = None,
     ) -> Self:
         """A client of the same service for another account, over this one's connections; closing it leaves them open.
@@ -197,7 +204,7 @@ class PaymentsClient:
 
 
 def _signers(
-    client_id: str | None, client_secret: str | None, access_token: str | Signer | None, signer: Signer | None
+    client_id: str | None, client_secret: str | None, access_token: AccessToken | None, signer: Signer | None
 ) -> dict[Access, Signer]:
     """The signer for each kind of call."""
     signers: dict[Access, Signer] = {}
@@ -213,26 +220,20 @@ def _signers(
     return signers
 
 
-def _bearer(access_token: str | Signer) -> Signer:
+def _bearer(access_token: AccessToken) -> Signer:
     if isinstance(access_token, str):
         return BearerToken(access_token)
-    if not callable(getattr(access_token, "sign", None)):
+    if callable(getattr(access_token, "sign", None)):
+        return cast("Signer", access_token)
+    if not callable(access_token):
         raise TypeError(f"access_token must be a string or a Signer, not {type(access_token).__name__}")
-    return access_token
+    return RenewedToken(access_token)
 
 
 def _pace(transport: httpx.BaseTransport | None) -> Pace:
     """Signs by the clock that a transport brings along, so that a test which moves or stops time moves both ends."""
     clock = getattr(transport, "clock", None)
     return Pace() if clock is None else Pace(wall=lambda: float(clock().timestamp()))
-
-
-def _seconds(timeout: float) -> float:
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
-        raise TypeError(f"timeout must be a number of seconds, not {type(timeout).__name__}")
-    if not math.isfinite(timeout) or timeout <= 0:
-        raise ValueError(f"timeout must be more than 0 seconds and finite, not {timeout}")
-    return float(timeout)
 
 
 def _count(retries: int) -> int:

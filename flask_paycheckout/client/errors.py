@@ -45,7 +45,10 @@ out although a second call is refused, for instance because its reference is use
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from flask_paycheckout.client.responses import ResponseHeaders
 
 __all__ = [
     "CarriedOut",
@@ -89,6 +92,9 @@ class PaymentsError(Exception):
     :ivar retry_after: seconds that the service asked to wait, or None.
     :ivar carried_out: `"no"` when the call certainly changed nothing; `"unknown"` when it may have been carried out.
     :ivar retryable: whether the same call may be made again, later: it does nothing twice, and may succeed.
+    :ivar http_status: of the response; None when none came.
+    :ivar headers: the response's headers by name, in any case; `repr` shows the names only. None when none came.
+    :ivar requested_id: the id or reference that the call asked for; None where it names none.
     """
 
     operation: str
@@ -96,6 +102,9 @@ class PaymentsError(Exception):
     retry_after: float | None
     carried_out: CarriedOut
     retryable: bool
+    http_status: int | None = None
+    headers: ResponseHeaders | None = None
+    requested_id: str | None = None
 
     def __init__(self, operation: str, message: str | None = None, retry_after: float | None = None) -> None:
         self.operation = operation

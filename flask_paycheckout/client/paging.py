@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from flask_paycheckout.client.errors import TransportFailed
+from flask_paycheckout.client.records.record import plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+    from flask_paycheckout.client.responses import ResponseInfo
+    from flask_paycheckout.client.vocabulary import Sort
 
 __all__ = ["DEFAULT_LIMIT", "Page", "page_of_array", "walk"]
 
@@ -29,7 +34,7 @@ DEFAULT_LIMIT = 10
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """One page of a list.
+    """One page of a list; iterating over it gives its records.
 
     :ivar docs: the records on it, in the order asked for.
     :ivar total_docs: how many the whole list has.
@@ -42,6 +47,7 @@ class Page(Generic[T]):
     :ivar has_next_page: whether one follows.
     :ivar prev_page: the number of the page before, or None.
     :ivar next_page: the number of the page that follows, or None.
+    :ivar response: the response that it came in.
     """
 
     docs: tuple[T, ...]
@@ -55,6 +61,15 @@ class Page(Generic[T]):
     has_next_page: bool
     prev_page: int | None
     next_page: int | None
+    response: ResponseInfo | None = field(default=None, compare=False, repr=False)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.docs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The page as plain data; see `Record.to_dict`."""
+        numbers = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in ("docs", "response")}
+        return {"docs": plain(self.docs), **numbers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,38 +112,49 @@ def walk(
     fetch: Callable[[int], tuple[Page[T], bool]],
     id_of: Callable[[T], str | None],
     most_pages: int = _MOST_PAGES,
+    *,
+    sort: Sort | None = None,
+    only_grows: bool = False,
 ) -> Iterator[T]:
     """Every record of a list once, one page at a time, each page read when its first record is wanted.
 
-    Records that are made meanwhile hide no other one: new ones at the list's beginning only push known ones onto the
-    next page, which are passed over. Where the pages' totals say that records have gone, the walk goes back as many
-    pages as they may have filled. An array has no totals: there, and where a record goes and another comes, a record
-    that moves to a page that was read already is missed. The order `createdAt` moves least.
+    Whatever is in the list from the walk's beginning to its end is given. New records at the list's beginning only push
+    known ones onto the next page, which are passed over. A record that leaves lets those behind it move up, some of
+    them onto a page that was read already. So a page is followed by a second look at the one before it, unless the page
+    itself shows that nothing moved up: it begins with a known record, or the list is sorted by `-createdAt` and its
+    total did not fall. Records that moved up are given before those of the page.
+
+    Sorted by `-updatedAt`, a record that is updated before its page is read moves to the beginning: the list is read
+    twice.
 
     :param fetch: reads the page of a number, and tells whether it came as a plain array.
     :param id_of: the id by which a record is known again; one without an id is never passed over.
     :param most_pages: the most pages that are read, of a list that goes on.
+    :param sort: the list's order; the service's default when not given.
+    :param only_grows: no record ever leaves the list: no page is looked at twice.
     :raises TransportFailed: the pages would not come to an end.
     """
-    known, went_back = _Recent(), set[int]()
+    known = _Recent()
     number, furthest, total, idle = 1, 0, 0, 0
+    ended = False
     for reads in count(1):
         page, is_array = fetch(number)
+        kept_total, total = not is_array and page.total_docs >= total, page.total_docs
+        if number > 1 and not only_grows and not _shows_no_move(page, known, id_of, sort, kept_total):
+            behind = _moved_up_to(number, fetch, known, id_of)
+            # An array that grows at its end has a new record behind its last page at each look: one look is enough.
+            if behind is not None and reads < most_pages and not ended:
+                number, ended = behind, not page.docs
+                continue
         if is_array and not page.docs:
-            return
-        gone, total = total - page.total_docs, page.total_docs
-        if gone > 0 and not is_array and number > 1 and number not in went_back:
-            # Once for each page: totals may be odd by themselves.
-            went_back.add(number)
-            number = max(1, number - -(-gone // max(1, page.limit)))
-            continue
+            break
         new = [record for record in page.docs if id_of(record) not in known]
         goes_on = page.has_next_page or is_array
         idle = 0 if new or not page.docs else idle + 1
         circles = goes_on and idle == 1 and number > furthest and _is_first_again(page, fetch, id_of)
         if circles and is_array:
             # The list ignores the page that is asked for: it has been seen whole.
-            return
+            break
         fault = _fault(page, number, circles, idle, is_array)
         if fault is None and goes_on and reads >= most_pages:
             fault = f"it has more than {most_pages} pages"
@@ -136,10 +162,51 @@ def walk(
             raise TransportFailed(operation, f"the list does not end: {fault}")
         known.update(found for record in new if (found := id_of(record)) is not None)
         yield from new
-        if not goes_on:
-            return
         furthest = max(furthest, number)
+        if not goes_on:
+            break
         number += 1
+    if sort == "-updatedAt" and furthest > 1 and not only_grows:
+        yield from _again(furthest, fetch, known, id_of)
+
+
+def _shows_no_move(
+    page: Page[T], known: _Recent, id_of: Callable[[T], str | None], sort: Sort | None, kept_total: bool
+) -> bool:
+    """Whether a page shows by itself that no unread record moved up from it."""
+    if sort in ("updatedAt", "-updatedAt"):
+        # A known record may stand anywhere.
+        return False
+    if sort == "-createdAt" and kept_total:
+        # As many came before everything else as left, or more.
+        return True
+    return bool(page.docs) and id_of(page.docs[0]) in known
+
+
+def _moved_up_to(
+    number: int, fetch: Callable[[int], tuple[Page[T], bool]], known: _Recent, id_of: Callable[[T], str | None]
+) -> int | None:
+    """The first page before `number` that holds records which have not been given, or None."""
+    first = None
+    for before in range(number - 1, 0, -1):
+        docs = fetch(before)[0].docs
+        unknown = [found for record in docs if (found := id_of(record)) is not None and found not in known]
+        if unknown:
+            first = before
+        if docs and id_of(docs[0]) not in unknown:
+            break
+    return first
+
+
+def _again(
+    pages: int, fetch: Callable[[int], tuple[Page[T], bool]], known: _Recent, id_of: Callable[[T], str | None]
+) -> Iterator[T]:
+    """The records of these pages that were not given."""
+    for number in range(1, pages + 1):
+        docs = fetch(number)[0].docs
+        missed = [(found, record) for record in docs if (found := id_of(record)) is not None and found not in known]
+        known.update(found for found, _ in missed)
+        yield from (record for _, record in missed)
 
 
 class _Recent:

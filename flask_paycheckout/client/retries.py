@@ -7,6 +7,7 @@ waited for when it fits into the budget; when it does not, the error is raised a
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceF
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Pace", "Retries", "moment_of", "seconds_to_wait"]
+__all__ = ["Pace", "Retries", "moment_of", "seconds", "seconds_to_wait"]
 
 T = TypeVar("T")
 
@@ -61,9 +62,19 @@ class Retries:
     budget: float
     pace: Pace
 
+    def within(self, budget: float) -> Retries:
+        """The same with another time budget.
+
+        :raises TypeError: the budget is no number.
+        :raises ValueError: it is not positive, or not finite.
+        """
+        return Retries(self.count, seconds(budget), self.pace)
+
     def run(self, attempt: Callable[[float], T], *, repeatable: bool) -> T:
         """The first attempt that succeeds; each is told the seconds that are left.
 
+        :param repeatable: whether an attempt may be repeated that may have reached the service. One that certainly did
+            not is always repeated.
         :raises PaymentsError: the last attempt's error.
         """
         until = self.pace.elapsed() + self.budget
@@ -73,7 +84,8 @@ class Retries:
             try:
                 return attempt(left)
             except _WORTH_REPEATING as error:
-                if not repeatable or number >= self.count:
+                unsent = isinstance(error, TransportFailed) and not error.request_sent
+                if number >= self.count or not (repeatable or unsent):
                     raise
                 failure: PaymentsError = error
             self._wait(failure, number, until)
@@ -87,6 +99,19 @@ class Retries:
             raise failure
         _log.debug("%s; attempt %d follows in %.2f s", failure, number + 2, wait)
         self.pace.sleep(wait)
+
+
+def seconds(timeout: float) -> float:
+    """A time budget, checked.
+
+    :raises TypeError: it is no number.
+    :raises ValueError: it is not positive, or not finite.
+    """
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise TypeError(f"timeout must be a number of seconds, not {type(timeout).__name__}")
+    if not math.isfinite(timeout) or timeout <= 0:
+        raise ValueError(f"timeout must be more than 0 seconds and finite, not {timeout}")
+    return float(timeout)
 
 
 def seconds_to_wait(header: str | None, now: float) -> float | None:

@@ -14,8 +14,10 @@ from flask_paycheckout.client.connections import Connections
 from flask_paycheckout.client.errors import TransportFailed
 from flask_paycheckout.client.hidden import Hidden, hide
 from flask_paycheckout.client.operations import Access, Operation
+from flask_paycheckout.client.renewing import RenewedToken
 from flask_paycheckout.client.signing import Signer, signed_headers
 from flask_paycheckout.client.transport import LIMITS, LimitedTransport, Limits, RefusedResponse
+from flask_paycheckout.client.user_agents import user_agent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,12 +46,18 @@ class Sender:
     :param base_url: where the service is; a path in it is put before every call's path and is part of what is signed.
     :param signers: who signs calls of each kind of access.
     :param transport: an httpx transport to use instead of own connections; its maker closes it.
+    :param app: name and version of the program, for the `User-Agent`.
     :raises ValueError: the base URL cannot be used; the text names the fault.
     """
 
     def __init__(
-        self, base_url: str, signers: Mapping[Access, Signer], transport: httpx.BaseTransport | None = None
+        self,
+        base_url: str,
+        signers: Mapping[Access, Signer],
+        transport: httpx.BaseTransport | None = None,
+        app: str | None = None,
     ) -> None:
+        self._user_agent = user_agent(app)
         self.base_url = checked_base_url(base_url)
         url = httpx.URL(self.base_url)
         self._path = url.raw_path.decode("ascii").rstrip("/")
@@ -66,6 +74,11 @@ class Sender:
         other = copy(self)
         other._signers = {**self._signers, **signers}
         return other
+
+    def renewable(self, operation: Operation) -> RenewedToken | None:
+        """The token of the operation's calls, when another one can be asked for."""
+        signer = self._signers.get(operation.access)
+        return signer if isinstance(signer, RenewedToken) else None
 
     def borrowed(self) -> Self:
         """A sender through the same connections that leaves them open when it is closed."""
@@ -103,7 +116,7 @@ class Sender:
 
     def _request(self, operation: Operation, path: str, body: bytes, left: float, wall: float) -> httpx.Request:
         """The request with its signature over the target that goes on the wire."""
-        headers = {"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": "flask-paycheckout"}
+        headers = {"Accept": operation.accept, "Accept-Encoding": "identity", "User-Agent": self._user_agent}
         if body:
             headers["Content-Type"] = "application/json"
         if operation.access is not Access.OPEN:

@@ -16,7 +16,7 @@ from flask_paycheckout.client.hidden import Hidden, concealed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["BearerToken", "HmacSigner", "Signer", "header_value"]
+__all__ = ["BearerToken", "HmacSigner", "Signer", "bearer_header", "header_value", "signed_headers"]
 
 _HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9-]{1,100}")
@@ -89,9 +89,9 @@ class BearerToken:
         self._header: Callable[[], str]
         if callable(access_token):
             returned = access_token
-            self._header = lambda: _bearer(returned(), scheme)
+            self._header = lambda: bearer_header(returned(), scheme)
         else:
-            header = _bearer(access_token, scheme)
+            header = bearer_header(access_token, scheme)
             self._header = lambda: header
 
     def sign(self, method: str, target: str, body: bytes, timestamp: int) -> dict[str, str]:
@@ -102,7 +102,12 @@ class BearerToken:
         return "<BearerToken>"
 
 
-def _bearer(access_token: str, scheme: str) -> str:
+def bearer_header(access_token: str, scheme: str) -> str:
+    """The value of the `Authorization` header.
+
+    :raises TypeError: the token is not a string.
+    :raises ValueError: the token is empty or cannot stand in a header.
+    """
     access_token = concealed(access_token)
     token = header_value("access_token", access_token)
     return header_value("scheme", Hidden(f"{scheme} {token}".lstrip()))

@@ -17,6 +17,8 @@ import httpx
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import datetime
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+
 __all__ = ["LIMITS", "LimitedTransport", "Limits", "RefusedResponse", "in_process", "read_whole"]
 
 LIMITS = "flask_paycheckout.limits"
@@ -95,14 +97,25 @@ def _read(chunks: Iterable[bytes], limits: Limits) -> bytes:
     return bytes(body)
 
 
-class _InProcess(httpx.WSGITransport):
+class _InProcess(httpx.BaseTransport):
     """Calls a WSGI app in this process; `clock` is the app's, for whoever has to tell its time."""
 
-    clock: Callable[[], datetime]
+    def __init__(self, app: WSGIApplication, clock: Callable[[], datetime]) -> None:
+        self._app = app
+        self.clock = clock
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """The app's response."""
+        target = request.url.raw_path.decode("ascii")
+
+        def called(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            # As servers give it: the path alone does not tell a slash from a quoted one, which the signature does.
+            environ["REQUEST_URI"] = target
+            return self._app(environ, start_response)
+
+        return httpx.WSGITransport(app=called).handle_request(request)
 
 
 def in_process(app: Any, clock: Callable[[], datetime]) -> httpx.BaseTransport:
     """A transport to a WSGI app in this process, no socket between; `clock` goes along as its attribute."""
-    transport = _InProcess(app=app)
-    transport.clock = clock
-    return transport
+    return _InProcess(app, clock)

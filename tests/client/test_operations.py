@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -351,6 +352,14 @@ CALLS = [
         access="open",
     ),
     Call(
+        "references.iterate_banks",
+        lambda c: tuple(c.references.iterate_banks(limit=50)),
+        "GET /v1/reference/banks?limit=50",
+        success(paged(samples.BANK)),
+        warns="use client.fiat_disbursements.payment_methods",
+        access="open",
+    ),
+    Call(
         "references.payment_methods",
         lambda c: c.references.payment_methods(for_deposit=True),
         "GET /v1/reference/payment-methods?isForDeposit=true",
@@ -383,6 +392,10 @@ def test_no_method_is_missing_here() -> None:
     }
     assert {call.method for call in CALLS} == methods
     assert len({call.sends.split("?")[0] for call in CALLS}) == 28
+    for name in methods:
+        resource, method = name.split(".")
+        timeout = inspect.signature(getattr(getattr(shop, resource), method)).parameters["timeout"]
+        assert (timeout.kind, timeout.default) == (inspect.Parameter.KEYWORD_ONLY, None), name
 
 
 @every(CALLS)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
+from flask_paycheckout.client.records.record import Record
 
 __all__ = ["Activity"]
 
 
-class Activity(msgspec.Struct, frozen=True, rename="camel"):
+class Activity(Record, frozen=True, rename="camel"):
     """One step in the history of a deposit or disbursement; seen for `status`: `pending`, `completed`."""
 
     activity: str | None = None

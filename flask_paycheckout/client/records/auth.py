@@ -8,18 +8,19 @@ from typing import Any
 import msgspec
 
 from flask_paycheckout.client.hidden import Hidden
+from flask_paycheckout.client.records.record import Record, hidden
 
 __all__ = ["Login", "Organization", "User", "Verification"]
 
 
-class Organization(msgspec.Struct, frozen=True):
+class Organization(Record, frozen=True):
     """Whom a user belongs to."""
 
     id: str | None = msgspec.field(default=None, name="_id")
     org_name: str | None = msgspec.field(default=None, name="orgName")
 
 
-class User(msgspec.Struct, frozen=True, rename="camel"):
+class User(Record, frozen=True, rename="camel"):
     """The user who logged in. The formats of `role` and `policy` are not shown.
 
     :ivar organization_id: the organization itself, as the service names the field.
@@ -48,6 +49,10 @@ class User(msgspec.Struct, frozen=True, rename="camel"):
     otp_code: Hidden | None = msgspec.field(default=None, name="otp_code")
     credentials: dict[str, Any] | None = None
 
+    def to_dict(self) -> dict[str, Any]:
+        """The user as plain data; of the credentials, `repr` shows the names only."""
+        return super().to_dict() | {"credentials": hidden(self.credentials)}
+
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
         if self.credentials is not None:
@@ -55,13 +60,13 @@ class User(msgspec.Struct, frozen=True, rename="camel"):
         return f"User({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
-class Verification(msgspec.Struct, frozen=True, rename="camel"):
+class Verification(Record, frozen=True, rename="camel"):
     """The token that register and login give; exchanged for a login, together with the one-time password."""
 
     verification_token: Hidden
 
 
-class Login(msgspec.Struct, frozen=True, rename="camel"):
+class Login(Record, frozen=True, rename="camel"):
     """A login that was verified.
 
     :ivar access_token: for `PaymentsClient(access_token=...)`; a string that `repr` does not show.

@@ -6,11 +6,12 @@ import msgspec
 
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import segment
+from flask_paycheckout.client.records.record import Record
 
 __all__ = ["CheckoutLink"]
 
 
-class CheckoutLink(msgspec.Struct, frozen=True, rename="camel"):
+class CheckoutLink(Record, frozen=True, rename="camel"):
     """A checkout that the service accepted. Its page is valid for 15 minutes.
 
     :ivar id: the checkout id; also the id of the deposit to come and the webhook's `orderId`.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 
-import msgspec
-
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.records.activities import Activity
+from flask_paycheckout.client.records.record import Record
 from flask_paycheckout.client.vocabulary import BlockchainType, DisbursementStatus
 
 __all__ = ["CryptoBatch", "CryptoDisbursement", "CryptoReceiver", "FeeConfig", "FeeEstimate"]
@@ -28,7 +27,7 @@ class CryptoReceiver:
     note: str | None = None
 
 
-class FeeConfig(msgspec.Struct, frozen=True, rename="camel"):
+class FeeConfig(Record, frozen=True, rename="camel"):
     """Parts of a transfer's fee: flat, percent of the amount, and the network's own."""
 
     fee_flat: Decimal | None = None
@@ -36,7 +35,7 @@ class FeeConfig(msgspec.Struct, frozen=True, rename="camel"):
     fee_network: Decimal | None = None
 
 
-class CryptoDisbursement(msgspec.Struct, frozen=True, rename="camel"):
+class CryptoDisbursement(Record, frozen=True, rename="camel"):
     """A token transfer as the service sees it.
 
     :ivar amount: in tokens.
@@ -67,7 +66,7 @@ class CryptoDisbursement(msgspec.Struct, frozen=True, rename="camel"):
     reference: str | None = None
 
 
-class CryptoBatch(msgspec.Struct, frozen=True, rename="camel"):
+class CryptoBatch(Record, frozen=True, rename="camel"):
     """The transfers of one `create`, and their sums in the batch's token."""
 
     disburse_data: tuple[CryptoDisbursement, ...]
@@ -76,7 +75,7 @@ class CryptoBatch(msgspec.Struct, frozen=True, rename="camel"):
     sum_amount: Decimal | None = None
 
 
-class FeeEstimate(msgspec.Struct, frozen=True):
+class FeeEstimate(Record, frozen=True):
     """The `fee` of transferring `amount` of `token`, in tokens."""
 
     token: str

@@ -10,9 +10,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-import msgspec
-
 from flask_paycheckout.client.records.activities import Activity
+from flask_paycheckout.client.records.record import Record
 from flask_paycheckout.client.vocabulary import DepositStatus
 
 __all__ = ["Deposit", "ExchangeInfo", "Fee", "PaymentFiat"]
@@ -21,7 +20,7 @@ __all__ = ["Deposit", "ExchangeInfo", "Fee", "PaymentFiat"]
 _MAX_NAME = 500
 
 
-class Fee(msgspec.Struct, frozen=True, rename="camel"):
+class Fee(Record, frozen=True, rename="camel"):
     """The costs of the payment method.
 
     :ivar amount: in `currency`.
@@ -33,7 +32,7 @@ class Fee(msgspec.Struct, frozen=True, rename="camel"):
     currency: str | None = None
 
 
-class PaymentFiat(msgspec.Struct, frozen=True, rename="camel"):
+class PaymentFiat(Record, frozen=True, rename="camel"):
     """Where the customer pays by bank: bank code and name, and the text of the QR code."""
 
     bank_code: str | None = None
@@ -41,7 +40,7 @@ class PaymentFiat(msgspec.Struct, frozen=True, rename="camel"):
     qr_data: str | None = None
 
 
-class ExchangeInfo(msgspec.Struct, frozen=True, rename="camel"):
+class ExchangeInfo(Record, frozen=True, rename="camel"):
     """The conversion of a deposit: `output_amount` in `output_currency` at `exchange_rate`."""
 
     exchange_rate: Decimal | None = None
@@ -49,7 +48,7 @@ class ExchangeInfo(msgspec.Struct, frozen=True, rename="camel"):
     output_amount: Decimal | None = None
 
 
-class Deposit(msgspec.Struct, frozen=True, rename="camel"):
+class Deposit(Record, frozen=True, rename="camel"):
     """A payment as the service sees it. It exists once the customer has picked a payment method.
 
     :ivar deposit_id: equals the checkout id for a checkout's deposit. A read by reference may give another deposit

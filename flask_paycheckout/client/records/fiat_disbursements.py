@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
-import msgspec
-
 from flask_paycheckout.client.amounts import Amount
 from flask_paycheckout.client.hidden import AccountNumber
 from flask_paycheckout.client.records.activities import Activity
+from flask_paycheckout.client.records.record import Record
 from flask_paycheckout.client.vocabulary import DisbursementStatus
 
 __all__ = [
@@ -78,7 +77,7 @@ class FiatItemV1:
     note: str | None = None
 
 
-class FiatBank(msgspec.Struct, frozen=True, rename="camel"):
+class FiatBank(Record, frozen=True, rename="camel"):
     """The account that a transfer goes to."""
 
     bank_name: str | None = None
@@ -89,7 +88,7 @@ class FiatBank(msgspec.Struct, frozen=True, rename="camel"):
     country: str | None = None
 
 
-class FiatRecipient(msgspec.Struct, frozen=True, rename="camel"):
+class FiatRecipient(Record, frozen=True, rename="camel"):
     """Whom a transfer goes to; one who was named in the disbursement itself may have no id, e-mail and name."""
 
     recipient_id: str | None = None
@@ -98,7 +97,7 @@ class FiatRecipient(msgspec.Struct, frozen=True, rename="camel"):
     bank: FiatBank | None = None
 
 
-class FiatDisbursement(msgspec.Struct, frozen=True, rename="camel"):
+class FiatDisbursement(Record, frozen=True, rename="camel"):
     """A bank transfer as the service sees it.
 
     :ivar group_id: of the batch that it was created in; not in every answer.
@@ -126,7 +125,7 @@ class FiatDisbursement(msgspec.Struct, frozen=True, rename="camel"):
     updated_at: datetime | None = None
 
 
-class FiatBatch(msgspec.Struct, frozen=True, rename="camel"):
+class FiatBatch(Record, frozen=True, rename="camel"):
     """The transfers of one `create`, and their sums in the batch's currency."""
 
     disburse_data: tuple[FiatDisbursement, ...]
@@ -135,14 +134,14 @@ class FiatBatch(msgspec.Struct, frozen=True, rename="camel"):
     sum_amount: Decimal | None = None
 
 
-class CurrencySum(msgspec.Struct, frozen=True, rename="camel"):
+class CurrencySum(Record, frozen=True, rename="camel"):
     """A sum in one currency."""
 
     currency: str | None = None
     total_amount: Decimal | None = None
 
 
-class FiatBatchV1(msgspec.Struct, frozen=True, rename="camel"):
+class FiatBatchV1(Record, frozen=True, rename="camel"):
     """The transfers of one `create_v1`, and their sums by currency."""
 
     disburse_data: tuple[FiatDisbursement, ...]
@@ -151,7 +150,7 @@ class FiatBatchV1(msgspec.Struct, frozen=True, rename="camel"):
     sum_amount: tuple[CurrencySum, ...] = ()
 
 
-class FiatPaymentMethod(msgspec.Struct, frozen=True, rename="camel"):
+class FiatPaymentMethod(Record, frozen=True, rename="camel"):
     """A bank that transfers can go to.
 
     :ivar bank_code: for `PayoutBank`.

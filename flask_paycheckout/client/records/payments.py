@@ -8,12 +8,13 @@ from decimal import Decimal
 import msgspec
 
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
+from flask_paycheckout.client.records.record import Record
 from flask_paycheckout.client.vocabulary import PaymentStatus, PaymentType
 
 __all__ = ["Payment", "PaymentActivity", "PaymentReceiver", "PaymentSender", "Quote"]
 
 
-class PaymentSender(msgspec.Struct, frozen=True, rename="camel"):
+class PaymentSender(Record, frozen=True, rename="camel"):
     """The payer, who pays in crypto from a wallet."""
 
     id: str | None = None
@@ -22,7 +23,7 @@ class PaymentSender(msgspec.Struct, frozen=True, rename="camel"):
     wallet_address: str | None = None
 
 
-class PaymentReceiver(msgspec.Struct, frozen=True, rename="camel"):
+class PaymentReceiver(Record, frozen=True, rename="camel"):
     """The payee with a bank account. A list gives `bank_name`; a detail and a create the codes instead."""
 
     id: str | None = None
@@ -36,7 +37,7 @@ class PaymentReceiver(msgspec.Struct, frozen=True, rename="camel"):
     iban_number: Hidden | None = None
 
 
-class PaymentActivity(msgspec.Struct, frozen=True, rename="camel"):
+class PaymentActivity(Record, frozen=True, rename="camel"):
     """One step in a payment's history."""
 
     activity: str | None = None
@@ -46,7 +47,7 @@ class PaymentActivity(msgspec.Struct, frozen=True, rename="camel"):
     updated_at: datetime | None = None
 
 
-class Payment(msgspec.Struct, frozen=True, rename="camel"):
+class Payment(Record, frozen=True, rename="camel"):
     """A payment as the service sees it.
 
     :ivar payment_type: `onramp` or `offramp`.
@@ -89,7 +90,7 @@ class Payment(msgspec.Struct, frozen=True, rename="camel"):
             msgspec.structs.force_setattr(self, "transaction_hash", None)
 
 
-class Quote(msgspec.Struct, frozen=True):
+class Quote(Record, frozen=True):
     """The costs of a payment and the amount that arrives; the names are the service's own.
 
     :ivar coin: what is paid in.

@@ -8,6 +8,7 @@ from datetime import datetime
 import msgspec
 
 from flask_paycheckout.client.hidden import AccountNumber, Hidden
+from flask_paycheckout.client.records.record import Record
 from flask_paycheckout.client.vocabulary import RecipientType
 
 __all__ = ["BankDetails", "Recipient", "RecipientBank"]
@@ -36,7 +37,7 @@ class BankDetails:
     ifsc: str | None = None
 
 
-class RecipientBank(msgspec.Struct, frozen=True, rename="camel"):
+class RecipientBank(Record, frozen=True, rename="camel"):
     """A recipient's bank account, as the service keeps it."""
 
     id: str | None = msgspec.field(default=None, name="_id")
@@ -53,7 +54,7 @@ class RecipientBank(msgspec.Struct, frozen=True, rename="camel"):
     ifsc: str | None = None
 
 
-class Recipient(msgspec.Struct, frozen=True, rename="camel"):
+class Recipient(Record, frozen=True, rename="camel"):
     """Someone who is paid.
 
     :ivar recipient_type: `Individual` or `Business`.

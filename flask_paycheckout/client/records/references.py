@@ -7,10 +7,12 @@ from decimal import Decimal
 
 import msgspec
 
+from flask_paycheckout.client.records.record import Record
+
 __all__ = ["Bank", "Crypto", "Currency", "PaymentMethod"]
 
 
-class Currency(msgspec.Struct, frozen=True, rename="camel"):
+class Currency(Record, frozen=True, rename="camel"):
     """A country's currency, and what a bank account in it needs.
 
     :ivar record_id: the service's `_id`.
@@ -34,7 +36,7 @@ class Currency(msgspec.Struct, frozen=True, rename="camel"):
     require_account_number: bool | None = None
 
 
-class Crypto(msgspec.Struct, frozen=True, rename="camel"):
+class Crypto(Record, frozen=True, rename="camel"):
     """A token on a chain.
 
     :ivar id: token id, `<symbol>-<network>`.
@@ -57,7 +59,7 @@ class Crypto(msgspec.Struct, frozen=True, rename="camel"):
     price_id: str | None = None
 
 
-class Bank(msgspec.Struct, frozen=True, rename="camel"):
+class Bank(Record, frozen=True, rename="camel"):
     """A bank.
 
     :ivar record_id: the service's `_id`.
@@ -75,7 +77,7 @@ class Bank(msgspec.Struct, frozen=True, rename="camel"):
     version: int | None = msgspec.field(default=None, name="__v")
 
 
-class PaymentMethod(msgspec.Struct, frozen=True, rename="camel"):
+class PaymentMethod(Record, frozen=True, rename="camel"):
     """A way to pay in.
 
     :ivar flat_fee_amount: in `currency`.

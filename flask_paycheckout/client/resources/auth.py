@@ -51,6 +51,7 @@ class Auth:
         national_id: str | None = None,
         country: str | None = None,
         country_code: str | None = None,
+        timeout: float | None = None,
     ) -> str:
         """Makes a user and sends the one-time password by e-mail; gives the verification token.
 
@@ -65,9 +66,9 @@ class Auth:
         body |= texts(country=country, country_code=country_code)
         if national_id is not None:
             body["nationalID"] = secret("national_id", national_id)
-        return self._caller.record(_REGISTER, _VERIFICATION, body=body).verification_token
+        return self._caller.record(_REGISTER, _VERIFICATION, body=body, timeout=timeout).verification_token
 
-    def login(self, email: str, password: str) -> str:
+    def login(self, email: str, password: str, *, timeout: float | None = None) -> str:
         """Sends the one-time password by e-mail; gives the verification token.
 
         :raises RequestRefused: e-mail or password are wrong; the interface does not show which error that is.
@@ -75,9 +76,11 @@ class Auth:
         """
         password = concealed(password)
         body = needed(email=email) | {"password": secret("password", password)}
-        return self._caller.record(_LOGIN, _VERIFICATION, body=body).verification_token
+        return self._caller.record(_LOGIN, _VERIFICATION, body=body, timeout=timeout).verification_token
 
-    def verify_login(self, verification_token: str, otp: str, *, disable_expire: bool = False) -> Login:
+    def verify_login(
+        self, verification_token: str, otp: str, *, disable_expire: bool = False, timeout: float | None = None
+    ) -> Login:
         """Exchanges the verification token and the one-time password for an access token.
 
         :param disable_expire: the access token never expires, and cannot be invalidated afterwards.
@@ -92,4 +95,4 @@ class Auth:
             "otp": secret("otp", otp),
             "isDisableExpire": disable_expire,
         }
-        return self._caller.record(_VERIFY, _LOGGED_IN, body=body)
+        return self._caller.record(_VERIFY, _LOGGED_IN, body=body, timeout=timeout)

@@ -39,14 +39,14 @@ class Checkouts:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def create(self, total: Total) -> CheckoutLink:
+    def create(self, total: Total, *, timeout: float | None = None) -> CheckoutLink:
         """Opens a hosted page on which the customer pays `total`; tried again when the answer was lost.
 
         :raises Invalid: checkout is not enabled, the amount fits no payment method, or the conversion is not enabled.
         :raises TypeError: `total` is neither a `Pay` nor a `Receive`.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.record(_CREATE, _LINK, body=_asked(total))
+        return self._caller.record(_CREATE, _LINK, body=_asked(total), timeout=timeout)
 
 
 def _asked(total: Total) -> JsonObject:

@@ -50,7 +50,7 @@ class CryptoDisbursements:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def create(self, token: str, receivers: Iterable[CryptoReceiver]) -> CryptoBatch:
+    def create(self, token: str, receivers: Iterable[CryptoReceiver], *, timeout: float | None = None) -> CryptoBatch:
         """Sends tokens to every receiver's wallet. Never sent twice; give each receiver a `reference`.
 
         :param token: token id, `<symbol>-<network>`.
@@ -69,9 +69,9 @@ class CryptoDisbursements:
             "receivers": [_receiver(f"receivers[{index}].", receiver) for index, receiver in enumerate(taken)],
         }
         references = tuple(receiver.reference for receiver in taken if receiver.reference is not None)
-        return self._caller.record(_CREATE, _BATCH, body=body, references=references)
+        return self._caller.record(_CREATE, _BATCH, body=body, references=references, timeout=timeout)
 
-    def estimate(self, token: str, amount: Amount) -> FeeEstimate:
+    def estimate(self, token: str, amount: Amount, *, timeout: float | None = None) -> FeeEstimate:
         """The fee of transferring `amount` of `token`.
 
         :param amount: a whole number of tokens: the interface takes an integer.
@@ -80,7 +80,7 @@ class CryptoDisbursements:
         :raises PaymentsError: see `errors`.
         """
         values = needed(token=token) | {"amount": f"{whole_amount('amount', amount):f}"}
-        return self._caller.record(_ESTIMATE, _FEE, query=query_string(values))
+        return self._caller.record(_ESTIMATE, _FEE, query=query_string(values), timeout=timeout)
 
 
 def _receiver(place: str, receiver: CryptoReceiver) -> JsonObject:

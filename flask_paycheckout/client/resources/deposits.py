@@ -38,16 +38,16 @@ class Deposits:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def get(self, deposit_id_or_reference: str) -> Deposit:
+    def get(self, deposit_id_or_reference: str, *, timeout: float | None = None) -> Deposit:
         """The deposit as it is now.
 
         :raises NotFound: there is none; for a checkout id, the customer has not picked a payment method (yet).
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.record(_GET, _DEPOSIT, ids={"id": deposit_id_or_reference})
+        return self._caller.record(_GET, _DEPOSIT, ids={"id": deposit_id_or_reference}, timeout=timeout)
 
-    def sandbox_update(self, deposit_id: str, status: DepositStatus | str) -> Deposit:
+    def sandbox_update(self, deposit_id: str, status: DepositStatus | str, *, timeout: float | None = None) -> Deposit:
         """Sets a deposit's status; the service's sandbox only, which also sends the webhook. Never sent twice.
 
         :raises Invalid: no payment method was picked yet.
@@ -56,5 +56,10 @@ class Deposits:
         :raises PaymentsError: see `errors`.
         """
         return self._caller.record(
-            _SANDBOX_UPDATE, _DEPOSIT, ids={"id": deposit_id}, body={"status": status}, references=(deposit_id,)
+            _SANDBOX_UPDATE,
+            _DEPOSIT,
+            ids={"id": deposit_id},
+            body={"status": status},
+            references=(deposit_id,),
+            timeout=timeout,
         )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from flask_paycheckout.client.amounts import as_number, exact_amount
-from flask_paycheckout.client.bodies import batch, needed, query_string, secret, text, texts
+from flask_paycheckout.client.bodies import batch, needed, query_string, text, texts
 from flask_paycheckout.client.deprecation import deprecated
 from flask_paycheckout.client.errors import Invalid, TransportFailed
 from flask_paycheckout.client.filters import Filters
@@ -18,10 +17,9 @@ from flask_paycheckout.client.records.fiat_disbursements import (
     FiatItem,
     FiatItemV1,
     FiatPaymentMethod,
-    NewRecipient,
-    PayoutBank,
 )
 from flask_paycheckout.client.records.reading import RecordReader
+from flask_paycheckout.client.resources.fiat_items import item_body, item_v1_body
 from flask_paycheckout.client.vocabulary import DisbursementStatus, Sort
 
 if TYPE_CHECKING:
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from flask_paycheckout.client.calls import Caller
-    from flask_paycheckout.client.envelope import JsonObject
 
 __all__ = ["FiatDisbursementFilters", "FiatDisbursements"]
 
@@ -118,7 +115,9 @@ class FiatDisbursements:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def list(self, *, page: int | None = None, **filters: Unpack[FiatDisbursementFilters]) -> Page[FiatDisbursement]:
+    def list(
+        self, *, page: int | None = None, timeout: float | None = None, **filters: Unpack[FiatDisbursementFilters]
+    ) -> Page[FiatDisbursement]:
         """One page of the disbursements.
 
         The interface does not show whether the service answers in pages or with a plain array, and its sample shows
@@ -129,9 +128,11 @@ class FiatDisbursements:
         :param filters: see `FiatDisbursementFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return self._page(page, filters)[0]
+        return self._page(page, filters, timeout)[0]
 
-    def iterate(self, **filters: Unpack[FiatDisbursementFilters]) -> Iterator[FiatDisbursement]:
+    def iterate(
+        self, *, timeout: float | None = None, **filters: Unpack[FiatDisbursementFilters]
+    ) -> Iterator[FiatDisbursement]:
         """Every disbursement, page after page, each page read when its first record is wanted.
 
         :param filters: see `FiatDisbursementFilters`.
@@ -140,9 +141,11 @@ class FiatDisbursements:
         """
         # A filter that is wrong is named here, not when the first record is wanted.
         _FILTERS.query(filters)
-        return walk(str(_LIST), lambda number: self._page(number, filters), _id_of)
+        return walk(str(_LIST), lambda number: self._page(number, filters, timeout), _id_of, sort=filters.get("sort"))
 
-    def find(self, references: Iterable[str], *, since: datetime | None = None) -> dict[str, FiatDisbursement]:
+    def find(
+        self, references: Iterable[str], *, since: datetime | None = None, timeout: float | None = None
+    ) -> dict[str, FiatDisbursement]:
         """The disbursements that were created with these references, by reference and in the order given.
 
         The newest are read first, and no further page once all are found, so that a look-up soon after a lost answer
@@ -165,22 +168,22 @@ class FiatDisbursements:
         if not wanted:
             return {}
         try:
-            found = self._search(set(wanted), since, {"sort": "-createdAt", "limit": _LARGE_PAGE})
+            found = self._search(set(wanted), since, {"sort": "-createdAt", "limit": _LARGE_PAGE}, timeout)
         except Invalid:
             # How many records a page may have is not shown, nor that more are an error.
-            found = self._search(set(wanted), since, {"sort": "-createdAt"})
+            found = self._search(set(wanted), since, {"sort": "-createdAt"}, timeout)
         return {reference: found[reference] for reference in wanted if reference in found}
 
-    def get(self, disbursement_id: str) -> FiatDisbursement:
+    def get(self, disbursement_id: str, *, timeout: float | None = None) -> FiatDisbursement:
         """The disbursement as it is now.
 
         :raises NotFound: there is none.
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.record(_GET, _DISBURSEMENT, ids={"id": disbursement_id})
+        return self._caller.record(_GET, _DISBURSEMENT, ids={"id": disbursement_id}, timeout=timeout)
 
-    def create(self, currency: str, items: Iterable[FiatItem]) -> FiatBatch:
+    def create(self, currency: str, items: Iterable[FiatItem], *, timeout: float | None = None) -> FiatBatch:
         """Sends money to every item's recipient. Never sent twice; give each item a `reference`.
 
         :param currency: of every item's amount.
@@ -195,11 +198,11 @@ class FiatDisbursements:
         taken = batch("items", items, FiatItem)
         body = {
             "currency": currency,
-            "disburseData": [_item(f"items[{index}].", item, currency) for index, item in enumerate(taken)],
+            "disburseData": [item_body(f"items[{index}].", item, currency) for index, item in enumerate(taken)],
         }
-        return self._caller.record(_CREATE, _BATCH, body=body, references=_references(taken))
+        return self._caller.record(_CREATE, _BATCH, body=body, references=_references(taken), timeout=timeout)
 
-    def create_v1(self, items: Iterable[FiatItemV1]) -> FiatBatchV1:
+    def create_v1(self, items: Iterable[FiatItemV1], *, timeout: float | None = None) -> FiatBatchV1:
         """The deprecated way to `create`: each item has a currency, and its recipient must exist.
 
         :raises OutcomeUnknown: the answer was lost, money may move: look the `references` up with `find`.
@@ -207,26 +210,30 @@ class FiatDisbursements:
         """
         deprecated("fiat_disbursements.create_v1", "client.fiat_disbursements.create")
         taken = batch("items", items, FiatItemV1)
-        body = {"disburseData": [_item_v1(f"items[{index}].", item) for index, item in enumerate(taken)]}
-        return self._caller.record(_CREATE_V1, _BATCH_V1, body=body, references=_references(taken))
+        body = {"disburseData": [item_v1_body(f"items[{index}].", item) for index, item in enumerate(taken)]}
+        return self._caller.record(_CREATE_V1, _BATCH_V1, body=body, references=_references(taken), timeout=timeout)
 
-    def payment_methods(self, currency: str | None = None) -> tuple[FiatPaymentMethod, ...]:
+    def payment_methods(
+        self, currency: str | None = None, *, timeout: float | None = None
+    ) -> tuple[FiatPaymentMethod, ...]:
         """The banks that transfers can go to, with their limits and fees; of one currency, or all.
 
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.records(_METHODS, _PAYMENT_METHODS, query=query_string(texts(currency=currency)))
+        return self._caller.records(
+            _METHODS, _PAYMENT_METHODS, query=query_string(texts(currency=currency)), timeout=timeout
+        )
 
-    def report(self, disbursement_id: str) -> bytes:
+    def report(self, disbursement_id: str, *, timeout: float | None = None) -> bytes:
         """The transfer proof of a completed disbursement: a PDF of at most 16 MiB.
 
         :raises NotFound: there is no such disbursement.
         :raises TransportFailed: what came is no PDF.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.document(_REPORT, "application/pdf", b"%PDF", ids={"id": disbursement_id})
+        return self._caller.document(_REPORT, "application/pdf", b"%PDF", ids={"id": disbursement_id}, timeout=timeout)
 
-    def sandbox_update(self, disbursement_id: str, status: DisbursementStatus) -> None:
+    def sandbox_update(self, disbursement_id: str, status: DisbursementStatus, *, timeout: float | None = None) -> None:
         """Sets a disbursement's status, fiat or crypto; the service's sandbox only, which also sends the webhook.
 
         Never sent twice.
@@ -236,19 +243,24 @@ class FiatDisbursements:
         :raises PaymentsError: see `errors`.
         """
         self._caller.done(
-            _SANDBOX_UPDATE, ids={"id": disbursement_id}, body=needed(status=status), references=(disbursement_id,)
+            _SANDBOX_UPDATE,
+            ids={"id": disbursement_id},
+            body=needed(status=status),
+            references=(disbursement_id,),
+            timeout=timeout,
         )
 
     def _search(
-        self, wanted: set[str], since: datetime | None, filters: FiatDisbursementFilters
+        self, wanted: set[str], since: datetime | None, filters: FiatDisbursementFilters, timeout: float | None
     ) -> dict[str, FiatDisbursement]:
         """The wanted disbursements by reference, in a list whose newest records come first."""
 
         def page(number: int) -> tuple[Page[FiatDisbursement], bool]:
-            return self._page(number, filters, may_be_blank=number > 1)
+            return self._page(number, filters, timeout, may_be_blank=number > 1)
 
         found = dict[str, FiatDisbursement]()
-        for made in walk(str(_LIST), page, _id_of, _MOST_PAGES):
+        # Without a filter of what changes, no disbursement leaves the list.
+        for made in walk(str(_LIST), page, _id_of, _MOST_PAGES, sort="-createdAt", only_grows=True):
             if since is not None and made.created_at is not None and made.created_at < since:
                 break
             if made.reference in wanted:
@@ -258,28 +270,38 @@ class FiatDisbursements:
         return found
 
     def _page(
-        self, page: int | None, filters: FiatDisbursementFilters, *, may_be_blank: bool = True
+        self,
+        page: int | None,
+        filters: FiatDisbursementFilters,
+        timeout: float | None,
+        *,
+        may_be_blank: bool = True,
     ) -> tuple[Page[FiatDisbursement], bool]:
         """A page, and whether it came as a plain array.
 
         :param may_be_blank: whether data without any field means that there is no record.
         """
-        found = self._ask(page, filters)
+        found = self._ask(page, filters, timeout)
         if isinstance(found, Page):
             return found, False
         if isinstance(found, OnlyRecord) and not found.docs and not may_be_blank:
             # A look-up that finds nothing lets a payout be sent again, which needs a clearer answer than `{}`.
             raise TransportFailed(str(_LIST), "the answer does not say whether there are disbursements")
-        docs = self._one_by_one(page or 1, filters, found.docs) if isinstance(found, OnlyRecord) else found
+        docs = self._one_by_one(page or 1, filters, found.docs, timeout) if isinstance(found, OnlyRecord) else found
         return page_of_array(docs, page, filters.get("limit")), True
 
     def _ask(
-        self, page: int | None, filters: FiatDisbursementFilters
+        self, page: int | None, filters: FiatDisbursementFilters, timeout: float | None
     ) -> Page[FiatDisbursement] | tuple[FiatDisbursement, ...] | OnlyRecord[FiatDisbursement]:
-        return self._caller.page_or_records(_LIST, _DISBURSEMENT, query=_FILTERS.query(filters, page))
+        query = _FILTERS.query(filters, page)
+        return self._caller.page_or_records(_LIST, _DISBURSEMENT, query=query, timeout=timeout)
 
     def _one_by_one(
-        self, page: int, filters: FiatDisbursementFilters, first: tuple[FiatDisbursement, ...]
+        self,
+        page: int,
+        filters: FiatDisbursementFilters,
+        first: tuple[FiatDisbursement, ...],
+        timeout: float | None,
     ) -> tuple[FiatDisbursement, ...]:
         """The records of a page, of which each answer shows only the first: read as so many pages of one record."""
         if not first:
@@ -287,7 +309,7 @@ class FiatDisbursements:
         limit = filters.get("limit") or DEFAULT_LIMIT
         docs = list(first if page == 1 else ())
         for place in range((page - 1) * limit + len(docs) + 1, page * limit + 1):
-            found = self._ask(place, {**filters, "limit": 1})
+            found = self._ask(place, {**filters, "limit": 1}, timeout)
             shown = found if isinstance(found, tuple) else found.docs
             if not shown:
                 break
@@ -301,37 +323,3 @@ def _id_of(made: FiatDisbursement) -> str:
 
 def _references(items: tuple[FiatItem, ...] | tuple[FiatItemV1, ...]) -> tuple[str, ...]:
     return tuple(item.reference for item in items if item.reference is not None)
-
-
-def _item(place: str, item: FiatItem, currency: str) -> JsonObject:
-    """The item on the wire; `place` names it in complaints."""
-    if (item.recipient_id is None) == (item.recipient is None):
-        raise ValueError(f"{place}recipient_id or {place}recipient must be given, and not both")
-    body: JsonObject = texts(place, recipient_id=item.recipient_id)
-    if item.recipient is not None:
-        body["recipient"] = _recipient(f"{place}recipient", item.recipient)
-    body["amount"] = as_number(exact_amount(f"{place}amount", item.amount, currency))
-    return body | texts(place, reference=item.reference, note=item.note)
-
-
-def _recipient(place: str, recipient: NewRecipient) -> JsonObject:
-    _of_kind(place, recipient, NewRecipient)
-    bank = recipient.bank
-    _of_kind(f"{place}.bank", bank, PayoutBank)
-    account_number = secret(f"{place}.bank.account_number", bank.account_number)
-    body: JsonObject = texts(f"{place}.", email=recipient.email, name=recipient.name)
-    body["bank"] = needed(
-        f"{place}.bank.", bank_name=bank.bank_name, account_name=bank.account_name, bank_code=bank.bank_code
-    ) | {"accountNumber": account_number}
-    return body
-
-
-def _of_kind(place: str, value: object, kind: type[Any]) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{place} must be a {kind.__name__}, not {type(value).__name__}")
-
-
-def _item_v1(place: str, item: FiatItemV1) -> JsonObject:
-    body: JsonObject = needed(place, currency=item.currency, recipient_id=item.recipient_id)
-    body["amount"] = as_number(exact_amount(f"{place}amount", item.amount, item.currency))
-    return body | texts(place, reference=item.reference, note=item.note)

@@ -95,7 +95,13 @@ class Payments:
         return _LISTS[self._caller.forms.payments_path]
 
     def quote(
-        self, *, amount: Amount, input_currency: str, output_currency: str, with_limit: bool | None = None
+        self,
+        *,
+        amount: Amount,
+        input_currency: str,
+        output_currency: str,
+        with_limit: bool | None = None,
+        timeout: float | None = None,
     ) -> Quote:
         """The costs of a payment and the amount that would arrive.
 
@@ -107,9 +113,11 @@ class Payments:
         deprecated("payments.quote", f"{_INSTEAD}.payment_methods, which gives the fees of bank transfers")
         values = {"amount": f"{exact_amount('amount', amount):f}"}
         values |= needed(input_currency=input_currency, output_currency=output_currency) | flags(with_limit=with_limit)
-        return self._caller.record(_QUOTE, _QUOTED, query=query_string(values))
+        return self._caller.record(_QUOTE, _QUOTED, query=query_string(values), timeout=timeout)
 
-    def list(self, *, page: int | None = None, **filters: Unpack[PaymentFilters]) -> Page[Payment]:
+    def list(
+        self, *, page: int | None = None, timeout: float | None = None, **filters: Unpack[PaymentFilters]
+    ) -> Page[Payment]:
         """One page of the payments.
 
         :param page: the first is 1.
@@ -117,9 +125,9 @@ class Payments:
         :raises PaymentsError: see `errors`.
         """
         deprecated("payments.list", f"{_INSTEAD}.list")
-        return self._caller.page(self._listing, _PAYMENT, query=_FILTERS.query(filters, page))
+        return self._caller.page(self._listing, _PAYMENT, query=_FILTERS.query(filters, page), timeout=timeout)
 
-    def iterate(self, **filters: Unpack[PaymentFilters]) -> Iterator[Payment]:
+    def iterate(self, *, timeout: float | None = None, **filters: Unpack[PaymentFilters]) -> Iterator[Payment]:
         """Every payment, page after page, each page read when its first record is wanted.
 
         :param filters: see `PaymentFilters`.
@@ -128,10 +136,15 @@ class Payments:
         """
         deprecated("payments.iterate", f"{_INSTEAD}.iterate")
         return self._caller.iterate(
-            self._listing, _PAYMENT, lambda found: found.payment_id, lambda number: _FILTERS.query(filters, number)
+            self._listing,
+            _PAYMENT,
+            lambda found: found.payment_id,
+            lambda number: _FILTERS.query(filters, number),
+            sort=filters.get("sort"),
+            timeout=timeout,
         )
 
-    def get(self, payment_id: str) -> Payment:
+    def get(self, payment_id: str, *, timeout: float | None = None) -> Payment:
         """The payment as it is now, with its history.
 
         :raises NotFound: there is none.
@@ -139,7 +152,7 @@ class Payments:
         :raises PaymentsError: see `errors`.
         """
         deprecated("payments.get", f"{_INSTEAD}.get")
-        return self._caller.record(_GET, _PAYMENT, ids={"id": payment_id})
+        return self._caller.record(_GET, _PAYMENT, ids={"id": payment_id}, timeout=timeout)
 
     def create(
         self,
@@ -154,6 +167,7 @@ class Payments:
         reason: str | None = None,
         description: str | None = None,
         us_network: UsNetwork | None = None,
+        timeout: float | None = None,
     ) -> Payment:
         """Opens a payment from a wallet to a recipient's bank account. Never sent twice.
 
@@ -178,4 +192,4 @@ class Payments:
             output_currency=output_currency,
         )
         body |= texts(reason=reason, description=description, us_network=us_network)
-        return self._caller.record(_CREATE, _PAYMENT, body=body)
+        return self._caller.record(_CREATE, _PAYMENT, body=body, timeout=timeout)

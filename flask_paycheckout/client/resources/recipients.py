@@ -78,16 +78,18 @@ class Recipients:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def list(self, *, page: int | None = None, **filters: Unpack[RecipientFilters]) -> Page[Recipient]:
+    def list(
+        self, *, page: int | None = None, timeout: float | None = None, **filters: Unpack[RecipientFilters]
+    ) -> Page[Recipient]:
         """One page of the recipients.
 
         :param page: the first is 1.
         :param filters: see `RecipientFilters`.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.page(_LIST, _RECIPIENT, query=_FILTERS.query(filters, page))
+        return self._caller.page(_LIST, _RECIPIENT, query=_FILTERS.query(filters, page), timeout=timeout)
 
-    def iterate(self, **filters: Unpack[RecipientFilters]) -> Iterator[Recipient]:
+    def iterate(self, *, timeout: float | None = None, **filters: Unpack[RecipientFilters]) -> Iterator[Recipient]:
         """Every recipient, page after page, each page read when its first record is wanted.
 
         :param filters: see `RecipientFilters`.
@@ -95,17 +97,22 @@ class Recipients:
         :raises PaymentsError: while iterating; see `errors`.
         """
         return self._caller.iterate(
-            _LIST, _RECIPIENT, lambda found: found.id, lambda number: _FILTERS.query(filters, number)
+            _LIST,
+            _RECIPIENT,
+            lambda found: found.id,
+            lambda number: _FILTERS.query(filters, number),
+            sort=filters.get("sort"),
+            timeout=timeout,
         )
 
-    def get(self, recipient_id: str) -> Recipient:
+    def get(self, recipient_id: str, *, timeout: float | None = None) -> Recipient:
         """The recipient.
 
         :raises NotFound: there is none.
         :raises ValueError: the id cannot be one.
         :raises PaymentsError: see `errors`.
         """
-        return self._caller.record(_GET, _RECIPIENT, ids={"id": recipient_id})
+        return self._caller.record(_GET, _RECIPIENT, ids={"id": recipient_id}, timeout=timeout)
 
     def create(
         self,
@@ -119,6 +126,7 @@ class Recipients:
         recipient_type: RecipientType | None = None,
         organization_id: str | None = None,
         reference: str | None = None,
+        timeout: float | None = None,
     ) -> Recipient:
         """Makes a recipient with one bank account.
 
@@ -135,7 +143,7 @@ class Recipients:
             if getattr(bank, field) is None:
                 raise ValueError(f"bank.{field} is missing: a new recipient's bank account needs it")
         body = _fields(name, email, address, city, post_code, bank, recipient_type, organization_id, reference)
-        return self._caller.record(_CREATE, _RECIPIENT, body=body)
+        return self._caller.record(_CREATE, _RECIPIENT, body=body, timeout=timeout)
 
     def update(
         self,
@@ -150,6 +158,7 @@ class Recipients:
         recipient_type: RecipientType | None = None,
         organization_id: str | None = None,
         reference: str | None = None,
+        timeout: float | None = None,
     ) -> Recipient:
         """Changes a recipient. The service wants the fields again, and at present changes the name only.
 
@@ -159,9 +168,9 @@ class Recipients:
         :raises PaymentsError: see `errors`.
         """
         body = _fields(name, email, address, city, post_code, bank, recipient_type, organization_id, reference)
-        return self._caller.record(_UPDATE, _RECIPIENT, ids={"id": recipient_id}, body=body)
+        return self._caller.record(_UPDATE, _RECIPIENT, ids={"id": recipient_id}, body=body, timeout=timeout)
 
-    def delete(self, recipient_id: str) -> Recipient:
+    def delete(self, recipient_id: str, *, timeout: float | None = None) -> Recipient:
         """Deletes a recipient, and gives what was deleted.
 
         :raises NotFound: there is no such recipient.
@@ -170,8 +179,10 @@ class Recipients:
         if self._caller.forms.recipient_delete == "query":
             # Checked as one that stands in a path, so that both forms take the same ids.
             segment(recipient_id)
-            return self._caller.record(_DELETE_BY_QUERY, _RECIPIENT, query=query_string({"id": recipient_id}))
-        return self._caller.record(_DELETE, _RECIPIENT, ids={"id": recipient_id})
+            return self._caller.record(
+                _DELETE_BY_QUERY, _RECIPIENT, query=query_string({"id": recipient_id}), timeout=timeout
+            )
+        return self._caller.record(_DELETE, _RECIPIENT, ids={"id": recipient_id}, timeout=timeout)
 
 
 def _fields(

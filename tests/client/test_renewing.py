@@ -1,0 +1,102 @@
+"""Access tokens that run out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from itertools import count
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import FiatItem, PaymentsClient, RenewedToken, Unauthorized
+from tests.client import samples
+from tests.client.wire import refusal, success
+
+BATCH = success({"disburseData": [samples.FIAT]})
+ITEMS = [FiatItem(amount=1, recipient_id="r1", reference="ref-1")]
+
+
+class Service:
+    """Takes one token; keeps the tokens of the requests."""
+
+    def __init__(self, valid: str, status: int = 401) -> None:
+        self.valid, self.status, self.tokens = valid, status, list[str]()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.tokens.append(request.headers["authorization"].removeprefix("Bearer "))
+        good = self.tokens[-1] == self.valid
+        return httpx.Response(200, content=BATCH if good else refusal(self.status, message=self.tokens[-1]))
+
+
+def client_with(service: Callable[[httpx.Request], httpx.Response], ask: Callable[[], str]) -> PaymentsClient:
+    return PaymentsClient("https://api.example.com", access_token=ask, transport=httpx.MockTransport(service))
+
+
+def test_a_token_that_ran_out_is_asked_for_again_and_then_kept() -> None:
+    tokens, service = iter(["canary-1", "canary-2"]), Service("canary-2")
+    client = client_with(service, lambda: next(tokens))
+    for _ in range(2):
+        assert client.fiat_disbursements.create("USD", ITEMS).disburse_data
+    assert service.tokens == ["canary-1", "canary-2", "canary-2"]
+
+
+def test_it_is_asked_for_once_in_a_call() -> None:
+    tokens, service = (f"canary-{number}" for number in count(1)), Service("another")
+    client = client_with(service, lambda: next(tokens))
+    with pytest.raises(Unauthorized) as caught:
+        client.fiat_disbursements.create("USD", ITEMS)
+    assert service.tokens == ["canary-1", "canary-2"]
+    assert "canary" not in repr([str(caught.value), caught.value, client])
+
+
+def test_a_403_is_no_reason_to_ask() -> None:
+    service = Service("another", status=403)
+    with pytest.raises(Unauthorized):
+        client_with(service, lambda: "canary").fiat_disbursements.create("USD", ITEMS)
+    assert service.tokens == ["canary"]
+
+
+def test_when_there_is_no_other_token_the_refusal_tells_why() -> None:
+    tokens = iter(["canary-1"])
+
+    def ask() -> str:
+        try:
+            return next(tokens)
+        except StopIteration:
+            raise LookupError("nobody is logged in") from None
+
+    with pytest.raises(Unauthorized) as caught:
+        client_with(Service("another"), ask).fiat_disbursements.create("USD", ITEMS)
+    assert (caught.value.carried_out, caught.value.retryable) == ("no", True)
+    assert isinstance(caught.value.__cause__, LookupError)
+
+
+def test_of_many_threads_that_are_refused_together_one_asks() -> None:
+    together, asked = threading.Barrier(4), list[int]()
+
+    def service(request: httpx.Request) -> httpx.Response:
+        if request.headers["authorization"] == "Bearer old":
+            together.wait(60)
+            return httpx.Response(200, content=refusal(401))
+        return httpx.Response(200, content=BATCH)
+
+    def ask() -> str:
+        asked.append(1)
+        return "old" if len(asked) == 1 else "new"
+
+    client = client_with(service, ask)
+    threads = [threading.Thread(target=client.fiat_disbursements.create, args=("USD", ITEMS)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert len(asked) == 2
+
+
+def test_another_scheme_and_what_is_no_token() -> None:
+    assert RenewedToken(lambda: "t", scheme="").sign("GET", "/", b"", 0) == {"Authorization": "t"}
+    with pytest.raises(ValueError, match="access_token may hold"):
+        RenewedToken(lambda: "a\nb").sign("GET", "/", b"", 0)
+    with pytest.raises(TypeError, match="ask must be a function"):
+        RenewedToken("t")  # type: ignore[arg-type]

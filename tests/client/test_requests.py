@@ -1,0 +1,155 @@
+"""Requests: time for each call, what is sent again, what is logged, and who they say that they come from."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import FiatItem, NotFound, PaymentsClient, TransportFailed
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.references.banks import BANKS
+from flask_paycheckout.totals import Pay
+from tests.client import samples
+from tests.client.wire import ACCESS_TOKEN, CLIENT_SECRET, DEPOSIT, Script, Shop, paged, refusal, success
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flask_paycheckout.testing import Sandbox
+
+ITEMS = [FiatItem(amount=1, recipient_id="r1", reference="ref-1")]
+BATCH = success({"disburseData": [samples.FIAT]})
+
+TIMED: list[Callable[[Shop], object]] = [
+    lambda c: c.deposits.get("chk_1", timeout=3),
+    lambda c: c.fiat_disbursements.create("USD", ITEMS, timeout=3),
+    lambda c: c.fiat_disbursements.list(timeout=3),
+    lambda c: next(c.fiat_disbursements.iterate(timeout=3)),
+    lambda c: c.fiat_disbursements.find(["ref-1"], timeout=3),
+    lambda c: next(c.recipients.iterate(timeout=3)),
+]
+
+
+@pytest.mark.parametrize("call", TIMED)
+def test_a_call_may_have_a_time_budget_of_its_own(call: Callable[[Shop], object]) -> None:
+    told = list[float]()
+
+    def late(request: httpx.Request) -> httpx.Response:
+        told.append(request.extensions["timeout"]["read"])
+        raise httpx.ReadTimeout("")
+
+    with pytest.raises(TransportFailed):
+        call(Shop(late, count=0))
+    assert told == [3.0]
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), True, "3"])
+def test_a_time_budget_that_is_none_is_refused(timeout: Any) -> None:
+    script = Script(success(DEPOSIT))
+    with pytest.raises((TypeError, ValueError), match="timeout must be"):
+        Shop(script).deposits.get("chk_1", timeout=timeout)
+    assert script.requests == []
+
+
+def test_a_payout_that_was_certainly_not_sent_is_sent_again_within_limits() -> None:
+    fault = httpx.ConnectError("refused")
+    script = Script(fault, fault, BATCH)
+    assert Shop(script).fiat_disbursements.create("USD", ITEMS).disburse_data
+    script = Script(fault)
+    with pytest.raises(TransportFailed) as caught:
+        Shop(script).fiat_disbursements.create("USD", ITEMS)
+    assert (len(script.requests), caught.value.carried_out) == (3, "no")
+
+
+def test_a_payout_that_may_have_been_sent_is_not_sent_again() -> None:
+    script = Script(httpx.ConnectError("refused"), httpx.ReadTimeout("late"), BATCH)
+    with pytest.raises(TransportFailed) as caught:
+        Shop(script).fiat_disbursements.create("USD", ITEMS)
+    assert (len(script.requests), caught.value.carried_out) == (2, "unknown")
+
+
+def test_requests_are_logged_without_secrets(caplog: pytest.LogCaptureFixture) -> None:
+    script = Script(success(DEPOSIT), refusal(404), success(paged(samples.RECIPIENT)), BATCH)
+    shop = Shop(script)
+    with caplog.at_level(logging.DEBUG, "flask_paycheckout.client"):
+        shop.deposits.get("a/b")
+        with pytest.raises(NotFound):
+            shop.deposits.get("chk_1")
+        shop.recipients.list(search="zoe@example.com")
+        shop.fiat_disbursements.create("USD", ITEMS)
+    assert [record.getMessage() for record in caplog.records] == [
+        "GET /v1/deposit/a%2Fb: HTTP 200 (0 ms)",
+        "GET /v1/deposit/chk_1: GET /v1/deposit/{id}: 404 Bad: No (0 ms)",
+        "GET /v1/recipient: HTTP 200 (0 ms)",
+        "POST /v2/disbursement/fiat: HTTP 200 (0 ms)",
+    ]
+    for secret in (CLIENT_SECRET, ACCESS_TOKEN, "zoe@example.com", "1234567890"):
+        assert secret not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("app", "rest"), [(None, ""), ("my-shop/2.3", " my-shop/2.3"), ("shop flask/3", " shop flask/3")]
+)
+def test_the_user_agent_names_version_and_app(app: str | None, rest: str) -> None:
+    script = Script(success(DEPOSIT))
+    client = PaymentsClient(
+        "https://a.example", client_id="c", client_secret="s", app=app, transport=httpx.MockTransport(script)
+    )
+    client.within(3).deposits.get("chk_1")
+    assert script.requests[0].headers["user-agent"] == f"flask-paycheckout/{version('flask-paycheckout')}{rest}"
+
+
+@pytest.mark.parametrize("app", ["", "a\nb", "my shop/", "x" * 101, "(comment)", 5])
+def test_an_app_that_cannot_be_named_is_refused(app: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match="app must be"):
+        PaymentsClient("https://a.example", app=app)
+
+
+def in_process(sandbox: Sandbox) -> PaymentsClient:
+    return PaymentsClient(
+        sandbox.base_url,
+        client_id="sandbox-client",
+        client_secret="sandbox-secret-0123456789abcdef",
+        transport=sandbox.transport,
+    )
+
+
+def test_a_reference_with_a_slash_is_read_as_one_id(paycheckout_sandbox: Sandbox) -> None:
+    """The signature is over the quoted path, on both sides."""
+    client = in_process(paycheckout_sandbox)
+    with pytest.raises(NotFound, match="Deposit not found") as caught:
+        client.deposits.get("orders/2026/1")
+    assert caught.value.requested_id == "orders/2026/1"
+    link = client.checkouts.create(Pay("12.50", "USD"))
+    paycheckout_sandbox.pick(link.id)
+    assert client.deposits.get(link.id).response is not None
+
+
+@pytest.mark.parametrize("limit", [None, 7])
+@pytest.mark.parametrize("above", ["clamped", "refused"])
+def test_the_banks_beyond_one_page_are_read(above: str, limit: int | None) -> None:
+    app = create_sandbox(unknowns={"limit_maximum": "25", "limit_above_maximum": above})
+    client = PaymentsClient("http://127.0.0.1:8790", transport=httpx.WSGITransport(app=app))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        found = list(client.references.iterate_banks(limit=limit))
+    assert [(bank.name, bank.payment_code) for bank in found] == [(bank.name, bank.payment_code) for bank in BANKS]
+
+
+def test_the_hundred_and_first_bank_is_read() -> None:
+    def service(request: httpx.Request) -> httpx.Response:
+        """Knows no page number; its pages are as large as asked for."""
+        limit = int(request.url.params.get("limit", "100"))
+        banks = [{**samples.BANK, "_id": f"b{n}", "id": f"b{n}"} for n in range(101)][:limit]
+        return httpx.Response(
+            200, content=success(paged(*banks, limit=limit, total_pages=-(-101 // limit), totalDocs=101))
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        assert len(list(Shop(service).references.iterate_banks())) == 101

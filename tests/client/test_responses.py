@@ -1,0 +1,111 @@
+"""Records and errors as plain data, and with the response that they came in."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout.client import Deposit, FiatItem, NotFound, PaymentsError, ServiceFault, TransportFailed, User
+from flask_paycheckout.client.envelope import data_of, envelope_of
+from flask_paycheckout.client.records.reading import RecordReader
+from tests.client import samples
+from tests.client.wire import DEPOSIT, Script, Shop, paged, refusal, success
+
+HEADERS = {"X-Request-Id": "req-1", "Set-Cookie": "session=canary"}
+
+
+def answer(body: bytes, status: int = 200) -> httpx.Response:
+    return httpx.Response(status, headers=HEADERS, content=body)
+
+
+def test_a_record_becomes_plain_data() -> None:
+    deposit = Shop(Script(success(DEPOSIT))).deposits.get("chk_1")
+    plain = deposit.to_dict()
+    assert plain["input_amount"] == Decimal("12.5")
+    assert plain["created_at"] == datetime(2026, 1, 1, 9, tzinfo=UTC)
+    assert plain["fee"] == {"amount": Decimal("0.4"), "percentage": Decimal(3), "currency": "USD"}
+    assert plain["activity_history"][0]["updated_at"] == datetime(2026, 1, 1, 10, tzinfo=UTC)
+    assert plain["payment_crypto"] == {"network": "polygon", "hops": [1, {"a": None}]}
+    assert set(plain) == set(Deposit.__struct_fields__)
+    told = json.loads(json.dumps(plain, default=str))
+    assert (told["input_amount"], told["created_at"]) == ("12.5", "2026-01-01 09:00:00+00:00")
+
+
+def test_plain_data_may_be_changed_without_changing_the_record() -> None:
+    deposit = Shop(Script(success(DEPOSIT))).deposits.get("chk_1")
+    deposit.to_dict()["payment_crypto"]["hops"].clear()
+    assert deposit.payment_crypto == DEPOSIT["paymentCrypto"]
+
+
+@pytest.mark.parametrize("array", [False, True])
+def test_a_page_becomes_plain_data(array: bool) -> None:
+    page = Shop(Script(success([samples.FIAT] if array else paged(samples.FIAT)))).fiat_disbursements.list()
+    assert page.to_dict()["docs"] == [record.to_dict() for record in page]
+    assert page.to_dict()["total_docs"] == page.total_docs
+    assert "canary-account" not in repr(page.to_dict())
+    assert "canary-account" in json.dumps(page.to_dict(), default=str)
+
+
+def test_plain_data_of_a_user_shows_no_secret_in_its_repr() -> None:
+    credentials = {"key": "canary", "pin": 918273, "more": ["canary"]}
+    user = RecordReader(User).read(data_of(envelope_of(success({**samples.USER, "credentials": credentials}))))
+    plain = user.to_dict()
+    assert "canary" not in repr(plain)
+    assert "918273" not in repr(plain)
+    assert plain["credentials"]["key"] == "canary"
+
+
+def test_a_record_tells_of_its_response() -> None:
+    shop = Shop(Script(answer(success(DEPOSIT), 203)))
+    deposit = shop.deposits.get("ref/1")
+    assert deposit.response is not None
+    assert (deposit.response.http_status, deposit.response.requested_id) == (203, "ref/1")
+    assert deposit.response.headers["x-request-ID"] == "req-1"
+    assert "canary" not in repr([deposit.response, deposit.response.headers, deposit])
+    assert deposit == shop.deposits.get("another")
+    assert pickle.loads(pickle.dumps(deposit)) == deposit  # noqa: S301
+    with pytest.raises(AttributeError):
+        deposit.response = None  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("data", [[samples.FIAT], paged(samples.FIAT), samples.FIAT], ids=["array", "paged", "record"])
+def test_every_record_of_a_list_tells_of_its_response(data: Any) -> None:
+    page = Shop(Script(answer(success(data)), answer(success([])))).fiat_disbursements.list()
+    (record,) = page
+    assert record.response is not None
+    assert (record.response.headers["x-request-id"], record.response.requested_id) == ("req-1", None)
+    assert page.response == (record.response if isinstance(data, dict) and "docs" in data else None)
+
+
+REFUSED = [(refusal(404), NotFound), (refusal(500), ServiceFault), (b"<html>", TransportFailed)]
+
+
+@pytest.mark.parametrize(("body", "kind"), REFUSED, ids=["404", "500", "garbage"])
+def test_an_error_tells_of_its_response(body: bytes, kind: type[PaymentsError]) -> None:
+    with pytest.raises(kind) as caught:
+        Shop(Script(answer(body, 502)), count=0).deposits.get("ref/1")
+    for error in (caught.value, pickle.loads(pickle.dumps(caught.value))):  # noqa: S301
+        assert (error.http_status, error.requested_id) == (502, "ref/1")
+        assert error.headers is not None
+        assert error.headers["x-request-id"] == "req-1"
+        assert "canary" not in repr([error, vars(error), str(error)])
+
+
+def test_an_error_without_a_response_tells_what_was_asked_for() -> None:
+    with pytest.raises(TransportFailed) as caught:
+        Shop(Script(httpx.ReadTimeout("late")), count=0).deposits.get("chk_1")
+    assert (caught.value.http_status, caught.value.headers, caught.value.requested_id) == (None, None, "chk_1")
+
+
+def test_an_error_of_a_payout_tells_of_its_response_too() -> None:
+    with pytest.raises(TransportFailed) as caught:
+        Shop(Script(answer(b"<html>", 502))).fiat_disbursements.create(
+            "USD", [FiatItem(amount=1, recipient_id="r", reference="ref-1")]
+        )
+    assert (caught.value.http_status, caught.value.requested_id) == (502, None)
