@@ -55,6 +55,7 @@ def test_an_event_happens_to_what_is_named(sandbox: Flask, merchant: Merchant, t
     assert tester.refuses("POST", "trigger", {"event": "payout-failed", "id": payout}) == (409, "disbursement")
 
 
+@pytest.mark.each_database
 def test_a_refund_goes_out_once(merchant: Merchant, tester: Tester) -> None:
     paid = triggers(tester, "paid", amount=40)["id"]
     refused = {"event": "refund", "id": paid, "amount": 40.01}
@@ -76,6 +77,7 @@ def test_a_webhook_is_sent_again_by_its_id_or_by_what_it_is_about(tester: Tester
     assert receiver.order_ids == [paid] * 3
 
 
+@pytest.mark.each_database
 def test_events_stay_within_their_account(tester: Tester) -> None:
     tester.makes_account("anna")
     assert triggers(tester, "paid", account="anna")["account"] == "anna"
