@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any
 
 from flask_paycheckout import Pay
+from flask_paycheckout.rules.text import account_text
 from tests.scripted import Shop
 
 Acts = dict[str, Callable[[], object]]
@@ -55,6 +56,7 @@ class TwoPages:
         assert self.told() == ["order_paid", "payment_held"]
         with self.shop.app.app_context():
             story = str(self.shop.paycheckout.explain(self.order_id))
-        assert f"checkout {self.first}, 12.50 USD: " in story
-        assert f"checkout {self.second}, 12.50 USD: " in story
+        account = account_text(self.shop.account_of(self.order_id))
+        assert f"checkout {self.first}{account}, 12.50 USD: " in story
+        assert f"checkout {self.second}{account}, 12.50 USD: " in story
         assert "another payment already paid this order" in story
