@@ -76,8 +76,8 @@ class Signatures(httpx.BaseTransport):
             self.made |= dict.fromkeys(_values(b"reference", sent), account)
         answer = self._inner.handle_request(request)
         if request.method == "POST":
-            made = _values(b"(?:id|disbursementId)", answer.read())
-            self.made |= dict.fromkeys(made, account)
+            # An id that a faulty service gives again stays with whoever made it first.
+            self.made = dict.fromkeys(_values(b"(?:id|disbursementId)", answer.read()), account) | self.made
         return answer
 
     def close(self) -> None:

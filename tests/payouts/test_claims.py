@@ -63,7 +63,7 @@ def test_an_iban_is_sent_as_one(shop: Shop, typed: str, field: str, sent: str) -
     [bank] = [recipient["bank"] for recipient in recipients(shop)]
     assert {name: bank.get(name) for name in ("ibanNumber", "accountNumber") if name in bank} == {field: sent}
     assert sent not in everything_stored(shop)
-    assert customer.refund.destination.endswith(sent[-3:].upper())
+    assert str(customer.refund.destination).endswith(sent.replace(" ", "")[-3:])
 
 
 @pytest.mark.on_each_database
