@@ -571,7 +571,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "client/test_forms.py::test_every_form_of_the_list_is_read_whole[record]",
             Swap(
                 "client.resources.fiat_disbursements:FiatDisbursements._page",
-                "self._one_by_one(page or 1, filters, found.docs)",
+                "self._one_by_one(page or 1, filters, found.docs, timeout)",
                 "found.docs",
             ),
         ),
@@ -633,7 +633,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "client/test_find.py::test_payouts_on_every_page_are_found[paged]",
             Swap(
                 "client.resources.fiat_disbursements:FiatDisbursements._search",
-                "walk(str(_LIST), page, _id_of, _MOST_PAGES)",
+                "walk(str(_LIST), page, _id_of, _MOST_PAGES, sort='-createdAt', only_grows=True)",
                 "page(1)[0].docs",
             ),
         ),
