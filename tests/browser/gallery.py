@@ -16,6 +16,7 @@ from example_shop.database import db
 from example_shop.payments import paycheckout
 from example_shop.serving import Demo
 from flask_paycheckout import ToWallet
+from flask_paycheckout.sandbox.auth.start_state import INVITED_ID, USER_ID
 from tests.example_shop.conftest import Owner, Shopper
 from tests.example_shop.test_refunds import ACCOUNT
 from tests.sandbox.actors import Merchant, Tester
@@ -162,7 +163,12 @@ class Gallery:
             self._sandbox(f"hosted/{name}", f"/checkout/{self.checkouts[which]}", holds)
             for name, (which, holds) in pages.items()
         ]
-        return [*scenes, self._sandbox("hosted/missing", "/checkout/nothing")]
+        people = {"verify": INVITED_ID, "verified": USER_ID, "missing": "nobody"}
+        return [
+            *scenes,
+            self._sandbox("hosted/missing", "/checkout/nothing"),
+            *(self._sandbox(f"identity/{name}", f"/identity/{user_id}") for name, user_id in people.items()),
+        ]
 
     def _inspector(self) -> list[Scene]:
         names = ("requests", "mails", "webhooks", "levers", "reset", "unknowns")

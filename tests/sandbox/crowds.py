@@ -56,7 +56,7 @@ _TABLES = {
         **{"id": _ID, "order_id": _ID, "state": "CASE n % 100 WHEN 0 THEN 'waiting' ELSE 'delivered' END"},
         "payload": f"CASE WHEN n > {FEWER - 100} THEN {_LONG} ELSE '1' END",
     },
-    "webhook_attempt": {"webhook_id": _OF, "url": f"'http://x/{'y' * 1900}'"},
+    "webhook_attempt": {"webhook_id": _OF, "url": f"'http://x/{'y' * 1900}'", "headers": "'{}'"},
     "mail": {"recipient": "'p' || CAST(n AS VARCHAR) || '@example.com'", "subject": f"'{'s' * 400}'", "text": _LONG},
     "logged_request": {"target": _LONG, "request_body": _LONG, "answer_body": _LONG, "status": "200"},
 }
@@ -69,7 +69,7 @@ def id_of(number: int) -> str:
 
 def crowded_sandbox(database: str) -> Flask:
     """A sandbox on an empty database, filled, for tests that only read."""
-    unknowns = {"deposit_after_expiry": "expired", "disbursement_progress": "completed"}
+    unknowns = {"deposit_after_expiry": "expired"}
     app = create_sandbox(
         database=database, control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=Receiver(), unknowns=unknowns
     )
