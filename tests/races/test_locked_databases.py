@@ -111,6 +111,7 @@ def test_reconcile_counts_what_it_cannot_store_and_goes_on(shop: Shop) -> None:
         locks_meanwhile(shop, held)
         report = AppOperations(shop.runtime).reconcile_with_progress(None, lambda report: held.close())
     assert report == ReconcileReport(checked=2, changed=1, delivered=1, failed=1)
-    assert [shop.attempt(checkout_id).status for checkout_id in (first, second)] == ["created", "paid"]
+    # Which of two accounts is read first is not promised.
+    assert sorted(shop.attempt(checkout_id).status for checkout_id in (first, second)) == ["created", "paid"]
     shop.clock.advance(minutes=2)
     assert shop.reconciles() == ReconcileReport(checked=1, changed=1, delivered=1)
