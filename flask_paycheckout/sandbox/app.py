@@ -31,10 +31,10 @@ from flask_paycheckout.sandbox.references.pictures import pictures
 from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
-from flask_paycheckout.sandbox.world.assumptions import choose
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
 from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, WebhookSender, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
+from flask_paycheckout.sandbox.world.switches import Switches
 
 DEFAULT_BASE_URL = "http://127.0.0.1:8790"
 
@@ -90,7 +90,7 @@ def create_sandbox(
             check_endpoint(url, loopback_only=loopback_only)
     world = World(
         clock=read_clock_option(clock),
-        unknowns=choose(unknowns),
+        unknowns=Switches(unknowns),
         control_token=control_token or secrets.token_urlsafe(24),
         base_url=base_url.rstrip("/"),
         send_webhook=send_webhook or make_sender(loopback_only=loopback_only),

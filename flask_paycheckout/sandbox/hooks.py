@@ -28,7 +28,7 @@ from flask_paycheckout.sandbox.wire.rate_limits import check_rate
 from flask_paycheckout.sandbox.wire.request_log import log_request
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.settings import read_clock
+from flask_paycheckout.sandbox.world.settings import follow
 
 MAX_BODY_BYTES = 1024 * 1024
 """The largest request body, 1 MiB."""
@@ -62,7 +62,6 @@ def _begin() -> ResponseReturnValue | None:
     if not request.path.startswith(_CONTROL):
         # Control calls need no check of their origin: a page of another site cannot send the control token.
         check_site()
-        check_form()
     # PostgreSQL cannot store or compare NUL characters.
     if "\0" in request.path:
         raise NotFound
@@ -70,7 +69,7 @@ def _begin() -> ResponseReturnValue | None:
         raise BadRequest("A header holds a NUL.")
     g.nonce = secrets.token_urlsafe(16)
     if not _is_observed():
-        _follow_clock()
+        _follow_settings()
         return None
     fault = _fault_of_request()
     g.arrived_at = world().clock.now()
@@ -87,10 +86,12 @@ def _begin() -> ResponseReturnValue | None:
 
 def _fault_of_request() -> Fault | None:
     if not world().may_have_faults:
+        check_form()
         return None
     with transaction() as session:
         if world().shared_database:
-            read_clock(session, world().clock)
+            follow(session, world())
+        check_form()
         return take_fault(session, request.method, request.path, partial(_caller, session))
 
 
@@ -99,10 +100,10 @@ def _caller(session: Session) -> str | None:
     return None if account is None else account.user_id
 
 
-def _follow_clock() -> None:
+def _follow_settings() -> None:
     if world().shared_database:
         with transaction() as session:
-            read_clock(session, world().clock)
+            follow(session, world())
 
 
 def _strike(fault: Fault) -> ResponseReturnValue | None:

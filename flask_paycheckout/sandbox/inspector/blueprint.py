@@ -33,6 +33,8 @@ _NOTICES = {
     "not-resent": "There is no such webhook any more.",
     "ordered": "The fault is armed.",
     "forgotten": "All faults are forgotten.",
+    "switched": "The switch is changed, for all processes of this sandbox.",
+    "switched-back": "All switches have the values of the start again.",
     "reset": "Everything is back to the start state.",
 }
 _MAX_TEXT = 200

@@ -37,6 +37,7 @@ requests            an array of `{"id", "at", "method", "target", "clientId", "a
                     "answerBody", "fault", "signedString"}`, newest first; account is the one whose signature or access
                     token was accepted, or null, status is null when no answer was given, and signedString what the
                     sandbox signed when it did not accept a signature
+unknowns            see `unknown_calls.py`
 trigger             `{"event", "id", "account", "status", "url"}`: see `triggers.py`
 events              `{"events", "cursor", "more"}`: see `events.py`
 proof               the PDF of a completed fiat disbursement; 409 before
@@ -63,7 +64,7 @@ from flask_paycheckout.sandbox.deposits.schemas import represent
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
-from flask_paycheckout.sandbox.levers import account_calls, bank, customer, trigger_calls
+from flask_paycheckout.sandbox.levers import account_calls, bank, customer, trigger_calls, unknown_calls
 from flask_paycheckout.sandbox.levers.accounts import AccountTaken, NoSuchAccount, TooManyAccounts, find_account
 from flask_paycheckout.sandbox.levers.answers import answer
 from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook, list_webhooks
@@ -94,6 +95,7 @@ from flask_paycheckout.sandbox.world.transitions import NotPossible
 control = Blueprint("control", __name__, url_prefix="/_sandbox")
 control.register_blueprint(account_calls.accounts)
 control.register_blueprint(trigger_calls.triggers)
+control.register_blueprint(unknown_calls.unknowns)
 
 
 @control.before_request
@@ -104,7 +106,7 @@ def check_caller() -> None:
 
 @control.post("/reset")
 def reset() -> Response:
-    """Return to the start state; unknowns, control token and seed stay as the sandbox was started."""
+    """Return to the start state, with the unknowns of the start; control token and seed stay."""
     with transaction(exclusive=True) as session:
         reset_world(session, world())
     return answer({"reset": True})

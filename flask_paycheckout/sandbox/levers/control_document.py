@@ -54,7 +54,9 @@ _ACCOUNT_CALLS = {
 }
 
 CALLS: dict[str, Call] = {
-    "POST /reset": Call("returns to the start state; switches, control token and seed stay", "Reset"),
+    "POST /reset": Call(
+        "returns to the start state, with the switches of the start; control token and seed stay", "Reset"
+    ),
     "GET /clock": Call("reads the clock", "Clock"),
     "POST /clock": Call("moves the clock forward and does what falls due, such as webhook retries", "Clock", "Advance"),
     "GET /mails": Call(
@@ -81,6 +83,9 @@ CALLS: dict[str, Call] = {
     "GET /faults": Call("lists the faults that are still armed, oldest first", "[Fault]"),
     "POST /faults": Call("arms a fault", "Fault", "NewFault"),
     "DELETE /faults": Call("removes all faults", "[Fault]"),
+    "GET /unknowns": Call("lists the switches with their values", "[Unknown]"),
+    "POST /unknowns": Call("changes the switches that it names, for all processes", "[Unknown]", "NewUnknowns"),
+    "DELETE /unknowns": Call("returns all switches to their values at the start", "[Unknown]"),
     "POST /trigger": Call(
         "brings a checkout or a payout into a state, or sends a webhook again", "Triggered", "Trigger"
     ),

@@ -7,6 +7,7 @@ from typing import Any
 from flask_paycheckout.sandbox.levers.events import KINDS, MAX_EVENTS
 from flask_paycheckout.sandbox.levers.triggers import EVENTS
 from flask_paycheckout.sandbox.outgoing.faults import OPERATION_KINDS, WEBHOOK_KINDS
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 
 Schema = dict[str, Any]
@@ -107,6 +108,9 @@ ANSWERS: dict[str, Schema] = {
         **dict.fromkeys(("clientId", "account", "fault", "signedString"), TEXT_OR_NULL),
         status={"type": ["integer", "null"]},
     ),
+    "Unknown": record(
+        **dict.fromkeys(("name", "value", "startValue", "default"), TEXT), alternatives=listed(TEXT), meaning=TEXT
+    ),
     "Triggered": record(event=TEXT, id=TEXT, account=TEXT, status=TEXT, url=TEXT_OR_NULL),
     "Events": record(
         events=listed(
@@ -142,6 +146,8 @@ BODIES: dict[str, Schema] = {
     "NewFault": body(
         _FAULT | {"times": {"type": "integer", "minimum": 1, "maximum": 1_000_000}}, operation=FILLED, kind=_FAULT_KIND
     ),
+    "NewUnknowns": body({unknown.name: {"type": "string", "enum": list(unknown.values)} for unknown in ASSUMPTIONS})
+    | {"additionalProperties": False},
     "Trigger": body(
         {"id": FILLED, "account": FILLED, "amount": POSITIVE, "currency": FILLED, "paymentMethod": FILLED},
         event={"type": "string", "enum": list(EVENTS)},

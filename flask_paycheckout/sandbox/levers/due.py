@@ -9,7 +9,7 @@ from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
 from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
-from flask_paycheckout.sandbox.world.settings import read_clock
+from flask_paycheckout.sandbox.world.settings import follow
 from flask_paycheckout.sandbox.world.transitions import move_all
 
 
@@ -19,8 +19,8 @@ def run_due() -> int:
     :return: how many webhooks were sent."""
     with transaction() as session:
         if world().shared_database:
-            # Another process may have advanced the clock, or reset the sandbox.
-            read_clock(session, world().clock)
+            # Another process may have advanced the clock, changed a switch, or reset the sandbox.
+            follow(session, world())
         expire_due(session)
     move_all(settle_due)
     move_all(progress_due)

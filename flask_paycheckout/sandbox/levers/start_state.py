@@ -17,7 +17,7 @@ from flask_paycheckout.sandbox.outgoing.webhook_addresses import set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import Table, make_tables
-from flask_paycheckout.sandbox.world.settings import WorldSettings
+from flask_paycheckout.sandbox.world.settings import WorldSettings, follow
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
     if settings is None:
         _begin(session, beginning)
         return
-    world.clock.offset = timedelta(microseconds=settings.clock_offset)
+    follow(session, world)
     if beginning.webhook_url is not None:
         settings.first_webhook_url = beginning.webhook_url
         set_webhook_url(session, USER_ID, beginning.webhook_url)
@@ -56,6 +56,7 @@ def reset_world(session: Session, world: World) -> None:
     for table in reversed(Table.metadata.sorted_tables):
         session.execute(table.delete())
     session.expunge_all()
+    world.unknowns.take({})
     _begin(session, beginning)
     session.flush()
     world.clock.offset = timedelta()
@@ -69,6 +70,7 @@ def _begin(session: Session, beginning: StartOptions) -> None:
         clock_offset=0,
         first_webhook_url=beginning.webhook_url,
         first_accounts="[]",
+        changed_unknowns="{}",
     )
     session.add(settings)
     add_merchant(session, FIRST)

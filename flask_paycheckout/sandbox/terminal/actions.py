@@ -35,6 +35,14 @@ def amount_of(text: str) -> Decimal:
     return Decimal(text)
 
 
+def change_of(text: str) -> tuple[str, str]:
+    """The name and value of `NAME=VALUE`. :raises ArgumentTypeError: it is none."""
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return name, value
+
+
 def pick(sandbox: Connection, options: Options) -> Told:
     asked = {"paymentMethod": options.method, "reference": options.reference}
     return _deposit(sandbox.call("POST", f"checkouts/{_part(options.id)}/pick", asked))
@@ -156,6 +164,19 @@ def proof(sandbox: Connection, options: Options) -> Told:
     return {"file": str(path), "bytes": len(content)}, plain(str(path))
 
 
+def unknowns(sandbox: Connection, options: Options) -> Told:
+    if options.clear:
+        listed = sandbox.call("DELETE", "unknowns")
+    elif options.changes:
+        asked = dict(options.changes)
+        listed = sandbox.call("POST", "unknowns", asked)
+        listed = [one for one in listed if one["name"] in asked]
+    else:
+        listed = sandbox.call("GET", "unknowns")
+    shown = [one | {"alternatives": ", ".join(one["alternatives"])} for one in listed]
+    return listed, table(shown, ("name", "value", "startValue", "default", "alternatives"))
+
+
 def reset(sandbox: Connection, options: Options) -> Told:
     return sandbox.call("POST", "reset"), "The sandbox is in its start state."
 
@@ -179,6 +200,6 @@ ACTIONS: dict[str, Callable[[Connection, Options], Told]] = {
     action.__name__: action
     for action in (
         *(pick, pay, fail, abandon, trigger, finish, proof, advance, clock, fault, accounts),
-        *(mails, webhooks, requests, disbursements, reset),
+        *(mails, webhooks, requests, disbursements, unknowns, reset),
     )
 }

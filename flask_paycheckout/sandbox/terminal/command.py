@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing
 
-from flask_paycheckout.sandbox.terminal.actions import ACTIONS, amount_of, seconds_of
+from flask_paycheckout.sandbox.terminal.actions import ACTIONS, amount_of, change_of, seconds_of
 from flask_paycheckout.sandbox.terminal.connection import DEFAULT_URL, NOT_ALLOWED, CommandFailed, Connection
 from flask_paycheckout.sandbox.terminal.printing import event, value_of
 from flask_paycheckout.sandbox.terminal.tail import follow
@@ -31,6 +31,7 @@ COMMANDS = {
     "webhooks": "list the webhooks",
     "requests": "list the calls of the service",
     "disbursements": "list the payouts and refunds",
+    "unknowns": "list the switches, change some, or return all to the start",
     "tail": "follow calls, moves and webhooks as they happen",
     "reset": "return to the start state",
 }
@@ -128,6 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     made["trigger"].add_argument("event", metavar="EVENT", help="such as paid; the documentation lists them")
     made["trigger"].add_argument("id", metavar="ID", nargs="?", help="of what it happens to; something new otherwise")
     made["trigger"].add_argument("--currency", metavar="CODE", help="of the new checkout or payout")
+    made["unknowns"].add_argument("changes", nargs="*", type=change_of, metavar="NAME=VALUE", help="changes this one")
+    made["unknowns"].add_argument("--clear", action="store_true", help="return all to their values at the start")
     made["finish"].add_argument("status", choices=("completed", "failed"))
     made["proof"].add_argument("--output", metavar="FILE", help="disbursement-ID.pdf otherwise")
     made["advance"].add_argument("duration", type=seconds_of, metavar="DURATION", help="90s, 15m, 2h or 1d")

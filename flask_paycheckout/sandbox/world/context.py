@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import cast
@@ -11,6 +11,7 @@ from typing import cast
 from flask import Flask, current_app
 
 from flask_paycheckout.sandbox.world.clock import Clock
+from flask_paycheckout.sandbox.world.switches import Switches
 
 EXTENSION_KEY = "paycheckout_sandbox"
 
@@ -31,7 +32,7 @@ class World:
     """Settings and instruments of a sandbox."""
 
     clock: Clock
-    unknowns: Mapping[str, str]
+    unknowns: Switches
     control_token: str
     base_url: str
     send_webhook: WebhookSender

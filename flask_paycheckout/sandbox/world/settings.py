@@ -1,13 +1,16 @@
-"""Settings of a sandbox that are stored in its database: seed, clock offset and what a reset returns to."""
+"""Settings stored in a sandbox's database: seed, clock offset, changed unknowns and what a reset returns to."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from datetime import timedelta
 
 from sqlalchemy import BigInteger, String, Text, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.clock import Clock
+from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import Table
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -25,12 +28,30 @@ class WorldSettings(Table):
     """The first account's webhook URL to which a reset returns."""
     first_accounts: Mapped[str] = mapped_column(Text)
     """Further accounts that a reset makes again, with their credentials, as JSON."""
+    changed_unknowns: Mapped[str] = mapped_column(Text, default="{}")
+    """Values of unknowns that differ from those at the start, by name, as JSON."""
 
 
-def read_clock(session: Session, clock: Clock) -> None:
-    """Read the clock's offset, which another process may have changed."""
-    offset = session.execute(select(WorldSettings.clock_offset)).scalar_one()
-    clock.offset = offset * _MICROSECOND
+def follow(session: Session, world: World) -> None:
+    """Read clock and unknowns, which another process may have changed."""
+    stored = session.execute(select(WorldSettings.clock_offset, WorldSettings.changed_unknowns)).one()
+    world.clock.offset = stored.clock_offset * _MICROSECOND
+    world.unknowns.take(json.loads(stored.changed_unknowns))
+
+
+def change_unknowns(session: Session, world: World, asked: Mapping[str, str | None]) -> None:
+    """Change unknowns for all processes of this sandbox; None stands for the value at the start.
+
+    :param asked: values that exist, by name.
+    """
+    # Locked, so that two changes happen one after the other.
+    settings = session.execute(select(WorldSettings).with_for_update()).scalar_one()
+    merged = json.loads(settings.changed_unknowns) | asked
+    given = {name: value for name, value in merged.items() if value is not None}
+    changed = world.unknowns.changes({name: value for name, value in given.items() if name in world.unknowns})
+    settings.changed_unknowns = json.dumps(changed)
+    session.flush()
+    world.unknowns.take(changed)
 
 
 def advance_clock(session: Session, clock: Clock, by: timedelta) -> None:

@@ -80,6 +80,14 @@ def test_accounts_faults_and_lists(run: Run, capsys: pytest.CaptureFixture[str],
     assert len(run("accounts")) == 1
 
 
+def test_switches_are_changed_and_returned(run: Run) -> None:
+    changed = run("unknowns", "http_status=always_200", "signature=off")
+    assert [(one["name"], one["value"]) for one in changed] == [("http_status", "always_200"), ("signature", "off")]
+    assert "no value 'x'" in run("unknowns", "http_status=x", code=1)
+    assert {one["value"] for one in run("unknowns") if one["name"] == "signature"} == {"off"}
+    assert all(one["value"] == one["startValue"] for one in run("unknowns", "--clear"))
+
+
 def test_payouts_are_finished_and_proven(run: Run, tmp_path: Path) -> None:
     payout = run("trigger", "payout", "--amount", "25")["id"]
     assert "has no proof" in run("proof", payout, code=1)

@@ -1,0 +1,108 @@
+"""Switches that are changed while a sandbox runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.switches import Switches
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Receiver, Tester
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.databases import disconnect
+from tests.sandbox.inspector.developer import Developer
+
+
+def values(told: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
+    """Value in force and at the start, by name."""
+    return {one["name"]: (one["value"], one["startValue"]) for one in told}
+
+
+@pytest.mark.each_database
+def test_a_change_counts_from_the_next_call_on_until_it_is_taken_back(
+    make_sandbox: MakeSandbox, receiver: Receiver
+) -> None:
+    sandbox = make_sandbox(webhook_payload="full")
+    merchant, tester = Merchant(sandbox), Tester(sandbox)
+    changed = tester.does("POST", "unknowns", {"http_status": "always_200", "webhook_payload": "minimal"})
+    assert values(changed)["webhook_payload"] == ("minimal", "full")
+    assert values(changed) == values(tester.does("GET", "unknowns"))
+    assert (merchant.reads_deposit("0" * 24).http_status, merchant.reads_deposit("0" * 24).code) == (200, 404)
+    checkout = merchant.makes_checkout()
+    tester.pays(checkout)
+    assert receiver.received[-1] == {"orderId": checkout}
+    taken_back = values(tester.does("POST", "unknowns", {"webhook_payload": None}))
+    assert (taken_back["webhook_payload"], taken_back["http_status"]) == (("full", "full"), ("always_200", "mirror"))
+    assert values(tester.does("DELETE", "unknowns"))["http_status"] == ("mirror", "mirror")
+    assert merchant.reads_deposit("0" * 24).http_status == 404
+
+
+def test_a_form_of_an_operation_is_served_or_not_as_is_said_last(merchant: Merchant, tester: Tester) -> None:
+    assert merchant.calls("GET", "/v2/payments").code == 200
+    tester.does("POST", "unknowns", {"payments_path": "payment"})
+    assert merchant.calls("GET", "/v2/payments").code == 404
+    assert "/v2/payments" not in tester.does("GET", "openapi.json")["paths"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "field"),
+    [
+        ({"http_status": "mirror", "nothing": "on"}, "nothing"),
+        ({"nothing": None}, "nothing"),
+        ({"signature": "off", "http_status": "sometimes"}, "http_status"),
+        ({"http_status": True}, "http_status"),
+        ([], "The"),
+    ],
+)
+def test_what_does_not_exist_is_refused_and_nothing_is_changed(tester: Tester, sent: Any, field: str) -> None:
+    assert tester.refuses("POST", "unknowns", sent) == (400, field)
+    assert all(one == start for one, start in values(tester.does("GET", "unknowns")).values())
+
+
+def test_a_reset_returns_to_the_values_of_the_start(make_sandbox: MakeSandbox) -> None:
+    tester = Tester(make_sandbox(signature="off"))
+    tester.does("POST", "unknowns", {"http_status": "always_200", "signature": "on"})
+    tester.does("POST", "reset")
+    found = values(tester.does("GET", "unknowns"))
+    assert (found["http_status"], found["signature"]) == (("mirror", "mirror"), ("off", "off"))
+
+
+def test_processes_on_one_database_and_those_that_start_later_agree(tmp_path: Path) -> None:
+    def starts() -> Flask:
+        return create_sandbox(database=f"sqlite:///{tmp_path}/s.db", control_token=CONTROL_TOKEN, seed=1)
+
+    here, there = starts(), starts()
+    Tester(here).does("POST", "unknowns", {"checkout_status_code": "201"})
+    assert Merchant(there).asks_checkout(inputCurrency="USD", inputAmount=5).code == 201
+    Tester(there).does("POST", "unknowns", {"register_status_code": "201"})
+    with here.app_context():
+        run_due()
+        assert assumption("register_status_code") == "201"
+    later = starts()
+    assert world(later).unknowns["checkout_status_code"] == "201"
+    Tester(later).does("POST", "reset")
+    assert Merchant(here).asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
+    for app in (here, there, later):
+        disconnect(app)
+
+
+def test_what_another_version_stored_is_left_out() -> None:
+    switches = Switches({"signature": "off"})
+    switches.take({"signature": "maybe", "gone": "on", "http_status": "always_200"})
+    assert (switches["signature"], switches["http_status"], "gone" in switches) == ("off", "always_200", False)
+
+
+def test_the_inspector_changes_one_and_returns_to_the_start(sandbox: Flask, developer: Developer) -> None:
+    assert "at the start" not in developer.reads("/inspector/unknowns")
+    page = developer.presses("unknowns", choice="http_status=always_200").headers["Location"]
+    assert "http_status always_200 at the start: mirror" in developer.reads(page)
+    assert world(sandbox).unknowns["http_status"] == "always_200"
+    assert developer.presses("unknowns", choice="http_status=").status_code == 400
+    developer.presses("unknowns/start")
+    assert world(sandbox).unknowns["http_status"] == "mirror"
+    assert developer.http.post("/inspector/unknowns", data={"choice": "signature=off"}).status_code == 403
