@@ -14,7 +14,8 @@ from flask_paycheckout.client import PaymentsClient
 from flask_paycheckout.clock import Clock, in_utc, seconds_of, utc_now
 from flask_paycheckout.config import load_settings
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.operations import Operations
+from flask_paycheckout.operations.payments import PaymentOperations
+from flask_paycheckout.operations.payouts import PayoutOperations
 from flask_paycheckout.rules.receivers import Function, mark_atomic
 from flask_paycheckout.runtime import (
     KEY,
@@ -51,7 +52,7 @@ NameAccount = TypeVar("NameAccount", bound=AccountOf)
 GiveKeys = TypeVar("GiveKeys", bound=AccountKeys)
 
 
-class PayCheckout(Operations):
+class PayCheckout(PaymentOperations, PayoutOperations):
     """Hosted checkout for a Flask shop.
 
         paycheckout = PayCheckout()

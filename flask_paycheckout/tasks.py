@@ -17,7 +17,7 @@ from flask import has_app_context
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.errors import ConfigurationError, UnknownCheckout
-from flask_paycheckout.operations import AppOperations, operations
+from flask_paycheckout.operations.app import AppOperations, operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.logs import about
 

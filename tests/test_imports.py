@@ -22,7 +22,7 @@ LAYERS = (
     {"checkouts", "payouts"},
     {"reports"},
     {"runtime"},
-    {"operations", "payout_operations"},
+    {"operations"},
     {"views", "doctor", "cli", "tasks", "admin", "metrics"},
     {"extension"},
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.rules.text import visible
 
 __all__ = ["known_account"]

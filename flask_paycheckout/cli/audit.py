@@ -20,7 +20,7 @@ from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.periods import read_moment, require_period
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.reports.audit.audit import FIRST, Audit, Batch, ServiceDown
 from flask_paycheckout.reports.audit.findings import Finding, Verdict
 from flask_paycheckout.reports.audit.reading import Reads, Stopped

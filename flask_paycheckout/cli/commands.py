@@ -21,7 +21,7 @@ from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.store.checkout_model import CheckoutMixin

@@ -17,7 +17,7 @@ from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout
 from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.reports.payout_alarms import missing_token_text, payout_text
 from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.rules.payout_states import PayoutStatus

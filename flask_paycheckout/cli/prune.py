@@ -13,7 +13,7 @@ import click
 from flask.cli import with_appcontext
 
 from flask_paycheckout.cli.group import paycheckout
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.rules.text import moment_text, plain
 from flask_paycheckout.store.pruning import Progress, Pruned
 

@@ -19,7 +19,7 @@ from flask_paycheckout.doctor.alarms import check_alarms
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, database_text
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.operations import AppOperations
+from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.rules.receivers import receivers_of, unheard_signals
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of

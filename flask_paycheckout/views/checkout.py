@@ -15,7 +15,7 @@ from flask_paycheckout.errors import (
     TooManyAttempts,
     UnsafeCheckoutUrl,
 )
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import PAY
 from flask_paycheckout.service.calls import NotAsked

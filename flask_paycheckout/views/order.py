@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from flask import Response, abort, jsonify, url_for
 
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.runtime import runtime

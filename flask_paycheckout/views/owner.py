@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response
 
 from flask_paycheckout.errors import PaybackRefused, ReceiverFailed, TransitionRefused, UnknownCheckout
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.rules.decisions import accepting, rejecting
 from flask_paycheckout.rules.order_ids import is_order_id
 from flask_paycheckout.rules.states import Status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flask import abort, g, render_template, request, url_for
 
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.rules.decisions import MAX_BY, MAX_WHY
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime

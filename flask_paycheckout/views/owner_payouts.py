@@ -21,7 +21,7 @@ from flask_paycheckout.errors import (
     UnknownCheckout,
     UnknownPayout,
 )
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.refunds import RefundablePayment
 from flask_paycheckout.reports.payout_story import payout_steps
 from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus

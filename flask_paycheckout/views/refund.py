@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response as BaseResponse
 
 from flask_paycheckout.client import PaymentsError, RequestRefused
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form

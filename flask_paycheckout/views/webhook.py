@@ -9,7 +9,7 @@ import msgspec
 from flask import Response, abort, jsonify, request
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.operations import operations
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.service.observations import Observed

@@ -14,7 +14,7 @@ from flask import Flask
 from werkzeug.test import TestResponse
 
 from flask_paycheckout import order_paid
-from flask_paycheckout.operations import AppOperations
+from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.rules.states import Status
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.conftest import OpenShop

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask_paycheckout.operations import AppOperations
+from flask_paycheckout.operations.app import AppOperations
 from tests.scripted import Shop
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import event, text
 from flask_paycheckout import UncommittedChanges, order_paid
 from flask_paycheckout.doctor.checks import Check, Level
 from flask_paycheckout.doctor.shop import examine
-from flask_paycheckout.operations import AppOperations
+from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.testing import Sandbox
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from flask_paycheckout import ReconcileReport
-from flask_paycheckout.operations import AppOperations
+from flask_paycheckout.operations.app import AppOperations
 from tests.conftest import NewDatabase, OpenShop
 from tests.locks import with_patience, write_locked
 from tests.races.effects import add_effects

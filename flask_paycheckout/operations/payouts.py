@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal
 
 from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.operations.base import OperationsBase
 from flask_paycheckout.rules.destinations import Destination
 from flask_paycheckout.rules.payout_report import PayoutReport
-from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.shop_session import refuse_uncommitted
 
 __all__ = ["PayoutOperations"]
 
 
-class PayoutOperations(ABC):
+class PayoutOperations(OperationsBase):
     """The calls about money out of one app's shop."""
-
-    @property
-    @abstractmethod
-    def _runtime(self) -> Runtime:
-        """The app's runtime, whose parts do the work."""
 
     def pay_out(
         self,
@@ -134,11 +127,3 @@ class PayoutOperations(ABC):
         """
         access_token = concealed(access_token)
         return self._beside_session("send_payouts()").payout_sender.run(access_token)
-
-    def _beside_session(self, call: str) -> Runtime:
-        """The runtime, for a call that writes on a connection of its own, not the shop's session's.
-
-        :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
-        """
-        refuse_uncommitted(self._runtime.db, call, only_if_blocking=True)
-        return self._runtime

@@ -1,0 +1,200 @@
+"""What the shop's staff looks up and does, on the owner's pages and with commands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flask_paycheckout.client import NotFound, PaymentsError
+from flask_paycheckout.errors import PayoutRefused, UnknownPayout
+from flask_paycheckout.operations.base import OperationsBase
+from flask_paycheckout.payouts.refunds import RefundablePayment
+from flask_paycheckout.reports.payout_alarms import PayoutAlarms
+from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
+from flask_paycheckout.rules.order_ids import is_order_id
+from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
+from flask_paycheckout.rules.states import Status
+from flask_paycheckout.service.accounts import AccountUnavailable, require_account_name
+from flask_paycheckout.service.calls import PROOF
+from flask_paycheckout.store.account_names import is_stored, sending_accounts, stored_accounts
+from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
+from flask_paycheckout.store.payout_model import PayoutMixin
+from flask_paycheckout.store.payout_overview import PayoutOverview, PayoutPage
+
+if TYPE_CHECKING:
+    from flask_paycheckout.reports.order_list import OrderPage
+
+__all__ = ["StaffOperations"]
+
+
+class StaffOperations(OperationsBase):
+    """The calls that the owner's pages and the commands for people make."""
+
+    def find_checkout(self, checkout_id: str) -> CheckoutMixin | None:
+        """The stored checkout with this id; None when there is none."""
+        return self._runtime.checkouts.find(checkout_id)
+
+    def find_order_id(self, text: str) -> str | None:
+        """The id of the order that has this order id or checkout id; None when neither is stored."""
+        # Late: order lists are wanted by the owner's pages only.
+        from flask_paycheckout.reports import order_list
+
+        return order_list.find_order_id(self._runtime.engine(), self._runtime.models, text)
+
+    def list_orders(self, status: Status | None, place: str | None, account: str | None = None) -> OrderPage:
+        """A page of orders with their attempts, newest first.
+
+        :param status: only orders in this state.
+        :param place: `next_place` of the page before; None for the first page.
+        :param account: only those of this merchant account.
+        """
+        from flask_paycheckout.reports import order_list
+
+        shop, statuses = self._runtime, self._runtime.checkouts.order_statuses
+        return order_list.page_of_orders(shop.engine(), shop.models, statuses, status, place, account=account)
+
+    def list_money_to_pay_back(self, limit: int) -> tuple[int, tuple[MoneyToPayBack, ...]]:
+        """Payments that paid no order, until a person says whether they were paid back or are kept.
+
+        :param limit: list at most this many, the oldest first.
+        :returns: how many there are, and the list.
+        """
+        with self._runtime.engine().connect() as connection:
+            return count_to_pay_back(connection, self._runtime.models), list_to_pay_back(
+                connection, self._runtime.models, limit
+            )
+
+    # Payouts and refunds
+
+    def list_payouts(
+        self,
+        status: PayoutStatus | None,
+        kind: PayoutKind | None,
+        place: str | None,
+        limit: int = 25,
+        account: str | None = None,
+    ) -> PayoutPage:
+        """A page of payouts and refunds, newest first.
+
+        :param place: `next_place` of the page before; None for the first page.
+        :param account: only those of this merchant account.
+        """
+        shop = self._for_reading("the list of payouts")
+        with shop.engine().connect() as connection:
+            return PayoutOverview(connection, shop.models, shop.clock(), account).page(status, kind, place, limit)
+
+    def find_payout(self, reference: str) -> PayoutMixin | None:
+        """The payout or refund with this reference; None when there is none."""
+        return self._runtime.payouts.find(reference) if is_order_id(reference) else None
+
+    def find_refundable(self, checkout_id: str) -> RefundablePayment | None:
+        """The payment of a checkout with its refunds; None when it is unknown, or has no money to refund."""
+        return self._runtime.refunds.of(checkout_id) if is_order_id(checkout_id) else None
+
+    def make_refund(
+        self, checkout_id: str, amount: str | None, *, by: str, why: str, seen: str | None = None
+    ) -> PayoutMixin | None:
+        """Make a refund and commit it; parameters and errors as for `refund`.
+
+        :param seen: the payment's `seen`, as the person saw it.
+        :returns: None when there were other refunds since then; nothing is stored.
+        """
+        return self._beside_session(f"refund({checkout_id!r})").refunds.make(checkout_id, amount, by, why, seen)
+
+    def read_transfer_proof(self, reference: str) -> bytes:
+        """The transfer proof of a completed bank transfer, as a PDF.
+
+        :raises UnknownPayout: no such payout is stored.
+        :raises TransitionRefused: it is not completed, or was paid in a token.
+        :raises flask_paycheckout.client.PaymentsError: there was no usable answer.
+        """
+        payout = self.find_payout(reference)
+        if payout is None:
+            raise UnknownPayout(reference)
+        if payout.is_token or payout.status != PayoutStatus.COMPLETED or not payout.disbursement_id:
+            remedy = "Only a completed bank transfer has one."
+            raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
+        service = self._for_reading("the transfer proof").service
+        try:
+            with service.turn(PROOF, payout.account) as turn:
+                return turn.read_proof(payout.disbursement_id)
+        except NotFound:
+            # It may have been sent with the token of the settings, as an account without its own does.
+            if not payout.account or self._runtime.accounts.access_token_of(payout.account) is not None:
+                raise
+        with service.turn(PROOF) as turn:
+            return turn.read_proof(payout.disbursement_id)
+
+    # Merchant accounts
+
+    def stored_accounts(self) -> list[str]:
+        """The names of the merchant accounts that checkouts or payouts are stored with; 1,000 at most."""
+        with self._runtime.engine().connect() as connection:
+            return stored_accounts(connection, self._runtime.models)
+
+    def require_account(self, name: str) -> str:
+        """Return the name of a merchant account that is stored with a checkout or payout, or has keys in the shop.
+
+        :raises ValueError: there is no such account.
+        """
+        require_account_name(name)
+        shop = self._for_reading("the merchant account")
+        with shop.engine().connect() as connection:
+            if name == "" or is_stored(connection, shop.models, name):
+                return name
+        try:
+            shop.accounts.client_of(name)
+        except AccountUnavailable:
+            known = None
+        else:
+            known = name
+        if known is None:
+            raise ValueError(
+                f"account {name!r} is unknown: no checkout or payout has it, and the shop gives it no keys"
+            )
+        return known
+
+    def accounts_without_token(self) -> list[str]:
+        """The merchant accounts with payouts to be sent that have no access token; "" is the one of the settings."""
+        shop = self._runtime
+        with shop.engine().connect() as connection:
+            names = sending_accounts(connection, shop.models)
+        return [name for name in names if self._lacks_token(name)]
+
+    def _lacks_token(self, account: str) -> bool:
+        if self._runtime.settings.access_token is not None:
+            return False
+        try:
+            return self._runtime.accounts.access_token_of(account) is None
+        except PaymentsError:
+            # An account without keys is told by its failing calls.
+            return False
+
+    # Alarms
+
+    def report(self, webhook_url: str, account: str | None = None) -> Report:
+        """Report on all payments of the shop: counts, and everything that needs a person.
+
+        :param account: only those of this merchant account.
+        """
+        shop = self._for_reading("the report")
+        missing = shop.settings.access_token is None
+        now = shop.clock()
+        made = report(shop.engine(), shop.models, now, webhook_url, account=account, token_missing=missing)
+        return replace(made, payout_alarms=self._with_missing_tokens(made.payout_alarms))
+
+    def alarms(self, account: str | None = None) -> Alarms:
+        """Problems that a person has to look at, as the owner's pages and `doctor` show them.
+
+        :param account: only those of this merchant account.
+        """
+        shop = self._runtime
+        missing = shop.settings.access_token is None
+        alarms = read_alarms(shop.engine(), shop.models, shop.clock(), account=account, token_missing=missing)
+        return replace(alarms, payouts=self._with_missing_tokens(alarms.payouts))
+
+    def _with_missing_tokens(self, alarms: PayoutAlarms) -> PayoutAlarms:
+        """The alarms with the accounts that cannot send; the shop is asked for their keys."""
+        names = sorted({one.account for one in alarms.unsent}) if alarms.token_missing else []
+        return replace(alarms, without_token=tuple(name for name in names if self._lacks_token(name)))

@@ -1,0 +1,141 @@
+"""Work that is done regularly, or once after an upgrade: reconcile, delivery, sending, pruning, the books."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from flask_paycheckout.checkouts.outbox import Delivery
+from flask_paycheckout.checkouts.payment_backfill import BackfillReport
+from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
+from flask_paycheckout.client.hidden import concealed
+from flask_paycheckout.operations.base import OperationsBase
+from flask_paycheckout.payouts.booking_backfill import BookingBackfill, BookingReport
+from flask_paycheckout.reports.export import Export
+from flask_paycheckout.rules.order_ids import require_order_id
+from flask_paycheckout.rules.payout_report import PayoutReport
+from flask_paycheckout.store.movements import Movements, Period
+from flask_paycheckout.store.payout_overview import PayoutOverview
+from flask_paycheckout.store.pruning import Pruned
+
+__all__ = ["UpkeepOperations"]
+
+
+class UpkeepOperations(OperationsBase):
+    """The calls that commands and scheduled tasks make."""
+
+    def reconcile_with_progress(self, limit: int | None, progress: Progress | None) -> ReconcileReport:
+        """Run one round of `reconcile`, reporting progress.
+
+        :param progress: called after each read with the counts so far.
+        """
+        return self._beside_session("reconcile()").reconciler.run(limit, progress)
+
+    def watch(self) -> ReconcileWatch:
+        """Begin a series of reconcile rounds, none of which waits for payouts."""
+        return self._beside_session("reconcile()").reconciler.watch()
+
+    def count_due(self) -> int:
+        """How many deposits are due to be read."""
+        return self._runtime.due_reads.count_due(self._runtime.clock())
+
+    def deliver(
+        self, order_id: str | None = None, *, now: bool = False, progress: Callable[[int], object] | None = None
+    ) -> Delivery:
+        """Deliver events that wait to their receivers.
+
+        :param order_id: only those of this order.
+        :param now: also those whose next try is later.
+        :param progress: called after each event.
+        """
+        wanted = None if order_id is None else require_order_id(order_id)
+        return self._beside_session("deliver()").outbox.deliver_waiting(wanted, now=now, progress=progress)
+
+    def count_waiting(self, order_id: str | None) -> int:
+        """How many events wait for delivery.
+
+        :param order_id: only those of this order.
+        """
+        return self._runtime.outbox.count_waiting(order_id)
+
+    def count_ready_payouts(self) -> int:
+        """How many payouts are ready to be sent."""
+        return self._runtime.payout_queue.backlog(self._runtime.clock()).ready
+
+    def send_with_progress(self, access_token: str | None, progress: Callable[[int], object]) -> PayoutReport:
+        """Run `send_payouts`, reporting progress.
+
+        :param progress: called before each call of the service with the number of payouts that are still ready.
+        """
+
+        def note() -> bool:
+            progress(self.count_ready_payouts())
+            return False
+
+        shop = self._beside_session("send_payouts()")
+        return shop.payout_sender.run_round(concealed(access_token), note)[0]
+
+    def allow_reading(self, call: str) -> None:
+        """End an open transaction of the shop's session that would block our reads.
+
+        :param call: named in the error.
+        :raises UncommittedChanges: the transaction has written something.
+        """
+        self._for_reading(call)
+
+    def prune(
+        self, older_than: timedelta, *, dry_run: bool, progress: Callable[[int, int], object] | None = None
+    ) -> Pruned:
+        """Remove what was decided and delivered longer ago than this time: histories, events, abandoned checkouts.
+
+        :param dry_run: only count it.
+        :param progress: called with how far the run is, and with the end.
+        """
+        return self._beside_session("prune()").pruning.run(older_than, dry_run=dry_run, progress=progress)
+
+    # The books
+
+    def export(self, start: datetime | None, end: datetime | None, account: str | None = None) -> Export:
+        """An export of every movement of money.
+
+        :param start: the first moment that is included; None for the beginning.
+        :param end: the first moment that is not included; None for no end.
+        :param account: only those of this merchant account.
+        """
+        shop = self._for_reading("the export")
+        return Export(Movements(shop.engine, shop.models), Period(start, end, account), shop.clock())
+
+    def fill_bookings(
+        self, limit: int | None, after: int, progress: Callable[[int], object] | None = None
+    ) -> BookingReport:
+        """Book the movements of payouts that older versions did not book. See `BookingBackfill.run`."""
+        shop = self._beside_session("fill_bookings()")
+        return BookingBackfill(shop.engine, shop.models).run(limit, after, progress)
+
+    def count_unbooked(self, account: str | None = None) -> int:
+        """How many payouts are sent or completed, and not booked as such.
+
+        :param account: only those of this merchant account.
+        """
+        shop = self._runtime
+        with shop.engine().connect() as connection:
+            return PayoutOverview(connection, shop.models, shop.clock(), account).count_unbooked()
+
+    def count_payouts(self, after: int) -> int:
+        """How many payouts `fill_bookings` would read."""
+        return BookingBackfill(self._runtime.engine, self._runtime.models).count(after)
+
+    def fill_payments(
+        self, limit: int | None, after: int, progress: Callable[[BackfillReport], None] | None = None
+    ) -> BackfillReport:
+        """Store what arrived for payments of older versions, which did not store it.
+
+        :param limit: read at most this many deposits.
+        :param after: where an earlier run ended.
+        :param progress: called after each read with the counts so far.
+        """
+        return self._runtime.payment_backfill.run(limit, after, progress)
+
+    def count_unfilled(self, after: int) -> int:
+        """How many payments `fill_payments` would read."""
+        return self._runtime.payment_backfill.count(after)
