@@ -186,7 +186,10 @@ def _shows_no_move(
 def _moved_up_to(
     number: int, fetch: Callable[[int], tuple[Page[T], bool]], known: _Recent, id_of: Callable[[T], str | None]
 ) -> int | None:
-    """The first page before `number` that holds records which have not been given, or None."""
+    """Look back from page `number`: the earliest page with records that the walk has not returned yet, or None.
+
+    Records move to earlier pages when others before them are removed during the walk.
+    """
     first = None
     for before in range(number - 1, 0, -1):
         docs = fetch(before)[0].docs
@@ -201,7 +204,7 @@ def _moved_up_to(
 def _again(
     pages: int, fetch: Callable[[int], tuple[Page[T], bool]], known: _Recent, id_of: Callable[[T], str | None]
 ) -> Iterator[T]:
-    """The records of these pages that were not given."""
+    """Read these pages again; yields the records that the walk has not returned yet."""
     for number in range(1, pages + 1):
         docs = fetch(number)[0].docs
         missed = [(found, record) for record in docs if (found := id_of(record)) is not None and found not in known]

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from flask_paycheckout.doctor.checks import Check, failure, ok
 from flask_paycheckout.reports.payout_alarms import PayoutAlarms, late_remedy, payout_text
-from flask_paycheckout.reports.report import Alarms, operation_text
+from flask_paycheckout.reports.report import Alarms
+from flask_paycheckout.reports.report_text import operation_text
 from flask_paycheckout.rules.text import account_text, moment_text
 
 __all__ = ["check_alarms"]

@@ -213,7 +213,7 @@ class FailureLog:
             if key not in kept.written and _is_full(kept.written, kind, now):
                 key = kind, _OTHERS, error
             before = kept.written.get(key)
-            # A clock that was set back starts a new minute.
+            # `before.at` lies in the future when the clock was set back.
             if before is not None and before.at <= now < before.at + _MINUTE:
                 before.left_out += 1
                 return None

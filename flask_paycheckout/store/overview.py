@@ -17,6 +17,7 @@ from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
 __all__ = [
     "LISTED",
     "PATIENCE",
+    "SILENT",
     "Backlog",
     "HeldPayment",
     "OverdueReads",
@@ -32,6 +33,9 @@ LISTED = 100
 
 PATIENCE = timedelta(minutes=5)
 """In a healthy shop webhooks, reconcile rounds and second deliveries have happened by then."""
+
+SILENT = 5
+"""With so many paid orders in a row without a webhook, webhooks do not arrive at all."""
 
 _RECENT = 1000
 # Before any time that is stored.

@@ -140,23 +140,19 @@ class Pruning:
     # Histories
 
     def _prune_checkouts(self, run: _Run, result: Pruned, end: int) -> Pruned:
-        condition, table = run.prunable.checkout_history(), self._models.checkouts
-        for found, removed in self._history_removals(run, table, condition, end, _is_decision):
-            histories = result.checkout_histories + removed
-            result = replace(result, checkout_histories=histories, left=result.left + found - removed)
-        return result
+        condition = run.prunable.checkout_history()
+        found, removed = self._prune_histories(run, self._models.checkouts, condition, end, _is_decision)
+        return replace(result, checkout_histories=removed, left=result.left + found - removed)
 
     def _prune_payouts(self, run: _Run, result: Pruned, end: int) -> Pruned:
-        condition, table = run.prunable.payout_history(), self._models.payouts
-        for found, removed in self._history_removals(run, table, condition, end, _is_decision_or_money):
-            histories = result.payout_histories + removed
-            result = replace(result, payout_histories=histories, left=result.left + found - removed)
-        return result
+        condition = run.prunable.payout_history()
+        found, removed = self._prune_histories(run, self._models.payouts, condition, end, _is_decision_or_money)
+        return replace(result, payout_histories=removed, left=result.left + found - removed)
 
-    def _history_removals(
+    def _prune_histories(
         self, run: _Run, table: Table, condition: Condition, end: int, is_kept: Callable[[dict[str, Any]], bool]
-    ) -> Iterator[tuple[int, int]]:
-        """For each transaction how many rows were found, and how many histories were removed."""
+    ) -> tuple[int, int]:
+        """Remove histories; returns the number of rows found, and of histories removed."""
         # The history only grows, and is compared: an entry that was added meanwhile must not be lost.
         same = update(table).where(is_of(table, "id"), is_of(table, "history"), condition)
         statement = same.values(new_values(table, ("history", "pruned_at")))
@@ -177,8 +173,11 @@ class Pruning:
 
             return remove
 
+        found = removed = 0
         for ids in self._found(run, table, condition, end):
-            yield len(ids), len(ids) if run.dry_run else self._removed(removal(ids)).rows
+            found += len(ids)
+            removed += len(ids) if run.dry_run else self._removed(removal(ids)).rows
+        return found, removed
 
     # Events
 

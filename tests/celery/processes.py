@@ -8,22 +8,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 from tests.optional_parts import redis
 from tests.scripted import number, success
 from tests.socket_service import Call, SocketService
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parent.parent.parent
-
-
-def eventually(condition: Callable[[], object], seconds: float = 60) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.02)
 
 
 class Redis:

@@ -11,10 +11,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.celery.conftest import StartWorker
-from tests.celery.processes import Redis, Upstream, eventually
+from tests.celery.processes import Redis, Upstream
 from tests.celery.till import VISIBLE_AGAIN
 from tests.races.effects import counts
 from tests.scripted import Shop
+from tests.waiting import eventually
 
 
 def hears_of(shop: Shop, checkout_id: str) -> int:

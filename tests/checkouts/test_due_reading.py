@@ -219,7 +219,7 @@ def test_an_account_that_becomes_due_while_an_answer_is_late_is_read_in_the_same
 
 
 def test_a_few_failures_do_not_end_the_round_of_their_account() -> None:
-    """As many as are an outage, but with reads under way that are answered."""
+    """Three reads fail, enough to pause an account, but reads begun before them are answered."""
     world = World(answer=0.05, store=0.001)
     world.owes(FAILING, 50)
     world.owes("other", 10)

@@ -1,4 +1,4 @@
-"""A database that answers slowly: another transaction's locks, a limit for statements, and a network that delays."""
+"""A slow database: rows locked by another transaction, a statement limit, and a slow network."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tests.databases.conftest import WEBHOOK, Outage, outage_of, somebody_else
 from tests.databases.servers import HOST, Server, own_folder
 from tests.scripted import SAME_SITE
 from tests.shop_app import create_shop
+from tests.waiting import eventually
 
 # Generous, since the machine may be busy; without a limit each of these would wait for ever.
 _SOON = 20.0
@@ -55,6 +56,12 @@ def test_a_row_that_another_transaction_holds_delays_nobody_for_long(
         outage.heals()
 
 
+def _waits_for_a_lock(database: str) -> bool:
+    with somebody_else(database) as looking:
+        waiting = looking.execute("SELECT count(*) FROM pg_locks WHERE NOT granted").fetchone()
+    return waiting is not None and waiting[0] > 0
+
+
 def test_a_held_row_slows_no_other_page(postgres_database: str) -> None:
     """Four threads: two webhooks wait for the row, and its status pages and everything else have the other two."""
     options = ("--workers", "1", "--threads", "4")
@@ -84,7 +91,7 @@ def test_a_held_row_slows_no_other_page(postgres_database: str) -> None:
             with other.transaction():
                 other.execute("SELECT 1 FROM paycheckout_checkout FOR UPDATE")
                 hooks = [threads.submit(hook) for _ in range(2)]
-                time.sleep(0.3)
+                eventually(lambda: _waits_for_a_lock(postgres_database))
                 pages = threads.submit(lambda: [page() for _ in range(5)])
                 others = visits(address, 1)
                 taken = [*pages.result(), *others]

@@ -19,10 +19,10 @@ from tests.soak.calls import NoAnswer, call
 from tests.soak.databases import Databases
 from tests.soak.processes import WEB, Processes
 from tests.soak.run import Plan, run
+from tests.waiting import eventually
 
 #: Orders placed between two troubles.
 _BETWEEN = 4
-_PATIENCE = 60.0
 
 
 def main(folder: Path, seed: int) -> None:
@@ -60,12 +60,12 @@ class Weather:
             "failover": self._fail_over,
         }
         for number, (name, strike) in enumerate(troubles.items(), start=1):
-            _wait_for(lambda number=number: self._orders() >= number * _BETWEEN)  # type: ignore[misc]
+            eventually(lambda number=number: self._orders() >= number * _BETWEEN)  # type: ignore[misc]
             self.orders_before[name] = self._orders()
             strike()
             began = time.monotonic()
             urls = [f"{processes.url(web)}/orders/none" for web in WEB]
-            _wait_for(lambda urls=urls: all(map(_answers, urls)))  # type: ignore[misc]
+            eventually(lambda urls=urls: all(map(_answers, urls)))  # type: ignore[misc]
             self.recovered[name] = round(time.monotonic() - began, 1)
 
     def _restart(self, mode: str) -> None:
@@ -85,14 +85,6 @@ class Weather:
                 return int(connection.execute(text("SELECT count(*) FROM shop_order")).scalar_one())
         finally:
             engine.dispose()
-
-
-def _wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + _PATIENCE
-    while not condition():
-        if time.monotonic() > until:
-            raise TimeoutError("waited in vain")
-        time.sleep(0.1)
 
 
 def _answers(url: str) -> bool:

@@ -69,7 +69,7 @@ class Processes:
         self._wait_for("upgrade")
 
     def run(self, out: Path, *arguments: str) -> None:
-        """Run a command of the shop with its output in a file, such as `export`."""
+        """Run `flask paycheckout` with these arguments and write its output to a file."""
         self._wait_for(f"command-{arguments[0]}", str(out), *arguments)
 
     def _wait_for(self, name: str, *arguments: str) -> None:

@@ -14,23 +14,18 @@ from flask_paycheckout.rules.matching import compare
 from flask_paycheckout.rules.ruling import COMPLETED
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.rules.text import moment_text
-from flask_paycheckout.store.payments import payment_columns
+from flask_paycheckout.store.payments import PAYMENT_COLUMNS, payment_columns
 from flask_paycheckout.totals import Receive, Total
 
 __all__ = ["MONEY_COLUMNS", "CheckoutRow", "judge_deposit", "same_value"]
 
-MONEY_COLUMNS = (
-    "payment_paid_amount",
-    "payment_paid_currency",
-    "payment_received_amount",
-    "payment_received_currency",
-    "payment_fee_amount",
-    "payment_fee_percentage",
-    "payment_fee_currency",
-    "payment_method",
-    "payment_rate",
-)
+# `payment_method` names the bank already, and the time is when the shop read the deposit.
+_NOT_COMPARED = frozenset({"payment_bank_name", "payment_completed_at"})
+
+MONEY_COLUMNS = tuple(name for name in PAYMENT_COLUMNS if name not in _NOT_COMPARED)
 """The columns of a payment that are compared."""
+
+_PAID_COLUMNS = ("payment_paid_amount", "payment_paid_currency")
 
 _SETTLED = frozenset({Status.PAID, Status.HELD, Status.REJECTED})
 _METHOD = "method"
@@ -118,7 +113,7 @@ def _compared(*, arrived: bool, settled: bool) -> tuple[str, ...]:
     """The values to compare beside the status."""
     if not arrived:
         return ()
-    return tuple(name.removeprefix("payment_") for name in (MONEY_COLUMNS if settled else MONEY_COLUMNS[:2]))
+    return tuple(name.removeprefix("payment_") for name in (MONEY_COLUMNS if settled else _PAID_COLUMNS))
 
 
 def _agrees(name: str, here: Facts, there: Facts) -> bool:

@@ -58,7 +58,7 @@ def is_noise() -> bool:
 
 
 def preflight() -> Response | None:
-    """The answer to a browser that asks whether a page of another site may quote; None for every other request."""
+    """Answer a CORS preflight request for a quote; None for every other request."""
     if request.method != "OPTIONS" or not is_for_every_page() or "Access-Control-Request-Method" not in request.headers:
         return None
     allowed: Response = success({})

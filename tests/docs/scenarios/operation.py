@@ -197,7 +197,7 @@ def pooler(scene: Scene, postgres_database: str) -> None:
 
 
 def failover(scene: Scene, postgres_database: str) -> None:
-    """The address's options on the tests' server; tests/databases/test_failover.py shows a failover."""
+    """Connect to the tests' server with the options of the address; tests/databases/test_failover.py fails over."""
     address = make_url(_environment(scene["shop.env"])["FLASK_SQLALCHEMY_DATABASE_URI"])
     assert (address.query["host"], address.query["port"]) == ("db-1.internal,db-2.internal", "5432,5432")
     options = {name: value for name, value in address.query.items() if name not in ("host", "port")}

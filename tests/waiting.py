@@ -1,0 +1,19 @@
+"""Waiting for what another process does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+__all__ = ["eventually"]
+
+
+def eventually(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Return as soon as the condition holds.
+
+    :raises AssertionError: it did not hold within this time.
+    """
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.02)
