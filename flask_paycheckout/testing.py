@@ -28,7 +28,7 @@ No socket is opened. Sandbox and shop share a clock, which runs normally, and wh
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -302,6 +302,34 @@ class Sandbox:
         """
         self.control("POST", "faults", operation=operation, kind=kind, times=times, **details)
 
+    def change_unknowns(self, **values: str | None) -> None:
+        """Change switches of the sandbox while the test runs: `change_unknowns(webhook_payload="full")`.
+
+        :param values: values by the switches' names; None returns one to its value at the start.
+        :raises AssertionError: the switch or value does not exist; the text lists those that do.
+        """
+        # Not `control`, which leaves out None.
+        self._taken("POST", "unknowns", values)
+
+    def snapshot(self) -> bytes:
+        """The whole state of the sandbox, with its clock and switches, for `restore`.
+
+        :raises AssertionError: it would be larger than 32 MiB.
+        """
+        content: bytes = self._taken("GET", "snapshot", {}).data
+        return content
+
+    def restore(self, snapshot: bytes) -> datetime:
+        """Return to the state of a snapshot, of this sandbox or of another one.
+
+        The time of sandbox and shop goes on from that of the snapshot. The shop's own database stays as it is.
+
+        :returns: the new time, as aware UTC.
+        :raises AssertionError: it is damaged, or of another version.
+        """
+        answer = self._taken("POST", "restore", snapshot)
+        return datetime.fromisoformat(answer.get_json()["now"])
+
     @property
     def webhooks(self) -> list[SentWebhook]:
         """All webhooks, each with its delivery attempts."""
@@ -367,21 +395,23 @@ class Sandbox:
         given = {_camel(name): value for name, value in body.items() if value is not None}
         return self._taken(method, path, given).get_json()
 
-    def _taken(self, method: str, path: str, given: dict[str, Any]) -> TestResponse:
+    def _taken(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> TestResponse:
         answer = self._ask(method, path, given)
         if answer.status_code != 200:
             raise AssertionError(f"{method} /_sandbox/{path}: {answer.status_code} {answer.text}")
         return answer
 
-    def _ask(self, method: str, path: str, given: dict[str, Any]) -> TestResponse:
+    def _ask(self, method: str, path: str, given: Mapping[str, Any] | bytes) -> TestResponse:
         import msgspec
+
+        # Decimals as exact JSON numbers, which Flask's own encoder would write as strings.
+        written = given if isinstance(given, bytes) else msgspec.json.Encoder(decimal_format="number").encode(given)
 
         return self._control.open(
             f"{self.base_url}/_sandbox/{path}",
             method=method,
             headers={"X-Sandbox-Control": _TOKEN},
-            # Decimals as exact JSON numbers, which Flask's own encoder would write as strings.
-            data=msgspec.json.Encoder(decimal_format="number").encode(given) if method != "GET" else None,
+            data=written if method != "GET" else None,
             content_type="application/json",
         )
 

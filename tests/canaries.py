@@ -75,6 +75,11 @@ BELONGS = (
     Belongs("service answer", _BANK | {"published", "payment URL"}, "the service tells an account what is its own"),
     Belongs("control answer", _BANK | {"payment URL"}, "levers for the developer; the request log is masked by itself"),
     Belongs("answer about one account", frozenset({"published", "canary"}), "the tester asks for its credentials"),
+    Belongs(
+        "snapshot",
+        _BANK | {"published", "password", "webhook secret", "payment URL"},
+        "it is the whole state, without the control token",
+    ),
     Belongs("shop page", frozenset({"payment URL"}), "the customer is sent there"),
     Belongs("sandbox page", frozenset({"payment URL"}), "the developer opens the customer's page"),
     Belongs("output", frozenset({"payment URL"}), "the tests' own words"),
@@ -159,6 +164,8 @@ def place_of(app: Flask) -> str:
         return "service answer"
     if request.path.startswith("/_sandbox/accounts/"):
         return "answer about one account"
+    if request.path == "/_sandbox/snapshot":
+        return "snapshot"
     return "control answer" if request.path.startswith("/_sandbox/") else "sandbox page"
 
 

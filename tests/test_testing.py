@@ -327,6 +327,25 @@ def test_a_shop_of_another_account_gets_its_webhooks(
 STOPPED = datetime(2024, 2, 29, 12, tzinfo=UTC)
 
 
+def test_switches_change_and_a_snapshot_brings_the_sandbox_back(
+    paycheckout: PayCheckout, paycheckout_sandbox: Sandbox
+) -> None:
+    checkout_id = paycheckout.start("o-1").checkout_id
+    snapshot, began = paycheckout_sandbox.snapshot(), paycheckout_sandbox.now
+    for _ in range(2):
+        paycheckout_sandbox.change_unknowns(late_payment="refused")
+        with pytest.raises(AssertionError, match="takes no payment"):
+            paycheckout_sandbox.pay(checkout_id, after_minutes=25 * 60)
+        paycheckout_sandbox.change_unknowns(late_payment=None)
+        assert paycheckout_sandbox.pay(checkout_id)["deposit"]["status"] == "completed"
+        restored = paycheckout_sandbox.restore(snapshot)
+        assert abs(restored - began) < timedelta(minutes=5)
+    with pytest.raises(AssertionError, match="no value"):
+        paycheckout_sandbox.change_unknowns(late_payment="never")
+    with pytest.raises(AssertionError, match="cut off"):
+        paycheckout_sandbox.restore(snapshot[:-9])
+
+
 @pytest.mark.parametrize(
     "stops",
     [lambda: freeze_time(STOPPED), lambda: time_machine.travel(STOPPED, tick=False)],

@@ -32,7 +32,7 @@ from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
-from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, WebhookSender, World
+from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, Known, WebhookSender, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
 from flask_paycheckout.sandbox.world.switches import Switches
 
@@ -96,7 +96,7 @@ def create_sandbox(
         send_webhook=send_webhook or make_sender(loopback_only=loopback_only),
         sleep=sleep,
         shared_database=not is_memory(database),
-        counts_ids=seed is not None or not is_memory(database),
+        known=Known(has_seed=seed is not None),
         hosts=allowed_hosts(base_url, *allow_hosts),
         allow_remote_control=allow_remote_control,
         loopback_webhooks_only=loopback_only,

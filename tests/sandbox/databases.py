@@ -35,7 +35,7 @@ class Place:
         if app is not None:
             # A test may have set the clock's source, and planned faults.
             world(app).clock.machine = machine_time
-            world(app).known_faults.any_added = False
+            world(app).known.any_fault_added = False
         else:
             app = create_sandbox(
                 database=self.address,

@@ -13,7 +13,9 @@ from flask_paycheckout.sandbox.inspector.account_filter import read_filter
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_number, query_text, show, show_missing
 from flask_paycheckout.sandbox.inspector.curl import curl_line
 from flask_paycheckout.sandbox.inspector.signatures import explain
-from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.levers.answers import answer
+from flask_paycheckout.sandbox.levers.har import archive
+from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, logged_requests
 from flask_paycheckout.sandbox.world.database import transaction
 
 MAX_ROWS = 50
@@ -70,6 +72,17 @@ def _conditions(status: str, path: str, before: int | None) -> list[ColumnElemen
     if before is not None:
         conditions.append(_LOG.number < before)
     return conditions
+
+
+@inspector.get("/inspector/requests.har")
+def save_requests() -> Response:
+    """The whole log, or that of `?account=`, as an HTTP Archive."""
+    with transaction() as session:
+        name = read_filter(session).name
+        found = logged_requests(session, *([_LOG.account == name] if name else []))
+        response = answer(archive(reversed(found)))
+    response.headers["Content-Disposition"] = 'attachment; filename="sandbox.har"'
+    return response
 
 
 @inspector.get("/inspector/requests/<int(max=2147483647):number>")

@@ -37,7 +37,9 @@ requests            an array of `{"id", "at", "method", "target", "clientId", "a
                     "answerBody", "fault", "signedString"}`, newest first; account is the one whose signature or access
                     token was accepted, or null, status is null when no answer was given, and signedString what the
                     sandbox signed when it did not accept a signature
+snapshot            a file, see `snapshots.py`; restore takes it as the body, and answers as `clock`
 unknowns            see `unknown_calls.py`
+requests.har        the same as an HTTP Archive, see `har.py`
 trigger             `{"event", "id", "account", "status", "url"}`: see `triggers.py`
 events              `{"events", "cursor", "more"}`: see `events.py`
 proof               the PDF of a completed fiat disbursement; 409 before
@@ -64,7 +66,15 @@ from flask_paycheckout.sandbox.deposits.schemas import represent
 from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
-from flask_paycheckout.sandbox.levers import account_calls, bank, customer, trigger_calls, unknown_calls
+from flask_paycheckout.sandbox.levers import (
+    account_calls,
+    bank,
+    customer,
+    log_calls,
+    snapshot_calls,
+    trigger_calls,
+    unknown_calls,
+)
 from flask_paycheckout.sandbox.levers.accounts import AccountTaken, NoSuchAccount, TooManyAccounts, find_account
 from flask_paycheckout.sandbox.levers.answers import answer
 from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook, list_webhooks
@@ -84,8 +94,6 @@ from flask_paycheckout.sandbox.wire.parsing import (
     optional_text,
     read_object,
 )
-from flask_paycheckout.sandbox.wire.request_log import LoggedRequest, logged_requests
-from flask_paycheckout.sandbox.wire.request_log import describe as describe_request
 from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
@@ -94,6 +102,8 @@ from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 control = Blueprint("control", __name__, url_prefix="/_sandbox")
 control.register_blueprint(account_calls.accounts)
+control.register_blueprint(log_calls.log)
+control.register_blueprint(snapshot_calls.snapshots)
 control.register_blueprint(trigger_calls.triggers)
 control.register_blueprint(unknown_calls.unknowns)
 
@@ -262,16 +272,6 @@ def forget_faults() -> Response:
     with transaction() as session:
         clear_faults(session)
     return answer([])
-
-
-@control.get("/requests")
-def read_requests() -> Response:
-    """The request log, newest first."""
-    with transaction() as session:
-        # By the name that is in the log, which also finds calls of accounts that are gone.
-        name = request.args.get("account")
-        wanted = [] if name is None else [LoggedRequest.account == name.replace("\0", "")]
-        return answer([describe_request(entry) for entry in logged_requests(session, *wanted)])
 
 
 @control.get("/openapi.json")

@@ -57,6 +57,10 @@ CALLS: dict[str, Call] = {
     "POST /reset": Call(
         "returns to the start state, with the switches of the start; control token and seed stay", "Reset"
     ),
+    "GET /snapshot": Call("gives the whole state as a file, with all secrets of the sandbox", "Snapshot"),
+    "POST /restore": Call(
+        "returns to the state of a snapshot, which is the body, of at most 32 MiB", "Clock", "Snapshot"
+    ),
     "GET /clock": Call("reads the clock", "Clock"),
     "POST /clock": Call("moves the clock forward and does what falls due, such as webhook retries", "Clock", "Advance"),
     "GET /mails": Call(
@@ -94,6 +98,9 @@ CALLS: dict[str, Call] = {
     ),
     "GET /requests": Call(
         "lists the last 1,000 calls of the service, newest first, with secrets masked", "[Request]", query=("account",)
+    ),
+    "GET /requests.har": Call(
+        "gives the same calls as an HTTP Archive (HAR 1.2), oldest first", "Document", query=("account",)
     ),
     "GET /openapi.json": Call("describes the service, without the control interface", "Document"),
     "GET /control-openapi.json": Call("describes the control interface", "Document"),

@@ -63,6 +63,7 @@ _ATTEMPT = record(
 ANSWERS: dict[str, Schema] = {
     "Error": record(error=record(field=TEXT, fault=TEXT, remedy=TEXT)),
     "Reset": record(reset=FLAG),
+    "Snapshot": record(**dict.fromkeys(("format", "version", "digest"), TEXT), state={"type": "object"}),
     "Clock": record(now=TIME, offsetSeconds=NUMBER),
     "Mail": record(to=TEXT, subject=TEXT, text=TEXT, otp=TEXT_OR_NULL, sentAt=TIME),
     "WebhookEndpoint": record(url=TEXT_OR_NULL),

@@ -80,7 +80,7 @@ def _ordered(session: Session) -> list[Fault]:
 
 def add_fault(session: Session, fault: Fault) -> None:
     """Append a fault to the plan."""
-    world().known_faults.any_added = True
+    world().known.any_fault_added = True
     session.add(fault)
 
 

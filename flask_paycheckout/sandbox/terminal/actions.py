@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -177,6 +179,36 @@ def unknowns(sandbox: Connection, options: Options) -> Told:
     return listed, table(shown, ("name", "value", "startValue", "default", "alternatives"))
 
 
+def snapshot(sandbox: Connection, options: Options) -> Told:
+    return _save("snapshot", options.file, sandbox.fetch("GET", "snapshot"))
+
+
+def har(sandbox: Connection, options: Options) -> Told:
+    return _save("archive", options.file, sandbox.fetch("GET", "requests.har", query={"account": options.account}))
+
+
+def _save(what: str, file: str, content: bytes) -> Told:
+    path = Path(file)
+    half = path.with_name(f"{path.name}.part")
+    try:
+        # For this user only, since a snapshot holds secrets; and never half a file in the place of an earlier one.
+        half.unlink(missing_ok=True)
+        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+            opened.write(content)
+        half.replace(path)
+    except OSError as wrong:
+        raise CommandFailed(f"The {what} cannot be written: {wrong}.", WRONG_USE) from None
+    return {"file": str(path), "bytes": len(content)}, plain(str(path))
+
+
+def restore(sandbox: Connection, options: Options) -> Told:
+    try:
+        content = Path(options.file).read_bytes()
+    except OSError as wrong:
+        raise CommandFailed(f"The snapshot cannot be read: {wrong}.", WRONG_USE) from None
+    return _clock(json.loads(sandbox.fetch("POST", "restore", content)))
+
+
 def reset(sandbox: Connection, options: Options) -> Told:
     return sandbox.call("POST", "reset"), "The sandbox is in its start state."
 
@@ -200,6 +232,6 @@ ACTIONS: dict[str, Callable[[Connection, Options], Told]] = {
     action.__name__: action
     for action in (
         *(pick, pay, fail, abandon, trigger, finish, proof, advance, clock, fault, accounts),
-        *(mails, webhooks, requests, disbursements, unknowns, reset),
+        *(mails, webhooks, requests, disbursements, unknowns, har, snapshot, restore, reset),
     )
 }

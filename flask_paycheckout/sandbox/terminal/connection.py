@@ -60,10 +60,17 @@ class Connection:
             raise self._no_sandbox() from None
 
     def fetch(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | bytes | None = None,
+        query: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """The answer of a call as it is. :raises CommandFailed: it is a refusal, or there is none."""
-        sent = None if body is None else _encoder.encode(_given(body))
+        """The answer of a call as it is; a body of bytes is sent as it is too.
+
+        :raises CommandFailed: the answer is a refusal, or there is none.
+        """
+        sent = body if body is None or isinstance(body, bytes) else _encoder.encode(_given(body))
         asked = urlencode(_given(query or {}))
         target = f"{self._path}/_sandbox/{path}{'?' if asked else ''}{asked}"
         connection = self._kind(str(self._host), self._port, timeout=_SECONDS)

@@ -20,11 +20,12 @@ MailSender = Callable[[str, str, str], None]
 
 
 @dataclass
-class KnownFaults:
-    """Knowledge of this process about the fault plan, which saves queries."""
+class Known:
+    """What this process knows about the database, which saves queries when no other process uses it."""
 
-    any_added: bool = False
+    any_fault_added: bool = False
     """Whether this process has added a fault."""
+    has_seed: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,6 @@ class World:
     sleep: Callable[[float], None]
     shared_database: bool
     """False for a database in this process's memory, where no other process can change clock and fault plan."""
-    counts_ids: bool
-    """False when identifiers are random, so that they need not be counted."""
     hosts: frozenset[str]
     """Host names, without port, that this sandbox answers to."""
     allow_remote_control: bool = False
@@ -48,12 +47,17 @@ class World:
     """Sends a mail over SMTP; None when mails are only listed."""
     loopback_webhooks_only: bool = True
     """Whether webhooks may be sent to this machine only."""
-    known_faults: KnownFaults = field(default_factory=KnownFaults)
+    known: Known = field(default_factory=Known)
 
     @property
     def may_have_faults(self) -> bool:
         """Whether there can be planned faults, so that a query for them is necessary."""
-        return self.shared_database or self.known_faults.any_added
+        return self.shared_database or self.known.any_fault_added
+
+    @property
+    def counts_ids(self) -> bool:
+        """False when identifiers are random, so that they need not be counted."""
+        return self.shared_database or self.known.has_seed
 
     def is_control_token(self, presented: str) -> bool:
         return hmac.compare_digest(presented.encode(), self.control_token.encode())

@@ -47,10 +47,14 @@ def change_unknowns(session: Session, world: World, asked: Mapping[str, str | No
     # Locked, so that two changes happen one after the other.
     settings = session.execute(select(WorldSettings).with_for_update()).scalar_one()
     merged = json.loads(settings.changed_unknowns) | asked
-    given = {name: value for name, value in merged.items() if value is not None}
-    changed = world.unknowns.changes({name: value for name, value in given.items() if name in world.unknowns})
-    settings.changed_unknowns = json.dumps(changed)
+    set_unknowns(settings, world, {name: value for name, value in merged.items() if value is not None})
     session.flush()
+
+
+def set_unknowns(settings: WorldSettings, world: World, values: Mapping[str, str]) -> None:
+    """Give these unknowns these values, and all others the value at the start."""
+    changed = world.unknowns.changes({name: value for name, value in values.items() if name in world.unknowns})
+    settings.changed_unknowns = json.dumps(changed)
     world.unknowns.take(changed)
 
 

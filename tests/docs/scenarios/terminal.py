@@ -26,25 +26,16 @@ def from_a_terminal(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The commands one after the other, in this process; the shell's variables are kept here."""
-    start, *lines = scene.commands()
-    assert start == _START
+    start, url, token, *lines = scene.commands()
+    assert (start, url.partition("=")[0], token.partition("=")[0]) == (
+        _START,
+        "export SANDBOX_URL",
+        "export SANDBOX_CONTROL_TOKEN",
+    )
     monkeypatch.chdir(tmp_path)
-    variables: dict[str, str] = {}
-    told = ""
     with served(paycheckout_sandbox.app) as address:
-        for line in lines:
-            if line.startswith("export "):
-                name, _, _ = line.removeprefix("export ").partition("=")
-                own = {"SANDBOX_URL": address, "SANDBOX_CONTROL_TOKEN": world(paycheckout_sandbox.app).control_token}
-                monkeypatch.setenv(name, own[name])
-                continue
-            kept = re.fullmatch(r"([A-Z]+)=\$\((.*)\)", line)
-            command = kept[2] if kept else line
-            command = re.sub(r"\$([A-Z]+)", lambda found: variables[found[1]], command.removeprefix(_PROGRAM))
-            assert main(shlex.split(command)) == 0, line
-            told = capsys.readouterr().out
-            if kept:
-                variables[kept[1]] = told.strip()
+        _drive(paycheckout_sandbox, address, monkeypatch)
+        variables, told = _carry_out(lines, capsys)
     assert (tmp_path / "proof.pdf").read_bytes().startswith(b"%PDF")
     events = [line.split() for line in told.splitlines()]
     assert [(words[1], words[2]) for words in events if words[1] == "deposit"] == [
@@ -55,3 +46,39 @@ def from_a_terminal(
         variables["REFUND"],
         variables["PAYOUT"],
     ]
+
+
+def snapshots(
+    scene: Scene,
+    paycheckout_sandbox: Sandbox,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with served(paycheckout_sandbox.app) as address:
+        _drive(paycheckout_sandbox, address, monkeypatch)
+        _, told = _carry_out(scene.commands(), capsys)
+    moves = [line.split()[1:3] for line in told.splitlines()]
+    assert moves == [["deposit", "pending"], ["deposit", "completed"], ["webhook", "no"]]
+
+
+def _drive(sandbox: Sandbox, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the commands find this sandbox."""
+    monkeypatch.setenv("SANDBOX_URL", address)
+    monkeypatch.setenv("SANDBOX_CONTROL_TOKEN", world(sandbox.app).control_token)
+
+
+def _carry_out(lines: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, str], str]:
+    """Carry out commands as a shell would; gives its variables, and the output of the last command."""
+    variables: dict[str, str] = {}
+    told = ""
+    for line in lines:
+        kept = re.fullmatch(r"([A-Z]+)=\$\((.*)\)", line)
+        command = kept[2] if kept else line
+        command = re.sub(r"\$([A-Z]+)", lambda found: variables[found[1]], command.removeprefix(_PROGRAM))
+        assert main(shlex.split(command)) == 0, line
+        told = capsys.readouterr().out
+        if kept:
+            variables[kept[1]] = told.strip()
+    return variables, told

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -86,6 +87,27 @@ def test_switches_are_changed_and_returned(run: Run) -> None:
     assert "no value 'x'" in run("unknowns", "http_status=x", code=1)
     assert {one["value"] for one in run("unknowns") if one["name"] == "signature"} == {"off"}
     assert all(one["value"] == one["startValue"] for one in run("unknowns", "--clear"))
+
+
+def test_state_and_calls_are_saved_as_files_and_restored(run: Run, merchant: Merchant, tmp_path: Path) -> None:
+    paid = run("trigger", "paid")["id"]
+    file, archive = tmp_path / "state.json", tmp_path / "calls.har"
+    merchant.reads_deposit(paid)
+    file.write_text("an earlier one")
+    saved = run("snapshot", str(file))
+    assert saved["bytes"] == file.stat().st_size
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    run("reset")
+    assert run("requests") == []
+    assert run("restore", str(file))["offsetSeconds"] <= 0
+    assert merchant.reads_deposit(paid).data["status"] == "completed"
+    run("har", str(archive))
+    assert len(json.loads(archive.read_bytes())["log"]["entries"]) == 2
+    file.write_bytes(file.read_bytes()[:-1000])
+    assert "cut off" in run("restore", str(file), code=1)
+    assert "cannot be read" in run("restore", str(tmp_path / "none"), code=2)
+    assert "cannot be written" in run("snapshot", str(tmp_path / "none" / "state.json"), code=2)
+    assert sorted(tmp_path.iterdir()) == [archive, file]
 
 
 def test_payouts_are_finished_and_proven(run: Run, tmp_path: Path) -> None:

@@ -1,0 +1,203 @@
+"""Snapshots: the whole state of a sandbox as one file, to which it or another sandbox can return.
+
+A snapshot is JSON: `{"format", "version", "digest", "state"}`. The state has the sandbox's time, the values of all
+unknowns, and every row of every table, in types that do not depend on the database. It therefore holds the secrets of
+the sandbox's accounts, and mails with one-time passwords.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import cache
+from hashlib import sha256
+from typing import Annotated, Any
+
+import msgspec
+from sqlalchemy import Boolean, Column, Integer, String, func, insert, null, select
+from sqlalchemy import Table as AnyTable
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from flask_paycheckout.sandbox.auth.start_state import USER_ID
+from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
+from flask_paycheckout.sandbox.world.context import World
+from flask_paycheckout.sandbox.world.database import ExactDecimal, Table, UtcTime
+from flask_paycheckout.sandbox.world.settings import WorldSettings, set_unknowns
+
+MAX_BYTES = 32 * 1024 * 1024
+"""The largest snapshot, 32 MiB."""
+FORMAT = "flask_paycheckout sandbox snapshot"
+_BATCH = 1000
+# Claims end by the machine's clock, and whoever holds one does not come back with a snapshot.
+_OF_THE_MACHINE = "claimed_until"
+
+
+class SnapshotTooLarge(Exception):
+    """The state of the sandbox is larger than `MAX_BYTES`."""
+
+
+class SnapshotRefused(Exception):
+    """It is no snapshot, or it is damaged or of another version; the message says which."""
+
+
+class _Snapshot(msgspec.Struct):
+    format: str
+    version: str
+    digest: str
+    state: msgspec.Raw
+
+
+class _State(msgspec.Struct):
+    now: Annotated[datetime, msgspec.Meta(tz=True)]
+    unknowns: dict[str, str]
+    tables: dict[str, msgspec.Raw]
+
+
+def take_snapshot(session: Session, world: World) -> bytes:
+    """The state of the sandbox as a file. The transaction must be exclusive, so that all tables are of one moment.
+
+    :raises SnapshotTooLarge: it would be larger than `MAX_BYTES`.
+    """
+    parts = [b'{"now":', msgspec.json.encode(world.clock.now())]
+    parts += [b',"unknowns":', msgspec.json.encode(dict(world.unknowns)), b',"tables":{']
+    size = sum(map(len, parts))
+    for place, table in enumerate(Table.metadata.sorted_tables):
+        parts.append(b'%b"%b":[' % (b"," if place else b"", table.name.encode()))
+        rows: list[bytes] = []
+        for row in _rows(session, table):
+            rows.append(msgspec.json.encode(row))
+            size += len(rows[-1]) + 1
+            if size > MAX_BYTES:
+                raise SnapshotTooLarge
+        parts += [b",\n".join(rows), b"]"]
+    state = b"".join([*parts, b"}}"])
+    head = {"format": FORMAT, "version": version(), "digest": sha256(state).hexdigest()}
+    content = json.dumps(head).encode()[:-1] + b', "state": ' + state + b"}\n"
+    if len(content) > MAX_BYTES:
+        raise SnapshotTooLarge
+    return content
+
+
+def _rows(session: Session, table: AnyTable) -> Iterator[tuple[Any, ...]]:
+    columns = [null().label(one.name) if one.name == _OF_THE_MACHINE else one for one in table.columns]
+    found = select(*columns).order_by(*table.primary_key)
+    for row in session.execute(found, execution_options={"yield_per": _BATCH}):
+        yield tuple(row)
+
+
+def restore_snapshot(session: Session, world: World, content: bytes) -> None:
+    """Return to the state of a snapshot. The transaction must be exclusive.
+
+    Time goes on from the time of the snapshot. Whether the clock runs or is frozen, the control token, the address and
+    the other options stay as the sandbox was started.
+
+    :raises SnapshotRefused: it cannot be restored; the transaction must be rolled back.
+    """
+    state = _read(content)
+    try:
+        _exchange_rows(session, state)
+    except (msgspec.MsgspecError, SQLAlchemyError, ValueError):
+        # The driver's message would quote the row, and with it secrets.
+        raise SnapshotRefused("is damaged: its rows are not those of a sandbox") from None
+    settings = session.scalars(select(WorldSettings)).all()
+    if len(settings) != 1 or session.get(Account, USER_ID) is None:
+        raise SnapshotRefused("is damaged: the settings or the first account are missing")
+    offset = state.now - world.clock.begin()
+    settings[0].clock_offset = offset // timedelta(microseconds=1)
+    set_unknowns(settings[0], world, state.unknowns)
+    session.flush()
+    world.clock.offset = offset
+    world.known.any_fault_added = True
+    world.known.has_seed = settings[0].seed is not None
+
+
+def _read(content: bytes) -> _State:
+    try:
+        snapshot = msgspec.json.decode(content, type=_Snapshot)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise SnapshotRefused("is no snapshot of a sandbox, or is cut off") from None
+    if snapshot.format != FORMAT:
+        raise SnapshotRefused("is no snapshot of a sandbox")
+    if snapshot.version != version():
+        raise SnapshotRefused(f"is of another version: {snapshot.version[:40]}, where this sandbox has {version()}")
+    if sha256(bytes(snapshot.state)).hexdigest() != snapshot.digest:
+        raise SnapshotRefused("is damaged: its content is not what its digest says")
+    try:
+        state = msgspec.json.decode(snapshot.state, type=_State)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise SnapshotRefused("is damaged: its state cannot be read") from None
+    values = {unknown.name: unknown.values for unknown in ASSUMPTIONS}
+    is_complete = values.keys() == state.unknowns.keys() and all(
+        value in values[name] for name, value in state.unknowns.items()
+    )
+    if not is_complete or state.tables.keys() != Table.metadata.tables.keys():
+        raise SnapshotRefused("is damaged: it is not complete")
+    return state
+
+
+def _exchange_rows(session: Session, state: _State) -> None:
+    connection = session.connection()
+    tables = Table.metadata.sorted_tables
+    for table in reversed(tables):
+        connection.execute(table.delete())
+    session.expunge_all()
+    for table in tables:
+        names = [column.name for column in table.columns]
+        rows = msgspec.json.decode(state.tables[table.name], type=_type_of_rows(table))
+        for start in range(0, len(rows), _BATCH):
+            values = [dict(zip(names, row, strict=True)) for row in rows[start : start + _BATCH]]
+            connection.execute(insert(table), values)
+        if connection.dialect.name == "postgresql":
+            _raise_sequence(session, table)
+
+
+def _raise_sequence(session: Session, table: AnyTable) -> None:
+    """Let the next number of a table be above those that it has.
+
+    Never lowered: PostgreSQL does not take that back with a transaction that fails.
+    """
+    column = table.autoincrement_column
+    highest = None if column is None else session.scalar(select(func.max(column)))
+    if column is not None and highest is not None:
+        sequence = func.pg_get_serial_sequence(table.name, column.name)
+        session.execute(select(func.setval(sequence, func.greatest(func.nextval(sequence), highest))))
+
+
+@cache
+def version() -> str:
+    """The version of snapshots: it differs when tables, columns or unknowns differ."""
+    tables = [
+        [table.name, [[column.name, str(column.type), column.nullable] for column in table.columns]]
+        for table in Table.metadata.sorted_tables
+    ]
+    unknowns = [[unknown.name, *unknown.values] for unknown in ASSUMPTIONS]
+    return sha256(json.dumps([1, tables, unknowns]).encode()).hexdigest()[:12]
+
+
+def _type_of_rows(table: AnyTable) -> Any:
+    return list[tuple[tuple(_type_of(column) for column in table.columns)]]  # type: ignore[misc]  # made at run time
+
+
+def _type_of(column: Column[Any]) -> Any:
+    """The type of a column's values, with their limits."""
+    of_value: Any
+    match column.type:
+        case UtcTime():
+            of_value = Annotated[datetime, msgspec.Meta(tz=True)]
+        case ExactDecimal():
+            of_value = Decimal
+        case Boolean():
+            of_value = bool
+        case Integer():
+            of_value = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+        case String(length=int(length)):
+            of_value = Annotated[str, msgspec.Meta(max_length=length)]
+        case String():
+            of_value = str
+        case other:
+            raise TypeError(f"snapshots do not know the type {other!r} of {column}")
+    return of_value | None if column.nullable else of_value

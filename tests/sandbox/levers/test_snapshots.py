@@ -1,0 +1,249 @@
+"""Snapshots: the whole state as a file, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.levers import snapshot_calls, snapshots
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import Table
+from tests.sandbox.actors import ACCOUNTS_URL, CONTROL_TOKEN, Merchant, Receiver, Tester
+from tests.sandbox.auth.visitors import Visitor
+from tests.sandbox.conftest import MakeSandbox
+from tests.sandbox.databases import KeptPlaces, disconnect
+from tests.sandbox.disbursements.payers import Payer
+
+HIGH = 1_000_000
+HEADERS = {"X-Sandbox-Control": CONTROL_TOKEN}
+
+
+def taken(app: Flask) -> bytes:
+    answer = app.test_client().get("/_sandbox/snapshot", headers=HEADERS)
+    assert answer.status_code == 200, answer.text
+    content: bytes = answer.data
+    return content
+
+
+def restores(app: Flask, content: bytes, status: int = 200) -> Any:
+    answer = app.test_client().post("/_sandbox/restore", data=content, headers=HEADERS)
+    assert answer.status_code == status, answer.text
+    told: Any = answer.json
+    return told if status == 200 else told["error"]["fault"]
+
+
+def rows_of(content: bytes) -> Any:
+    return json.loads(content)["state"]["tables"]
+
+
+def lived_in(app: Flask, receiver: Receiver) -> str:
+    """Let something of everything happen, with a webhook that waits; returns the id of an open deposit."""
+    merchant, tester = Merchant(app), Tester(app)
+    tester.makes_account("anna", webhookUrl=ACCOUNTS_URL)
+    tester.advances(hours=3)
+    receiver.answers = [500]
+    tester.pays(merchant.makes_checkout())
+    picked = merchant.makes_checkout(20)
+    tester.picks(picked, "us_qr", reference="r/1")
+    Payer(app).pays_one()
+    Visitor(app).registers()
+    tester.orders_fault("GET /v1/recipient", "error", times=1, statusCode=503, account="anna", share=0.5)
+    off = {"inputCurrency": "USD", "outputCurrency": "EUR", "enabled": False}
+    tester.does("POST", "account", {"conversions": [off], "paymentMethods": [{"code": "us_wire", "enabled": True}]})
+    tester.does("POST", "unknowns", {"checkout_status_code": "201"})
+    return picked
+
+
+@pytest.mark.each_database
+def test_a_restore_brings_everything_back_and_life_goes_on(sandbox: Flask, receiver: Receiver) -> None:
+    picked = lived_in(sandbox, receiver)
+    merchant, tester = Merchant(sandbox), Tester(sandbox)
+    before, content = tester.does("GET", "clock"), taken(sandbox)
+    assert all(rows_of(content)[name] for name in set(Table.metadata.tables) - EMPTY)
+    tester.pays(picked)
+    tester.advances(hours=1)
+    tester.does("POST", "reset")
+    after = restores(sandbox, content)
+    assert 0 <= after["offsetSeconds"] <= before["offsetSeconds"] < after["offsetSeconds"] + 60
+    # Byte for byte, but for the time that has passed in between.
+    assert rows_of(taken(sandbox)) == rows_of(content) | {"world_settings": rows_of(taken(sandbox))["world_settings"]}
+    assert merchant.asks_checkout(inputCurrency="USD", inputAmount=5).code == 201
+    assert merchant.reads_deposit("r/1").data["status"] == "pending"
+    (waiting,) = [one for one in tester.webhooks() if one["state"] == "waiting"]
+    tester.advances(minutes=1)
+    assert receiver.order_ids[-1] == waiting["orderId"]
+    # New rows get numbers that no restored row has.
+    assert tester.pays(picked)["status"] == "completed"
+    Payer(sandbox).pays_one()
+    Visitor(sandbox).registers(email="second@example.com")
+    tester.orders_fault("webhook", "drop")
+    merchant.calls("GET", "/v1/recipient")
+
+
+#: Tables that no story here fills.
+EMPTY = {"call_count", "wallet_transfer", "payment", "payment_activity"}
+
+
+def test_a_snapshot_moves_between_sqlite_and_postgresql(
+    kept_places: KeptPlaces, places_in_memory: KeptPlaces, receiver: Receiver
+) -> None:
+    here = next(iter(places_in_memory)).open(receiver, {})
+    there = next(iter(kept_places)).open(receiver, {})
+    picked = lived_in(here, receiver)
+    # A number that the sequence of PostgreSQL has not reached.
+    content = edited(taken(here), lambda state: state["tables"]["deposit_activity"][-1].__setitem__(0, HIGH))
+    restores(there, content)
+    assert Tester(there).pays(picked)["status"] == "completed"
+    again = taken(there)
+    assert [row[0] for row in rows_of(again)["deposit_activity"]][-2:] == [HIGH, HIGH + 1]
+    restores(here, again)
+    assert rows_of(taken(here)) == rows_of(again) | {"world_settings": rows_of(taken(here))["world_settings"]}
+    assert Merchant(here).reads_deposit(picked).data["status"] == "completed"
+
+
+def test_a_sandbox_that_was_started_otherwise_takes_seed_switches_faults_and_time_over(
+    make_sandbox: MakeSandbox, receiver: Receiver
+) -> None:
+    source = make_sandbox()
+    tester = Tester(source)
+    tester.orders_fault("POST /v1/checkout", "error", times=1)
+    tester.advances(hours=5)
+    content = taken(source)
+    other = create_sandbox(control_token=CONTROL_TOKEN, unknowns={"signature": "off"}, clock="frozen")
+    assert restores(other, content)["offsetSeconds"] > 5 * 3600 - 60
+    assert Tester(other).does("GET", "clock") == Tester(other).does("GET", "clock")
+    assert world(other).unknowns["signature"] == "on"
+    assert Merchant(other).asks_checkout(inputCurrency="USD", inputAmount=5).code == 500
+    # The next identifier of the seed is the same in both.
+    restores(source, taken(other))
+    assert Merchant(other).makes_checkout() == Merchant(source).makes_checkout()
+    Tester(other).does("POST", "reset")
+    assert world(other).unknowns["signature"] == "off"
+    disconnect(other)
+
+
+def test_the_clock_may_go_back(sandbox: Flask, tester: Tester) -> None:
+    content = taken(sandbox)
+    earlier = edited(content, lambda state: state.update(now="2001-02-03T04:05:06.000007Z"))
+    assert restores(sandbox, earlier)["now"].startswith("2001-02-03T04:05:")
+    assert "behind the machine" in sandbox.test_client().get("/inspector/levers").text
+
+
+def edited(content: bytes, edit: Callable[[Any], object]) -> bytes:
+    """The snapshot with a change of its state, and the digest of that."""
+    snapshot = json.loads(content)
+    edit(snapshot["state"])
+    state = json.dumps(snapshot.pop("state"))
+    head = json.dumps(snapshot | {"digest": sha256(state.encode()).hexdigest()})
+    return f'{head[:-1]}, "state": {state}}}'.encode()
+
+
+def cut(content: bytes) -> bytes:
+    return content[:-500]
+
+
+def changed(content: bytes) -> bytes:
+    return content.replace(b"sandbox-client", b"sandbox-patron")
+
+
+def of_another_version(content: bytes) -> bytes:
+    return content.replace(snapshots.version().encode(), b"0" * 12)
+
+
+def without_accounts(content: bytes) -> bytes:
+    return edited(content, lambda state: state["tables"].update(account=[]))
+
+
+def without_a_table(content: bytes) -> bytes:
+    return edited(content, lambda state: state["tables"].pop("account"))
+
+
+def of_another_type(content: bytes) -> bytes:
+    return edited(content, lambda state: state["tables"]["account"][0].__setitem__(0, 12))
+
+
+def with_a_short_row(content: bytes) -> bytes:
+    return edited(content, lambda state: state["tables"]["account"].append(["x", "y"]))
+
+
+def with_one_account_twice(content: bytes) -> bytes:
+    return edited(content, lambda state: state["tables"]["account"].append(state["tables"]["account"][0]))
+
+
+def with_two_settings(content: bytes) -> bytes:
+    return edited(
+        content, lambda state: state["tables"]["world_settings"].append([2, *state["tables"]["world_settings"][0][1:]])
+    )
+
+
+def with_a_switch_of_nobody(content: bytes) -> bytes:
+    return edited(content, lambda state: state["unknowns"].update(signature="maybe"))
+
+
+@pytest.mark.each_database
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (cut, "cut off"),
+        (changed, "digest"),
+        (of_another_version, "another version"),
+        (without_accounts, "damaged"),
+        (without_a_table, "damaged"),
+        (of_another_type, "damaged"),
+        (with_a_short_row, "damaged"),
+        (with_one_account_twice, "damaged"),
+        (with_two_settings, "damaged"),
+        (with_a_switch_of_nobody, "damaged"),
+        (lambda content: b"{}", "no snapshot"),
+        (lambda content: b"\xff", "no snapshot"),
+        (lambda content: content.replace(b"flask_paycheckout", b"another"), "no snapshot"),
+    ],
+)
+def test_what_cannot_be_restored_is_refused_and_changes_nothing(
+    sandbox: Flask, merchant: Merchant, spoil: Callable[[bytes], bytes], fault: str
+) -> None:
+    checkout = merchant.makes_checkout()
+    before = taken(sandbox)
+    spoilt = spoil(before)
+    assert spoilt != before
+    assert fault in restores(sandbox, spoilt, 400)
+    assert rows_of(taken(sandbox)) == rows_of(before)
+    assert merchant.reads_deposit(checkout).code == 404
+
+
+def test_a_large_one_is_neither_taken_nor_read(sandbox: Flask, tester: Tester, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = taken(sandbox)
+    monkeypatch.setattr(snapshots, "MAX_BYTES", len(content) - 100)
+    monkeypatch.setattr(snapshot_calls, "MAX_BYTES", len(content) - 100)
+    assert tester.refuses("GET", "snapshot") == (409, "snapshot")
+    assert "larger" in restores(sandbox, content, 413)
+    monkeypatch.undo()
+    restores(sandbox, content)
+
+
+def test_a_webhook_that_is_being_sent_is_sent_again_after_a_restore(
+    sandbox: Flask, tester: Tester, merchant: Merchant, receiver: Receiver
+) -> None:
+    contents: list[bytes] = []
+    receiver.reacts = lambda payload: contents.append(taken(sandbox))
+    tester.pays(merchant.makes_checkout())
+    receiver.reacts = lambda payload: None
+    restores(sandbox, contents[0])
+    tester.advances(seconds=1)
+    assert len(receiver.order_ids) == 2
+
+
+def test_every_column_has_a_type_that_snapshots_know() -> None:
+    for table in Table.metadata.sorted_tables:
+        assert snapshots._type_of_rows(table)
+
+
+def test_without_the_token_nothing_is_given(sandbox: Flask) -> None:
+    assert sandbox.test_client().get("/_sandbox/snapshot").status_code == 401
+    assert sandbox.test_client().post("/_sandbox/restore", data=b"{}").status_code == 401
