@@ -123,7 +123,8 @@ class Starter:
                 raise
             if total is None:
                 raise OrderNotPayable(order_id)
-            current = self._checkouts.current(order_id)
+            # Without any checkout, no one is current.
+            current = self._checkouts.current(order_id) if counts else None
             if current is not None and self._usable(current, total, account):
                 return current
             if is_crowded(counts):
@@ -220,6 +221,6 @@ class _Refused:
 
 
 def _refuse_settled(order_id: str, counts: Mapping[str, int]) -> None:
-    status = best_of(set(counts))
+    status = best_of(counts)
     if status in (Status.PAID, Status.HELD):
         raise OrderSettled(order_id, status)

@@ -404,8 +404,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "odd characters are taken": (
             f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
-            Swap("security.origins:origin_of", "ord(character) <= 32", "False"),
-            Swap("security.origins:origin_of", "ord(character) >= 127", "False"),
+            Value("security.origins:_NOT_IN_URLS", "re.compile(r'[\\\\\"<>]')"),
         ),
         "user names are taken": (
             f"{_URLS}::test_no_trick_leads_away_from_the_listed_origin",
