@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
@@ -95,15 +95,14 @@ class OrderStatuses:
         reads the others.
         """
         newest, counts = self._look(order_id)
+        if best_of(counts) in (Status.PAID, Status.HELD):
+            return _status_of(newest, counts)
         now = self._clock()
-        reads: list[_Read] = []
-        if best_of(set(counts)) not in (Status.PAID, Status.HELD):
-            due = [attempt for attempt in newest[:NEWEST] if _due(attempt, now)]
-            reads = [self._read(order_id, attempt, now) for attempt in due]
-            if _Read.MADE in reads:
-                newest, counts = self._look(order_id)
-        status = _status_of(newest, counts)
-        return replace(status, unrecorded=_Read.UNRECORDED in reads and not status.final)
+        due = [attempt for attempt in newest[:NEWEST] if _due(attempt, now)]
+        reads = [self._read(order_id, attempt, now) for attempt in due]
+        if _Read.MADE in reads:
+            newest, counts = self._look(order_id)
+        return _status_of(newest, counts, unrecorded=_Read.UNRECORDED in reads)
 
     def _look(self, order_id: str) -> tuple[Sequence[CheckoutSummary], Mapping[str, int]]:
         """The newest checkouts, and the number of all checkouts in each status."""
@@ -111,7 +110,7 @@ class OrderStatuses:
         if len(newest) > NEWEST:
             return newest, self._checkouts.counts(order_id)
         # There are no older ones.
-        return newest, Counter(attempt.status for attempt in newest)
+        return newest, Counter([attempt.status for attempt in newest])
 
     def _read(self, order_id: str, attempt: CheckoutSummary, now: datetime) -> _Read:
         try:
@@ -147,12 +146,15 @@ def _due(attempt: CheckoutSummary, now: datetime) -> bool:
     return attempt.last_read_at is None or attempt.last_read_at <= now - cooldown
 
 
-def _status_of(newest: Sequence[CheckoutSummary], counts: Mapping[str, int]) -> OrderStatus:
-    status = best_of(set(counts))
+def _status_of(
+    newest: Sequence[CheckoutSummary], counts: Mapping[str, int], *, unrecorded: bool = False
+) -> OrderStatus:
+    status = best_of(counts)
     final, held = status == Status.PAID, status == Status.HELD
     # A held payment waits for a person; any other order may be paid at any moment, also on another device.
     poll_after = 0 if final else _PATIENT if held else _EAGER
     abandoned = [attempt.reason for attempt in newest if attempt.status == status == Status.ABANDONED]
-    crowded = is_crowded(counts) and not (final or held)
-    refundable = any(counts.get(decided) for decided in (Status.PAID, Status.REJECTED))
-    return OrderStatus(status, final, poll_after, abandoned[0] if abandoned else None, crowded, refundable)
+    crowded = not (final or held) and is_crowded(counts)
+    refundable = Status.PAID in counts or Status.REJECTED in counts
+    reason = abandoned[0] if abandoned else None
+    return OrderStatus(status, final, poll_after, reason, crowded, refundable, unrecorded and not final)

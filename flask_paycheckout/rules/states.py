@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from enum import StrEnum
 
 __all__ = [
@@ -117,6 +118,6 @@ BEST_FIRST = (Status.PAID, Status.HELD, Status.PENDING, Status.CREATED, Status.A
 """An order has the first of these states that one of its checkouts is in."""
 
 
-def best_of(statuses: set[str]) -> str:
+def best_of(statuses: Container[str]) -> str:
     """An order's status: the best of its checkouts', or `unpaid` without any; a rejected one counts as none."""
     return next((status.value for status in BEST_FIRST if status in statuses), "unpaid")

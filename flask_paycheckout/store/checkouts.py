@@ -185,6 +185,8 @@ class Checkouts:
 
 def _summary(row: Any) -> CheckoutSummary:
     summary = CheckoutSummary(*row)
+    if summary.next_read_at is None and summary.last_read_at is None:
+        return summary
     return summary._replace(next_read_at=_utc(summary.next_read_at), last_read_at=_utc(summary.last_read_at))
 
 

@@ -54,9 +54,10 @@ def _is_page(response: Response) -> bool:
 
 def harden_unrouted(response: Response) -> Response:
     """Add the headers to errors that no route handled: a wrong method, an unknown path, an untrusted host."""
-    prefix = runtime().settings.url_prefix
-    if request.url_rule is None and prefix and request.path.startswith(f"{prefix}/"):
-        return harden(response)
+    if request.url_rule is None:
+        prefix = runtime().settings.url_prefix
+        if prefix and request.path.startswith(f"{prefix}/"):
+            return harden(response)
     return response
 
 

@@ -10,7 +10,7 @@ from flask import Response, abort, jsonify, request
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.runtime import runtime
+from flask_paycheckout.runtime import Runtime, runtime
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.service.observations import Observed
 
@@ -34,30 +34,31 @@ _decode = msgspec.json.Decoder(_Payload).decode
 
 def webhook(secret: str | None = None) -> Response:
     """Store a webhook, and let the deposit be read soon."""
-    if not _is_expected(secret, runtime().settings.webhook_secret):
-        _observe("refused")
+    shop = runtime()
+    if not _is_expected(secret, shop.settings.webhook_secret):
+        _observe(shop, "refused")
         abort(404)
     # One byte above the limit: Werkzeug silently truncates a body that is sent without its length.
     request.max_content_length = _MAX_BODY + 1
     body = request.get_data(cache=False)
     if len(body) > _MAX_BODY:
-        _observe("too_large")
+        _observe(shop, "too_large")
         abort(413)
     try:
         payload = _decode(body)
     except (msgspec.MsgspecError, RecursionError, ValueError):
-        _observe("malformed")
+        _observe(shop, "malformed")
         return _answer(400, error="send a JSON object with a string orderId")
     try:
         if isinstance(payload.order_id, str):
-            _observe(operations().receive_webhook(payload.order_id))
+            _observe(shop, operations().receive_webhook(payload.order_id))
         else:
             operations().receive_payout_webhook()
-            _observe("payout")
+            _observe(shop, "payout")
     except SQLAlchemyError:
         named = payload.order_id if isinstance(payload.order_id, str) else None
-        runtime().log.exception("webhooks to store", "a webhook could not be stored", extra=about(checkout_id=named))
-        _observe("not_stored")
+        shop.log.exception("webhooks to store", "a webhook could not be stored", extra=about(checkout_id=named))
+        _observe(shop, "not_stored")
         return _answer(503, error="not stored, send it again")
     return _answer(200, received=True)
 
@@ -71,8 +72,8 @@ def _is_expected(secret: str | None, expected: Sequence[str]) -> bool:
     return sum(hmac.compare_digest(given, one.encode()) for one in expected) > 0
 
 
-def _observe(outcome: str) -> None:
-    runtime().observers.tell(Observed.WEBHOOK, "", outcome)
+def _observe(shop: Runtime, outcome: str) -> None:
+    shop.observers.tell(Observed.WEBHOOK, "", outcome)
 
 
 def _answer(status: int, **body: object) -> Response:
