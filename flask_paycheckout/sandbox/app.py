@@ -6,10 +6,13 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
 
 from flask import Flask
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 from flask_paycheckout.sandbox.auth.endpoints import auth
+from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
 from flask_paycheckout.sandbox.crypto_disbursements.endpoints import crypto_disbursements
 from flask_paycheckout.sandbox.deposits.endpoints import deposits
@@ -19,8 +22,10 @@ from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.levers.accounts import NewAccount, check_further_name
 from flask_paycheckout.sandbox.levers.control import control
+from flask_paycheckout.sandbox.levers.health import health
 from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
 from flask_paycheckout.sandbox.levers.identity_page import identity_page
+from flask_paycheckout.sandbox.levers.sign_in import sign_in_pages
 from flask_paycheckout.sandbox.levers.start_state import StartOptions, prepare_world
 from flask_paycheckout.sandbox.outgoing.mail_sender import make_mail_sender
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
@@ -31,12 +36,15 @@ from flask_paycheckout.sandbox.references.pictures import pictures
 from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
+from flask_paycheckout.sandbox.world.access import AccessError, read_access
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
 from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, Known, WebhookSender, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
 from flask_paycheckout.sandbox.world.switches import Switches
 
 DEFAULT_BASE_URL = "http://127.0.0.1:8790"
+MAX_PROXIES = 5
+"""The most proxies in front that can be trusted."""
 
 
 def create_sandbox(
@@ -55,6 +63,9 @@ def create_sandbox(
     smtp: str | None = None,
     accounts: Mapping[str, str | None] | None = None,
     clock: str = RUNNING,
+    password: str | None = None,
+    teams: str | PathLike[str] | None = None,
+    trusted_proxies: int = 0,
 ) -> Flask:
     """The payments service in its start state, as a WSGI application of its own.
 
@@ -77,6 +88,12 @@ def create_sandbox(
         makes them again with the same credentials.
     :param clock: `running`; or `frozen`, which stands at the time of the start until it is advanced; or
         `frozen@2026-01-01T00:00:00Z`, which stands at that time.
+    :param password: shares the sandbox: people sign in with it as `operator`, on this machine too, and programs of any
+        machine control the sandbox with `control_token`, which must be given.
+    :param teams: the path of a file of teams, each with a password, a control token and accounts of its own, of which
+        missing ones are made; see `world/access.py`.
+    :param trusted_proxies: how many proxies are in front, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed.
+    :raises AccessError: password, control token, teams or number of proxies cannot be used.
     :raises AccountNameError: a further account cannot be made.
     :raises AssumptionError: a switch or value that does not exist.
     :raises ClockError: there is no such clock.
@@ -84,7 +101,14 @@ def create_sandbox(
     :raises SmtpAddressError: `smtp` is no HOST:PORT.
     """
     loopback_only = send_webhook is None and not allow_remote_webhooks
-    further = [NewAccount(check_further_name(name), webhook_url=url) for name, url in (accounts or {}).items()]
+    access = read_access(password, control_token, teams)
+    if not 0 <= trusted_proxies <= MAX_PROXIES:
+        raise AccessError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
+    owned = {} if access is None else {name: None for team in access.teams.values() for name in team.accounts}
+    owned.pop(ACCOUNT_NAME, None)
+    further = [
+        NewAccount(check_further_name(name), webhook_url=url) for name, url in (owned | dict(accounts or {})).items()
+    ]
     for url in (webhook_url, *(account.webhook_url for account in further)):
         if url is not None:
             check_endpoint(url, loopback_only=loopback_only)
@@ -101,6 +125,7 @@ def create_sandbox(
         allow_remote_control=allow_remote_control,
         loopback_webhooks_only=loopback_only,
         send_mail=None if smtp is None else make_mail_sender(smtp),
+        access=access,
     )
     if clock == FROZEN and world.shared_database:
         # Further processes and a later start must agree on the time.
@@ -108,7 +133,11 @@ def create_sandbox(
             f"With a database that lasts, say at what time the clock stands: {FROZEN}@2026-01-01T00:00:00Z."
         )
     beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further))
-    return _assemble(world, database, beginning)
+    app = _assemble(world, database, beginning)
+    if trusted_proxies:
+        fixed = ProxyFix(app.wsgi_app, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
+        app.wsgi_app = fixed  # type: ignore[method-assign]  # as Flask documents it
+    return app
 
 
 def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
@@ -136,6 +165,8 @@ def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
         hosted_page,
         identity_page,
         inspector,
+        sign_in_pages,
+        health,
     )
     for blueprint in blueprints:
         app.register_blueprint(blueprint)

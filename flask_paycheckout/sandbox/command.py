@@ -9,6 +9,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
@@ -23,13 +24,16 @@ from flask_paycheckout.sandbox.levers.accounts import AccountNameError, list_acc
 from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
-from flask_paycheckout.sandbox.terminal.command import COMMANDS, command_of, run
+from flask_paycheckout.sandbox.terminal.command import COMMANDS, TOKEN_VARIABLE, command_of, run
+from flask_paycheckout.sandbox.world.access import MAX_SECRET, AccessError
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.clock import RUNNING, ClockError
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
 
+DATABASE, PASSWORD = "SANDBOX_DATABASE", "SANDBOX_PASSWORD"
+"""Variables of the environment with the database's URL and with the password that shares the sandbox."""
 TICK = 1.0
 """Seconds between two runs of what has become due while nobody sends requests."""
 
@@ -57,12 +61,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command is not None:
         return run(command)
     options = _parser().parse_args(arguments)
+    options.database = options.database or os.environ.get(DATABASE) or "sqlite://"
     if options.list_unknowns:
         return _show(assumptions_as_json() if options.json else assumptions_as_text())
     try:
         return _serve(options)
     except (
-        *(AccountNameError, AssumptionError, ClockError, EndpointError, SmtpAddressError, DatabaseUnusable),
+        *(AccessError, AccountNameError, AssumptionError, ClockError),
+        *(EndpointError, SmtpAddressError, DatabaseUnusable),
         OSError,
     ) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
@@ -87,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=int, default=8790, help="port to listen on; 0 takes a free one (%(default)s)")
-    parser.add_argument("--database", default="sqlite://", metavar="URL", help="SQLite in memory unless given")
+    parser.add_argument("--database", metavar="URL", help=f"SQLite in memory unless given, here or in {DATABASE}")
     parser.add_argument("--webhook-url", metavar="URL", help="where webhooks are sent")
     parser.add_argument(
         "--account",
@@ -98,7 +104,10 @@ def _parser() -> argparse.ArgumentParser:
         help="makes a further account, whose webhooks go to that URL; may be repeated",
     )
     parser.add_argument("--smtp", metavar="HOST:PORT", help="where mails are delivered, besides being listed")
-    parser.add_argument("--control-token", metavar="TOKEN", help="made up and printed unless given")
+    parser.add_argument("--control-token", metavar="TOKEN", help=f"better set {TOKEN_VARIABLE}; made up otherwise")
+    parser.add_argument("--control-token-file", metavar="FILE", help="a file that holds the control token")
+    parser.add_argument("--password-file", metavar="FILE", help=f"shares the sandbox, as {PASSWORD} does")
+    parser.add_argument("--teams", metavar="FILE", help="teams with passwords, control tokens and accounts, as TOML")
     parser.add_argument(
         "--clock",
         default=RUNNING,
@@ -112,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--base-url", metavar="URL", help="what checkout addresses begin with")
     parser.add_argument("--allow-host", action="append", default=[], metavar="NAME", help="a host name to answer to")
     parser.add_argument("--allow-remote-control", action="store_true", help="let other machines pull the levers")
+    parser.add_argument("--trusted-proxies", type=int, default=0, metavar="N", help="how many proxies are in front")
     parser.add_argument("--allow-remote-webhooks", action="store_true", help="let webhooks leave this machine")
     return parser
 
@@ -159,7 +169,10 @@ def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
     return create_sandbox(
         database=options.database,
         webhook_url=options.webhook_url,
-        control_token=options.control_token,
+        control_token=options.control_token or read_secret(TOKEN_VARIABLE, options.control_token_file),
+        password=read_secret(PASSWORD, options.password_file),
+        teams=options.teams,
+        trusted_proxies=options.trusted_proxies,
         seed=options.seed,
         unknowns=dict(options.unknown),
         base_url=options.base_url or address_of(options.host, server.server_port),
@@ -170,6 +183,24 @@ def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
         accounts=dict(options.account),
         clock=options.clock,
     )
+
+
+def read_secret(variable: str, file: str | None) -> str | None:
+    """The secret in a file, else in a variable of the environment: neither shows in lists of processes.
+
+    :raises AccessError: the file cannot be read, or holds none.
+    """
+    if file is None:
+        return os.environ.get(variable) or None
+    try:
+        with Path(file).open(encoding="utf-8") as opened:
+            # Without the line break that editors leave behind it.
+            secret = opened.read(MAX_SECRET + 2).rstrip("\r\n")
+    except (OSError, UnicodeError) as wrong:
+        raise AccessError(f"{file!r} cannot be read: {getattr(wrong, 'strerror', 'it is no UTF-8')}.") from None
+    if not secret:
+        raise AccessError(f"{file!r} is empty.")
+    return secret
 
 
 def address_of(host: str, port: int) -> str:
@@ -203,6 +234,9 @@ def run_ticker(app: Flask, stop: Event) -> None:
 def facts(app: Flask, names: Sequence[str] = ()) -> dict[str, Any]:
     """Addresses and credentials of a sandbox; `accounts` are those of the given names."""
     here = world(app)
+    if here.access is not None:
+        # What a shared sandbox prints is kept in a log, which others read.
+        return {"baseUrl": here.base_url, "inspector": f"{here.base_url}/"}
     with app.app_context(), transaction() as session:
         first, *further = list_accounts(session, Account.name.in_([ACCOUNT_NAME, *names]))
     return {
@@ -219,6 +253,8 @@ def greeting(app: Flask, options: argparse.Namespace) -> str:
     known = facts(app, [name for name, _ in options.account])
     if options.json:
         return json.dumps(known)
+    if world(app).access is not None:
+        return f"The shared payments sandbox is listening at {known['inspector']}. It moves no real money."
     further = known.pop("accounts")
     return "\n".join(
         [

@@ -16,6 +16,7 @@ from werkzeug.exceptions import BadRequest, HTTPException, MethodNotAllowed, Not
 from flask_paycheckout.sandbox.auth.access import find_caller
 from flask_paycheckout.sandbox.levers.control import refuse, refuse_http
 from flask_paycheckout.sandbox.levers.customer import pays
+from flask_paycheckout.sandbox.levers.health import HEALTH
 from flask_paycheckout.sandbox.levers.pages import refusal_page
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host
@@ -26,6 +27,7 @@ from flask_paycheckout.sandbox.wire.forms import allowed_methods, check_form
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.rate_limits import check_rate
 from flask_paycheckout.sandbox.wire.request_log import log_request
+from flask_paycheckout.sandbox.world.clock import ClockIsShared
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import follow
@@ -34,7 +36,8 @@ MAX_BODY_BYTES = 1024 * 1024
 """The largest request body, 1 MiB."""
 _VERSIONS = frozenset({"v1", "v2"})
 _CONTROL = "/_sandbox/"
-_OUTSIDE = (_CONTROL, "/static/", "/inspector/")
+_OUTSIDE = (_CONTROL, "/static/", "/inspector/", HEALTH)
+_CLOCK_REFUSED = CallRefused(403, "clock", "is one for all teams of this sandbox", "Ask its operator to advance it.")
 
 
 def install_hooks(app: Flask) -> None:
@@ -44,6 +47,7 @@ def install_hooks(app: Flask) -> None:
     app.after_request(_end)
     app.register_error_handler(Refusal, failure)
     app.register_error_handler(CallRefused, _refused)
+    app.register_error_handler(ClockIsShared, lambda _: _refused(_CLOCK_REFUSED))
     app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(400, str(wrong))))
     app.register_error_handler(HTTPException, _in_our_words)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, USER_ID
+from flask_paycheckout.sandbox.access.visitors import first_account
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.inspector.blueprint import query_text
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import webhook_url
@@ -40,7 +40,8 @@ class AccountFilter:
 def read_filter(session: Session) -> AccountFilter:
     """Read the filter from the address of the page."""
     name = query_text("account")
-    user_id = session.scalar(select(Account.user_id).where(Account.name == name)) if name else None
+    addressed = name or first_account()
+    user_id = session.scalar(_user_id_of(name)) if name else None
     count = session.scalar(select(func.count()).select_from(Account)) or 0
     suggested = session.scalars(select(Account.name).order_by(Account.name).limit(MAX_SUGGESTED))
     return AccountFilter(
@@ -48,9 +49,13 @@ def read_filter(session: Session) -> AccountFilter:
         user_id=user_id,
         suggested=list(suggested) if count > 1 else [],
         several=count > 1,
-        addressed=name or ACCOUNT_NAME,
-        webhook_url=webhook_url(session, (user_id or "") if name else USER_ID),
+        addressed=addressed,
+        webhook_url=webhook_url(session, session.scalar(_user_id_of(addressed)) or ""),
     )
+
+
+def _user_id_of(name: str) -> Select[str]:
+    return select(Account.user_id).where(Account.name == name)
 
 
 def name_of(session: Session, user_id: str) -> str | None:

@@ -16,7 +16,7 @@ from flask_paycheckout.sandbox.levers.accounts import NewAccount, make_start_acc
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
-from flask_paycheckout.sandbox.world.database import Table, make_tables
+from flask_paycheckout.sandbox.world.database import make_tables, tables_of_world
 from flask_paycheckout.sandbox.world.settings import WorldSettings, follow
 
 
@@ -53,7 +53,7 @@ def reset_world(session: Session, world: World) -> None:
     """Return to the start state. The transaction must be exclusive."""
     settings = session.execute(select(WorldSettings)).scalar_one()
     beginning = StartOptions(settings.seed, settings.first_webhook_url, _accounts_of(settings))
-    for table in reversed(Table.metadata.sorted_tables):
+    for table in reversed(tables_of_world()):
         session.execute(table.delete())
     session.expunge_all()
     world.unknowns.take({})

@@ -10,6 +10,7 @@ from typing import cast
 
 from flask import Flask, current_app
 
+from flask_paycheckout.sandbox.world.access import Access
 from flask_paycheckout.sandbox.world.clock import Clock
 from flask_paycheckout.sandbox.world.switches import Switches
 
@@ -34,7 +35,7 @@ class World:
 
     clock: Clock
     unknowns: Switches
-    control_token: str
+    control_token: str = field(repr=False)
     base_url: str
     send_webhook: WebhookSender
     sleep: Callable[[float], None]
@@ -45,6 +46,8 @@ class World:
     allow_remote_control: bool = False
     send_mail: MailSender | None = None
     """Sends a mail over SMTP; None when mails are only listed."""
+    access: Access | None = None
+    """Who may use a shared sandbox; None for one of this machine's developer."""
     loopback_webhooks_only: bool = True
     """Whether webhooks may be sent to this machine only."""
     known: Known = field(default_factory=Known)

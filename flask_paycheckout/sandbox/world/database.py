@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, CursorResult, DateTime, Dialect, Engine, Select, String, UpdateBase, event, insert
+from sqlalchemy import Table as AnyTable
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -71,6 +72,9 @@ class Table(DeclarativeBase):
 
 
 Model = TypeVar("Model", bound=Table)
+
+OUTLIVES_RESET = {"outlives_reset": True}
+"""The `info` of a table that a reset leaves alone: it is about those who use the sandbox, not about its world."""
 
 db = SQLAlchemy(metadata=Table.metadata, session_options={"expire_on_commit": False})
 """Without state of its own: engines and sessions belong to the current application."""
@@ -193,6 +197,11 @@ def insert_row(session: Session, row: Table) -> None:
     table = type(row).__table__
     values = {column.name: getattr(row, column.name) for column in table.columns}
     session.connection().execute(insert(table), values)  # type: ignore[arg-type]  # every mapped table is one
+
+
+def tables_of_world() -> list[AnyTable]:
+    """The tables that a reset empties, those that refer to others after these."""
+    return [table for table in Table.metadata.sorted_tables if not table.info.get("outlives_reset")]
 
 
 def make_tables(session: Session, *, is_new: bool) -> None:
