@@ -29,7 +29,7 @@ _FOR_PROGRAMS = frozenset(
         *("read_time", "read_mails", "read_webhooks", "send_again", "pick", "pay", "fail", "leave"),
         *("read_disbursements", "finish", "read_account", "switch_account", "read_webhook_endpoint"),
         *("set_webhook_endpoint", "read_faults", "order_fault", "forget_faults", "read_requests", "describe_service"),
-        *("triggers.cause", "triggers.follow", "triggers.read_proof", "triggers.describe_control"),
+        *("unknowns.read_all", "triggers.cause", "triggers.follow", "triggers.read_proof", "triggers.describe_control"),
         *("accounts.read_accounts", "accounts.read_account", "accounts.replace_keys", "accounts.read_account_switches"),
         *("accounts.switch_account", "accounts.read_webhook_endpoint", "accounts.set_webhook_endpoint"),
     }

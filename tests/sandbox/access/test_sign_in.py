@@ -231,9 +231,7 @@ def test_whoever_watches_the_sandbox_needs_no_password(shared: Flask) -> None:
     ],
     ids=str,
 )
-def test_a_sandbox_is_not_shared_with_half_of_what_it_needs(
-    tmp_path: Path, options: dict[str, Any], told: str
-) -> None:
+def test_a_sandbox_is_not_shared_with_half_of_what_it_needs(tmp_path: Path, options: dict[str, Any], told: str) -> None:
     with pytest.raises(AccessError, match=told):
         shared_sandbox(tmp_path, **options)
 

@@ -91,8 +91,6 @@ def lives(app: Flask, name: str) -> Side:
     tester.pays(checkout)
     Visitor(app).begins(shown["email"], shown["password"])
     payment = makes(merchant, receiverId=recipient)
-    fault = {"operation": "GET /v1/recipient", "kind": "error", "times": 7, "message": f"fault-{name}"}
-    tester.does("POST", "faults", fault | {"account": name})
     return Side(
         name=name,
         merchant=merchant,
@@ -152,13 +150,16 @@ def person_sees(app: Flask, team: str, path: str) -> int:
 
 
 def test_each_team_sees_its_own_everywhere(shared: Flask, sides: dict[str, Side]) -> None:
+    fault = {"operation": "GET /v1/recipient", "kind": "error"}
+    for name, side in sides.items():
+        side.tester.does("POST", "faults", fault | {"account": name, "message": f"fault-{name}"})
     for name, side in sides.items():
         person = member(shared, name)
         pages = ("/", "/inspector/requests", "/inspector/mails", "/inspector/webhooks", "/inspector/levers")
         seen = "".join(person.opens(page).text for page in pages)
         wanted = {side.checkout, side.disbursement, side.payment, side.shown["email"], f"http://127.0.0.1:9/{name}"}
         assert {mark for mark in wanted if mark not in seen} == set()
-        assert f"fault-{name}" in seen
+        assert set(re.findall(r"fault-\w+", seen)) == {f"fault-{name}"}
         for path in (f"checkouts/{side.checkout}", f"disbursements/{side.disbursement}", f"payments/{side.payment}"):
             assert f"reference-{name}" in seen or person.opens(f"/inspector/{path}").status_code == 200
         feed = {event["about"] for event in side.tester.does("GET", "events?last=200")["events"]}
@@ -190,6 +191,16 @@ def test_no_call_and_no_form_changes_anything_of_another_team(shared: Flask, sid
     assert sent > 60
     assert state_of(zebra, whole) == before
     assert whole.offset() == 0
+
+
+def test_a_team_forgets_its_own_faults_only(shared: Flask, sides: dict[str, Side]) -> None:
+    fault = {"operation": "GET /v1/recipient", "kind": "error"}
+    for name in ("anna", "zebra"):
+        sides[name].tester.does("POST", "faults", fault | {"account": name})
+    assert sides["anna"].tester.does("DELETE", "faults") == []
+    assert {fault["account"] for fault in Tester(shared).does("GET", "faults")} == {"zebra"}
+    assert member(shared, "zebra").presses("/inspector/faults/forget").status_code == 303
+    assert Tester(shared).does("GET", "faults") == []
 
 
 def state_of(side: Side, whole: Tester) -> dict[str, Any]:
