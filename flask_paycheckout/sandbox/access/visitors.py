@@ -28,7 +28,8 @@ _FOR_PROGRAMS = frozenset(
     {
         *("read_time", "read_mails", "read_webhooks", "send_again", "pick", "pay", "fail", "leave"),
         *("read_disbursements", "finish", "read_account", "switch_account", "read_webhook_endpoint"),
-        *("set_webhook_endpoint", "read_faults", "order_fault", "forget_faults", "read_requests", "describe_service"),
+        *("set_webhook_endpoint", "read_faults", "order_fault", "forget_faults", "describe_service"),
+        *("log.read_requests", "log.read_archive"),
         *("unknowns.read_all", "triggers.cause", "triggers.follow", "triggers.read_proof", "triggers.describe_control"),
         *("accounts.read_accounts", "accounts.read_account", "accounts.replace_keys", "accounts.read_account_switches"),
         *("accounts.switch_account", "accounts.read_webhook_endpoint", "accounts.set_webhook_endpoint"),
@@ -36,7 +37,15 @@ _FOR_PROGRAMS = frozenset(
 )
 _FOR_PEOPLE = frozenset(
     {
-        *("show_overview", "show_checkout", "show_disbursement", "show_payment", "show_requests", "show_request"),
+        *(
+            "show_overview",
+            "show_checkout",
+            "show_disbursement",
+            "show_payment",
+            "show_requests",
+            "save_requests",
+            "show_request",
+        ),
         *("show_mails", "show_webhooks", "resend", "show_levers", "order_fault", "forget_faults", "show_unknowns"),
     }
 )

@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.context import World
-from flask_paycheckout.sandbox.world.database import ExactDecimal, Table, UtcTime
+from flask_paycheckout.sandbox.world.database import ExactDecimal, UtcTime, tables_of_world
 from flask_paycheckout.sandbox.world.settings import WorldSettings, set_unknowns
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -65,7 +65,7 @@ def take_snapshot(session: Session, world: World) -> bytes:
     parts = [b'{"now":', msgspec.json.encode(world.clock.now())]
     parts += [b',"unknowns":', msgspec.json.encode(dict(world.unknowns)), b',"tables":{']
     size = sum(map(len, parts))
-    for place, table in enumerate(Table.metadata.sorted_tables):
+    for place, table in enumerate(tables_of_world()):
         parts.append(b'%b"%b":[' % (b"," if place else b"", table.name.encode()))
         rows: list[bytes] = []
         for row in _rows(session, table):
@@ -134,14 +134,14 @@ def _read(content: bytes) -> _State:
     is_complete = values.keys() == state.unknowns.keys() and all(
         value in values[name] for name, value in state.unknowns.items()
     )
-    if not is_complete or state.tables.keys() != Table.metadata.tables.keys():
+    if not is_complete or state.tables.keys() != {table.name for table in tables_of_world()}:
         raise SnapshotRefused("is damaged: it is not complete")
     return state
 
 
 def _exchange_rows(session: Session, state: _State) -> None:
     connection = session.connection()
-    tables = Table.metadata.sorted_tables
+    tables = tables_of_world()
     for table in reversed(tables):
         connection.execute(table.delete())
     session.expunge_all()
@@ -172,7 +172,7 @@ def version() -> str:
     """The version of snapshots: it differs when tables, columns or unknowns differ."""
     tables = [
         [table.name, [[column.name, str(column.type), column.nullable] for column in table.columns]]
-        for table in Table.metadata.sorted_tables
+        for table in tables_of_world()
     ]
     unknowns = [[unknown.name, *unknown.values] for unknown in ASSUMPTIONS]
     return sha256(json.dumps([1, tables, unknowns]).encode()).hexdigest()[:12]

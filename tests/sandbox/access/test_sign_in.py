@@ -151,6 +151,21 @@ def test_a_session_ends_by_time_and_survives_a_reset(shared: Flask) -> None:
     assert person.opens("/").status_code == 303
 
 
+def test_no_snapshot_holds_sessions_and_none_ends_them_or_gives_further_attempts(shared: Flask) -> None:
+    guesser, whole = Person(shared, "192.0.2.9"), {"X-Sandbox-Control": CONTROL_TOKEN}
+    before = shared.test_client().get("/_sandbox/snapshot", headers=whole).data
+    person = operator(shared)
+    for _ in range(OF_ADDRESS):
+        guesser.signs_in("guess")
+    assert b"signed_in" not in before
+    restored = shared.test_client().post(
+        "/_sandbox/restore", data=before, headers=whole, content_type="application/json"
+    )
+    assert restored.status_code == 200
+    assert person.opens("/").status_code == 200
+    assert guesser.signs_in(OPERATORS_PASSWORD).status_code == 429
+
+
 def test_another_password_ends_the_sessions_of_the_old_one(tmp_path: Path) -> None:
     database = f"sqlite:///{tmp_path}/s.db"
     before = shared_sandbox(tmp_path, database)
