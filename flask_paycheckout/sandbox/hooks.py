@@ -27,7 +27,7 @@ from flask_paycheckout.sandbox.wire.forms import allowed_methods, check_form
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.rate_limits import check_rate
 from flask_paycheckout.sandbox.wire.request_log import log_request
-from flask_paycheckout.sandbox.world.clock import ClockIsShared
+from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd, ClockIsShared
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import follow
@@ -49,6 +49,7 @@ def install_hooks(app: Flask) -> None:
     app.register_error_handler(CallRefused, _refused)
     app.register_error_handler(ClockIsShared, lambda _: _refused(_CLOCK_REFUSED))
     app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(400, str(wrong))))
+    app.register_error_handler(ClockAtItsEnd, _refused_by_clock)
     app.register_error_handler(HTTPException, _in_our_words)
 
 
@@ -148,6 +149,10 @@ def _refused(refused: CallRefused) -> ResponseReturnValue:
     if _is_of_service():
         return failure(unspecified_refusal(refused.status, f"{refused}. {refused.remedy}"))
     return refuse(refused)
+
+
+def _refused_by_clock(_: ClockAtItsEnd) -> ResponseReturnValue:
+    return _refused(CallRefused(409, "clock", "cannot be moved past the year 9000", "Reset the sandbox."))
 
 
 def _in_our_words(error: HTTPException) -> ResponseReturnValue:

@@ -68,12 +68,14 @@ def pages_of_the_sandbox(said: str) -> dict[str, str]:
     merchant.calls("POST", f"/v1/deposit/5?{said}", json.dumps({said: said}).encode(), timestamp=said, signed_by=said)
     tester.orders_fault("POST /v1/checkout", "garbage", message=said)
     lists = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks", "levers", "unknowns", "reset")))
+    lists += tuple(f"/inspector/{name}" for name in ("deposits", "recipients", "accounts", "events"))
     disbursement = made["data"]["disburseData"][0]["disbursementId"]
     kinds = {"checkouts": checkout, "disbursements": disbursement, "payments": payment}
-    details = (f"/inspector/{kind}/{one}" for kind, one in kinds.items())
+    details = (f"/inspector/{kind}/{one}" for kind, one in (*kinds.items(), ("deposits", checkout)))
     requests = (f"/inspector/requests/{entry['id']}" for entry in tester.requests())
     found = {path: developer.opens(path) for path in (*lists, *details, *requests, f"/checkout/{checkout}")}
-    for name in ("requests?status", "requests?path", "mails?to", "webhooks?order", "levers?done"):
+    words = ("search?q", "events?about", "deposits?status", "recipients?country", "accounts?account")
+    for name in ("requests?status", "requests?path", "mails?to", "webhooks?order", "levers?done", *words):
         found[name] = developer.http.get(
             f"/inspector/{name.partition('?')[0]}", query_string={name.split("?")[1]: said}
         ).text

@@ -8,16 +8,16 @@ from hashlib import sha256
 from sqlalchemy import ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.database import Table, ordered_text
 
 
 class Account(Table):
     __tablename__ = "account"
 
     user_id: Mapped[str] = mapped_column(String(24), primary_key=True)
-    name: Mapped[str] = mapped_column(String(40), unique=True)
+    name: Mapped[str] = mapped_column(ordered_text(40), unique=True)
     """The tester's name for it; the client id for an account that registered."""
-    client_id: Mapped[str] = mapped_column(String(80), unique=True)
+    client_id: Mapped[str] = mapped_column(ordered_text(80), unique=True)
     client_secret: Mapped[str] = mapped_column(String(80))
     checkout_enabled: Mapped[bool]
     password: Mapped[str | None] = mapped_column(Text)
@@ -35,7 +35,7 @@ class User(Table):
     account_id: Mapped[str] = mapped_column(ForeignKey(Account.user_id), index=True)
     """The account that the user acts for; its owner has the same id, a user who was invited another one."""
     email: Mapped[str] = mapped_column(Text)
-    email_key: Mapped[str] = mapped_column(Text, unique=True)
+    email_key: Mapped[str] = mapped_column(ordered_text(), unique=True)
     """The address in the form that is compared."""
     password_hash: Mapped[str | None] = mapped_column(Text)
     """None when the account has the password."""

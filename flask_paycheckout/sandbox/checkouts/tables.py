@@ -92,7 +92,12 @@ class Checkout(Table):
     expires_at: Mapped[datetime]
     picked_at: Mapped[datetime | None]
 
-    __table_args__ = (Index("checkout_by_account", "user_id", "created_at", "id"),)
+    __table_args__ = (
+        Index("checkout_by_account", "user_id", "created_at", "id"),
+        # For finding it by an amount, newest first.
+        Index("checkout_by_input", "input_amount", "created_at", "id"),
+        Index("checkout_by_output", "output_amount", "created_at", "id"),
+    )
 
     def page_is_open(self, now: datetime) -> bool:
         return now < self.expires_at

@@ -9,7 +9,7 @@ from sqlalchemy import ForeignKey, Index, String, Text, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.checkouts.tables import Checkout
-from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.database import Table, ordered_text
 
 PENDING = "pending"
 COMPLETED = "completed"
@@ -22,7 +22,7 @@ class Deposit(Table):
 
     id: Mapped[str] = mapped_column(ForeignKey(Checkout.id), primary_key=True)
     """Equals the checkout's id."""
-    reference: Mapped[str | None] = mapped_column(String(200))
+    reference: Mapped[str | None] = mapped_column(ordered_text(200))
     """A second identifier to read it by. No operation of the interface sets one; the control interface can."""
     user_id: Mapped[str] = mapped_column(String(24))
     method: Mapped[str] = mapped_column(String(40))
@@ -49,6 +49,11 @@ class Deposit(Table):
         Index("deposit_due", "status", "expired_at"),
         # Begins with the reference, because deposits are looked up by it alone.
         UniqueConstraint("reference", "user_id"),
+        # For the inspector's list, and for finding it by an amount, newest first.
+        Index("deposit_by_creation", "created_at", "id"),
+        Index("deposit_by_account", "user_id", "created_at", "id"),
+        Index("deposit_by_input", "input_amount", "created_at", "id"),
+        Index("deposit_by_output", "output_amount", "created_at", "id"),
     )
 
 

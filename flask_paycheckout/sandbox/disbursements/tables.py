@@ -9,7 +9,7 @@ from sqlalchemy import ForeignKey, Index, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
-from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.database import Table, ordered_text
 
 FIAT = "fiat"
 CRYPTO = "crypto"
@@ -49,7 +49,7 @@ class Disbursement(Table):
     amount: Mapped[Decimal]
     fee_amount: Mapped[Decimal]
     fee_percentage: Mapped[Decimal]
-    reference: Mapped[str | None] = mapped_column(String(MAX_REFERENCE))
+    reference: Mapped[str | None] = mapped_column(ordered_text(MAX_REFERENCE))
     note: Mapped[str | None] = mapped_column(String(MAX_NOTE))
     status: Mapped[str] = mapped_column(String(MAX_STATUS))
     created_at: Mapped[datetime]
@@ -57,6 +57,10 @@ class Disbursement(Table):
 
     __table_args__ = (
         UniqueConstraint("user_id", "reference"),
+        # For finding it by its reference, its batch or its amount.
+        Index("disbursement_by_reference", "reference"),
+        Index("disbursement_by_group", "group_id"),
+        Index("disbursement_by_amount", "amount", "created_at", "id"),
         # For finding what has been pending long enough.
         Index("ix_disbursement_due", "status", "created_at", "number"),
         *_listing(),

@@ -4,20 +4,28 @@ One module per page. Only browsers on this machine may read them, and only these
 """
 
 from flask_paycheckout.sandbox.inspector import (
+    accounts,
     checkouts,
+    deposits,
     disbursements,
+    events,
     levers,
     mails,
     overview,
     payments,
+    recipients,
     requests,
     reset,
+    search,
     unknowns,
     webhooks,
 )
 from flask_paycheckout.sandbox.inspector.blueprint import inspector
 
-PAGES = (overview, checkouts, disbursements, payments, requests, mails, webhooks, levers, reset, unknowns)
+PAGES = (
+    *(overview, search, events, checkouts, deposits, disbursements, payments, recipients, accounts),
+    *(requests, mails, webhooks, levers, reset, unknowns),
+)
 """All pages; importing a module adds its routes to the blueprint."""
 
 __all__ = ["PAGES", "inspector"]

@@ -32,7 +32,7 @@ class AccountFilter:
     """The account whose webhook address the page shows: the chosen one, else the first."""
     webhook_url: str | None
 
-    def of(self, column: InstrumentedAttribute[Any]) -> list[ColumnElement[bool]]:
+    def of(self, column: InstrumentedAttribute[Any] | ColumnElement[Any]) -> list[ColumnElement[bool]]:
         """The condition that a row with the user id in this column belongs to the account."""
         return [column == (self.user_id or "")] if self.name else []
 

@@ -21,6 +21,10 @@ inspector = Blueprint("inspector", __name__)
 
 NAVIGATION = (
     ("inspector.show_overview", "Overview"),
+    ("inspector.show_events", "Events"),
+    ("inspector.show_deposits", "Deposits"),
+    ("inspector.show_recipients", "Recipients"),
+    ("inspector.show_accounts", "Accounts"),
     ("inspector.show_requests", "Requests"),
     ("inspector.show_mails", "Mails"),
     ("inspector.show_webhooks", "Webhooks"),

@@ -10,6 +10,7 @@ from flask_paycheckout.sandbox.deposits.tables import Deposit
 from flask_paycheckout.sandbox.deposits.transitions import expire_due
 from flask_paycheckout.sandbox.inspector.account_filter import name_of
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.events_about import calls_about
 from flask_paycheckout.sandbox.inspector.timelines import (
     MAX_ENTRIES,
     STATE,
@@ -17,10 +18,8 @@ from flask_paycheckout.sandbox.inspector.timelines import (
     calls,
     deposit_states,
     in_order,
-    mentions,
     webhook_attempts,
 )
-from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 
@@ -32,16 +31,13 @@ def show_checkout(checkout_id: str) -> Response:
         checkout, deposit = session.get(Checkout, checkout_id), session.get(Deposit, checkout_id)
         if checkout is None:
             return show_missing("checkout")
-        timeline, account = _timeline(session, checkout, deposit), name_of(session, checkout.user_id)
+        timeline, account = _timeline(session, checkout), name_of(session, checkout.user_id)
     return show("checkout", checkout=checkout, deposit=deposit, account=account, timeline=timeline, most=MAX_ENTRIES)
 
 
-def _timeline(session: Session, checkout: Checkout, deposit: Deposit | None) -> list[Entry]:
-    about = mentions(checkout.id)
-    if deposit is not None and deposit.reference:
-        about |= LoggedRequest.target == f"/v1/deposit/{deposit.reference}"
+def _timeline(session: Session, checkout: Checkout) -> list[Entry]:
     return in_order(
-        calls(session, about),
+        calls(session, calls_about(session, checkout.id)),
         [Entry(checkout.created_at, STATE, "Checkout created", "open")],
         _expiry(checkout),
         deposit_states(session, checkout.id),

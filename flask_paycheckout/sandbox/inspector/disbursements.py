@@ -12,16 +12,15 @@ from flask_paycheckout.sandbox.disbursements.transitions import settle_due
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
 from flask_paycheckout.sandbox.inspector.account_filter import name_of
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, show, show_missing
+from flask_paycheckout.sandbox.inspector.events_about import calls_about
 from flask_paycheckout.sandbox.inspector.timelines import (
     MAX_ENTRIES,
     Entry,
     calls,
     disbursement_states,
     in_order,
-    mentions,
     webhook_attempts,
 )
-from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
 from flask_paycheckout.sandbox.world.database import transaction
 
 
@@ -46,8 +45,5 @@ def show_disbursement(disbursement_id: str) -> Response:
 
 
 def _timeline(session: Session, made: Disbursement) -> list[Entry]:
-    about = mentions(made.id)
-    if made.group_id is not None:
-        # The log truncates the answer to a large batch, perhaps before this item, but not before the group id.
-        about |= (LoggedRequest.method == "POST") & mentions(made.group_id)
+    about = calls_about(session, made.id)
     return in_order(calls(session, about), disbursement_states(session, made.id), webhook_attempts(session, made.id))

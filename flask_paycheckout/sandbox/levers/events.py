@@ -31,7 +31,7 @@ _CURSOR = re.compile(r"[0-9]{1,18}(-[0-9]{1,18}){5}")
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """One kind of events: the number that orders it, its rows, its account's name, and the event of a row."""
 
     kind: str
@@ -75,13 +75,13 @@ def _attempt(row: Any) -> dict[str, Any]:
     }
 
 
-def _moves(kind: str, activity: Any, owner: Any, link: ColumnElement[bool]) -> _Source:
+def _moves(kind: str, activity: Any, owner: Any, link: ColumnElement[bool]) -> Source:
     rows = select(activity, owner.id, Account.name).join(owner, link).join(Account, Account.user_id == owner.user_id)
-    return _Source(kind, activity.number, rows, Account.name, _move)
+    return Source(kind, activity.number, rows, Account.name, _move)
 
 
-_SOURCES = (
-    _Source(
+SOURCES = (
+    Source(
         "call",
         LoggedRequest.number,
         select(LoggedRequest, LoggedRequest.number, LoggedRequest.account),
@@ -91,7 +91,7 @@ _SOURCES = (
     _moves("deposit", DepositActivity, Deposit, Deposit.id == DepositActivity.deposit_id),
     _moves("disbursement", DisbursementActivity, Disbursement, Disbursement.id == DisbursementActivity.disbursement_id),
     _moves("payment", PaymentActivity, Payment, Payment.id == PaymentActivity.payment_id),
-    _Source(
+    Source(
         "webhook",
         WebhookAttempt.number,
         select(WebhookAttempt, Webhook.order_id, Account.name)
@@ -101,7 +101,7 @@ _SOURCES = (
         _attempt,
     ),
 )
-KINDS = tuple(source.kind for source in _SOURCES)
+KINDS = tuple(source.kind for source in SOURCES)
 
 
 def read_events(session: Session, after: str | None, last: int, account: str | None) -> dict[str, Any]:
@@ -109,11 +109,11 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
 
     :raises FieldError: the cursor is none that an answer gave.
     """
-    newest = [session.scalar(select(func.max(source.number))) or 0 for source in _SOURCES]
+    newest = [session.scalar(select(func.max(source.number))) or 0 for source in SOURCES]
     beginning = _beginning(session)
     places = None if after is None else _places(after, beginning, newest)
     found, reached, more = [], [], False
-    for place, (source, until) in enumerate(zip(_SOURCES, newest, strict=True)):
+    for place, (source, until) in enumerate(zip(SOURCES, newest, strict=True)):
         rows = _rows(session, source, None if places is None else places[place], until, last, account)
         found += [_event(source, row) for row in rows]
         is_full = places is not None and len(rows) == MAX_EVENTS
@@ -143,9 +143,7 @@ def _places(after: str, beginning: int, newest: list[int]) -> list[int]:
     return [min(place, until) for place, until in zip(places, newest, strict=True)]
 
 
-def _rows(
-    session: Session, source: _Source, place: int | None, until: int, last: int, account: str | None
-) -> list[Any]:
+def _rows(session: Session, source: Source, place: int | None, until: int, last: int, account: str | None) -> list[Any]:
     # Nothing beyond the cursor that is given back, even if it was committed in the meantime.
     wanted = source.rows.where(source.number <= until)
     if account is not None:
@@ -156,5 +154,5 @@ def _rows(
     return list(session.execute(wanted.order_by(source.number.desc()).limit(last)))
 
 
-def _event(source: _Source, row: Any) -> dict[str, Any]:
+def _event(source: Source, row: Any) -> dict[str, Any]:
     return {"kind": source.kind, "number": row[0].number, "account": row[2]} | source.describe(row)

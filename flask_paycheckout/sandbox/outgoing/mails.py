@@ -17,7 +17,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from flask_paycheckout.sandbox.outgoing.claims import claim_next
 from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
+from flask_paycheckout.sandbox.world.database import Table, ordered_text, rows_changed, transaction
 
 KEPT = 1000
 """The number of mails that are kept."""
@@ -42,7 +42,7 @@ class Mail(Table):
     user_id: Mapped[str] = mapped_column(ForeignKey("account.user_id"))
     """The account that it was sent for."""
     to: Mapped[str] = mapped_column("recipient", Text)
-    address: Mapped[str] = mapped_column(Text, index=True)
+    address: Mapped[str] = mapped_column(ordered_text(), index=True)
     """The recipient in lower case, for look-ups."""
     subject: Mapped[str] = mapped_column(Text)
     text: Mapped[str] = mapped_column(Text)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
 
-from sqlalchemy import BigInteger, ForeignKey, Index, String, Text
+from sqlalchemy import BigInteger, ForeignKey, Index, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.money.arithmetic import EXACT
 from flask_paycheckout.sandbox.wire.paging import Ordering
 from flask_paycheckout.sandbox.wire.parsing import MAX_DIGITS
-from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.database import Table, ordered_text
 
 PENDING = "pending"
 PROCESSED = "processed"
@@ -47,11 +47,11 @@ class Payment(Table):
     organization_name: Mapped[str] = mapped_column(Text)
     sender_id: Mapped[str] = mapped_column(String(24))
     sender_name: Mapped[str] = mapped_column(Text)
-    sender_email: Mapped[str] = mapped_column(Text)
+    sender_email: Mapped[str] = mapped_column(ordered_text())
     wallet_address: Mapped[str] = mapped_column(String(MAX_ADDRESS))
     receiver_id: Mapped[str] = mapped_column(String(24))
     receiver_name: Mapped[str] = mapped_column(Text)
-    receiver_email: Mapped[str] = mapped_column(Text)
+    receiver_email: Mapped[str] = mapped_column(ordered_text())
     account_number: Mapped[str | None] = mapped_column(Text)
     bank_name: Mapped[str | None] = mapped_column(Text)
     ifsc: Mapped[str | None] = mapped_column(Text)
@@ -98,6 +98,12 @@ class Payment(Table):
         Index("payment_by_organization_name", "user_id", "organization_name", "created_at", "number"),
         Index("payment_by_input", "user_id", "input_key"),
         Index("payment_by_output", "user_id", "output_key"),
+        # For finding it by its people or its amounts.
+        Index("payment_by_sender_email", text("lower(sender_email)")),
+        Index("payment_by_receiver_email", text("lower(receiver_email)")),
+        Index("payment_by_recipient", "receiver_id"),
+        Index("payment_by_input_amount", "input_amount", "created_at", "id"),
+        Index("payment_by_output_amount", "output_amount", "created_at", "id"),
         # For finding what has had a status long enough.
         Index("payment_due", "status", "created_at", "number"),
     )

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.wire.paging import Ordering
-from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.database import Table, ordered_text
 
 
 class Recipient(Table):
@@ -22,15 +22,15 @@ class Recipient(Table):
     """The account that it belongs to, and that alone can see it."""
     name: Mapped[str] = mapped_column(Text)
     email: Mapped[str] = mapped_column(Text)
-    name_key: Mapped[str] = mapped_column(Text)
-    email_key: Mapped[str] = mapped_column(Text)
+    name_key: Mapped[str] = mapped_column(ordered_text())
+    email_key: Mapped[str] = mapped_column(ordered_text())
     """Both in lower case, for searching."""
     recipient_type: Mapped[str | None] = mapped_column(String(20))
     organization_id: Mapped[str | None] = mapped_column(Text)
     address: Mapped[str] = mapped_column(Text)
     city: Mapped[str] = mapped_column(Text)
     post_code: Mapped[str] = mapped_column(Text)
-    reference: Mapped[str | None] = mapped_column(Text)
+    reference: Mapped[str | None] = mapped_column(ordered_text())
     bank_id: Mapped[str] = mapped_column(String(24))
     account_name: Mapped[str] = mapped_column(Text)
     currency: Mapped[str] = mapped_column(String(40))
@@ -53,6 +53,11 @@ class Recipient(Table):
         Index("recipient_by_country", "user_id", "country", "created_at", "number"),
         Index("recipient_by_currency", "user_id", "currency", "created_at", "number"),
         Index("recipient_by_text", "user_id", "name_key", "email_key"),
+        # For the inspector's list, and for finding it.
+        Index("recipient_newest", "created_at", "number"),
+        Index("recipient_by_name", "name_key"),
+        Index("recipient_by_email", "email_key"),
+        Index("recipient_by_reference", "reference"),
     )
 
 

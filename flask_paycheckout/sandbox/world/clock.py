@@ -14,6 +14,14 @@ _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzin
 RUNNING, FROZEN = "running", "frozen"
 
 
+LAST_DAY = datetime(9000, 1, 1, tzinfo=UTC)
+"""The clock is not moved past it, because times end with the year 9999."""
+
+
+class ClockAtItsEnd(Exception):
+    """The clock would be moved past its last day."""
+
+
 class ClockError(ValueError):
     """It is not `running`, `frozen` or `frozen@` with a time."""
 

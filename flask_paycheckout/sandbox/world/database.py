@@ -17,7 +17,19 @@ from typing import Any, TypeVar, cast
 
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, CursorResult, DateTime, Dialect, Engine, Select, String, UpdateBase, event, insert
+from sqlalchemy import (
+    Connection,
+    CursorResult,
+    DateTime,
+    Dialect,
+    Engine,
+    Select,
+    String,
+    Text,
+    UpdateBase,
+    event,
+    insert,
+)
 from sqlalchemy import Table as AnyTable
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
@@ -63,6 +75,12 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def ordered_text(length: int | None = None) -> String:
+    """A text that every database orders by code points, so that an index finds what begins with given characters."""
+    kind = Text if length is None else String
+    return kind(length).with_variant(kind(length, collation="C"), "postgresql")
 
 
 class Table(DeclarativeBase):

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, String, Text, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.access import is_limited
-from flask_paycheckout.sandbox.world.clock import Clock, ClockIsShared
+from flask_paycheckout.sandbox.world.clock import LAST_DAY, Clock, ClockAtItsEnd, ClockIsShared
 from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import Table
 
@@ -63,6 +63,7 @@ def advance_clock(session: Session, clock: Clock, by: timedelta) -> None:
     """Advance the virtual clock of all processes of this sandbox.
 
     :raises ClockIsShared: a team asked for it.
+    :raises ClockAtItsEnd: it would be moved past `LAST_DAY`; roll back.
     """
     if is_limited():
         raise ClockIsShared
@@ -71,4 +72,6 @@ def advance_clock(session: Session, clock: Clock, by: timedelta) -> None:
         .values(clock_offset=WorldSettings.clock_offset + by // _MICROSECOND)
         .returning(WorldSettings.clock_offset)
     ).scalar_one()
+    if clock.begin() + offset * _MICROSECOND > LAST_DAY:
+        raise ClockAtItsEnd
     clock.offset = offset * _MICROSECOND

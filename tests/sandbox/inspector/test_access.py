@@ -20,7 +20,7 @@ ELSEWHERE = {"REMOTE_ADDR": "192.0.2.7"}
 def pages_of(app: Flask) -> list[str]:
     rules = [rule for rule in app.url_map.iter_rules() if rule.endpoint.startswith("inspector.")]
     pages = [rule.rule for rule in rules if "GET" in (rule.methods or ()) and not rule.arguments]
-    assert len(pages) == 8
+    assert len(pages) == 13
     return pages
 
 

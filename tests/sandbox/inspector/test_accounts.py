@@ -13,7 +13,7 @@ from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.payments.customers import makes
 
-LISTS = ("/", "/inspector/requests", "/inspector/mails", "/inspector/webhooks")
+LISTS = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks", "deposits", "events")))
 
 
 @pytest.fixture
