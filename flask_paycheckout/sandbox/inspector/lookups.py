@@ -115,12 +115,12 @@ class AmountColumn:
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of things that are found. Its rows hold the thing, and its account's name as the last column."""
+    """One kind of things that are found. Its rows, a select, begin with the thing and end with its account's name."""
 
     name: str
     id: Any
     owner: Any
-    rows: Select[Any]
+    rows: Any
     newest: Any
     texts: tuple[TextColumn, ...]
     amounts: tuple[AmountColumn, ...] = ()

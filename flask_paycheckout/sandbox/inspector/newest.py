@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, select, tuple_
+from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.inspector.blueprint import query_text
@@ -26,12 +26,10 @@ _MICROSECOND = timedelta(microseconds=1)
 _PLACE = re.compile(r"([0-9]{1,17})-([0-9a-f]{1,24})")
 _MAX_NUMBER = 2**31 - 1
 
-Found = TypeVar("Found", bound=tuple[Any, ...])
-
 
 @dataclass(frozen=True)
-class Page(Generic[Found]):
-    rows: Sequence[Row[Found]]
+class Page:
+    rows: Sequence[Any]
     older: str | None
     """The place that `?before=` continues from; None at the end."""
 
@@ -61,14 +59,14 @@ class Order:
 
 def newest(
     session: Session,
-    rows: Select[Found],
+    rows: Any,
     order: Order,
     indexed: list[ColumnElement[bool]],
     filters: list[ColumnElement[bool]],
-) -> Page[Found]:
+) -> Page:
     """The page that begins at `?before=`.
 
-    :param rows: what a page shows; the model of the order is among it.
+    :param rows: the select of what a page shows; the model of the order comes first.
     :param indexed: conditions that an index over them and the order answers.
     :param filters: other conditions.
     """
