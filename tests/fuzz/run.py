@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import time
 import traceback
@@ -100,7 +99,7 @@ def _live(
             for wrong in (*raised, *departures.seen, *_wrong(drawn, answer, departures)):
                 findings.note(wrong, world, drawn)
             if answer.mimetype == "application/json" and answer.status_code == 200:
-                requests.values.learns_from(json.loads(answer.data))
+                requests.values.learns_from(answer.get_json(silent=True))
     with app.app_context():
         db.engine.dispose()
 

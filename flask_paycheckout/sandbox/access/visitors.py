@@ -46,6 +46,8 @@ _FOR_PEOPLE = frozenset(
             "save_requests",
             "show_request",
         ),
+        *("search", "show_events", "show_deposits", "show_deposit", "show_recipients", "show_recipient"),
+        *("show_accounts", "show_account"),
         *("show_mails", "show_webhooks", "resend", "show_levers", "order_fault", "forget_faults", "show_unknowns"),
     }
 )

@@ -131,11 +131,14 @@ def test_no_page_and_no_call_shows_anything_of_another_team(shared: Flask, sides
     person, token = member(shared, "anna"), {"X-Sandbox-Control": TEAMS["anna"][1]}
     hidden = zebra.marks - anna.marks
     shown = 0
+    asks = [zebra.checkout[:8], zebra.recipient, "reference-z", zebra.shown["email"][:6], "12.5", "zeb"]
+    filters = ["", f"?account={zebra.name}", f"?order={zebra.checkout}", f"?to={zebra.shown['email']}"]
+    filters += [f"?about={zebra.checkout}", *(f"?q={ask}" for ask in asks)]
     for rule in rules(shared, "inspector.", "control."):
         if "GET" not in (rule.methods or ()):
             continue
         for path in paths(rule, zebra):
-            for filtered in ("", f"?account={zebra.name}", f"?order={zebra.checkout}", f"?to={zebra.shown['email']}"):
+            for filtered in filters:
                 answer = person.http.get(path + filtered, headers=token, environ_overrides=person.from_here)
                 asked = {mark for mark in hidden if mark in path + filtered}
                 assert not [mark for mark in hidden - asked if mark in answer.text], path + filtered
@@ -155,7 +158,8 @@ def test_each_team_sees_its_own_everywhere(shared: Flask, sides: dict[str, Side]
         side.tester.does("POST", "faults", fault | {"account": name, "message": f"fault-{name}"})
     for name, side in sides.items():
         person = member(shared, name)
-        pages = ("/", "/inspector/requests", "/inspector/mails", "/inspector/webhooks", "/inspector/levers")
+        names = ("requests", "mails", "webhooks", "levers", "deposits", "recipients", "accounts", "events")
+        pages = ("/", *(f"/inspector/{page}" for page in (*names, "search?q=12.5", f"search?q=reference-{name}")))
         seen = "".join(person.opens(page).text for page in pages)
         wanted = {side.checkout, side.disbursement, side.payment, side.shown["email"], f"http://127.0.0.1:9/{name}"}
         assert {mark for mark in wanted if mark not in seen} == set()
