@@ -22,6 +22,7 @@ from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.operations.app import operations
+from flask_paycheckout.reports.report_text import report_text
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -219,7 +220,7 @@ def report(account: str | None, as_json: bool) -> None:
     Exit code 0: nothing needs a person. 1: something does. 2: there is no such account.
     """
     found = operations().report(webhook_address(runtime()), known_account(account))
-    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else str(found))
+    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else report_text(found))
     raise SystemExit(1 if found.needs_a_person else 0)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from flask_paycheckout.reports.payout_alarms import PayoutAlarms, read_payout_alarms
-from flask_paycheckout.reports.report_text import report_lines
-from flask_paycheckout.rules.text import plain, visible
+from flask_paycheckout.rules.text import plain
 from flask_paycheckout.service.record import START, FailingCalls, failing_calls
 from flask_paycheckout.store.account_names import (
     LISTED_ACCOUNTS,
@@ -74,7 +73,7 @@ class Alarms:
 
 @dataclass(frozen=True)
 class Report:
-    """The state of all payments at one moment; `str()` adds the remedy to whatever needs a person.
+    """The state of all payments at one moment.
 
     `held`, `to_pay_back`, `undelivered` and `unheard` list at most 100 entries each; the counts cover all.
     """
@@ -153,9 +152,6 @@ class Report:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
         values: dict[str, Any] = plain(asdict(self))
         return values | {"needs_a_person": self.needs_a_person}
-
-    def __str__(self) -> str:
-        return "\n".join(visible(line) for line in report_lines(self))
 
 
 def report(

@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from flask_paycheckout.payouts.calls import PAYOUT
 from flask_paycheckout.reports.payout_alarms import payout_lines
+from flask_paycheckout.reports.report import Report
 from flask_paycheckout.rules.states import Status
-from flask_paycheckout.rules.text import account_text, moment_text
+from flask_paycheckout.rules.text import account_text, moment_text, visible
 from flask_paycheckout.service.record import START, FailingCalls
 from flask_paycheckout.store.overview import LISTED, SILENT
 from flask_paycheckout.store.paybacks import MoneyToPayBack, sums_of
 from flask_paycheckout.store.payments import Amount
 from flask_paycheckout.store.troubles import READ_ONLY
 
-if TYPE_CHECKING:
-    from flask_paycheckout.reports.report import Report
-
-__all__ = ["operation_text", "report_lines"]
+__all__ = ["operation_text", "report_text"]
 
 _FAILING_TEXT = {START: "nobody can start a payment", PAYOUT: "no payout can be sent"}
 _DOCTOR = "  What is wrong, and what to do: flask paycheckout doctor"
 
 
-def report_lines(report: Report) -> Iterator[str]:
-    """The lines of a report; control characters are not escaped yet."""
-    yield from _count_lines(report)
-    yield from _read_only_lines(report)
-    yield from _account_lines(report)
-    yield from _held_lines(report)
-    yield from _payback_lines(report)
-    yield from _unsettled_lines(report)
-    yield from _undelivered_lines(report)
-    yield from _webhook_lines(report)
-    yield from _failing_lines(report)
-    yield from _unreadable_lines(report)
-    yield from _backlog_lines(report)
-    yield from _payout_lines(report)
+def report_text(report: Report) -> str:
+    """The report for people, with control characters escaped."""
+    sections = (
+        _count_lines,
+        _read_only_lines,
+        _account_lines,
+        _held_lines,
+        _payback_lines,
+        _unsettled_lines,
+        _undelivered_lines,
+        _webhook_lines,
+        _failing_lines,
+        _unreadable_lines,
+        _backlog_lines,
+        _payout_lines,
+    )
+    return "\n".join(visible(line) for section in sections for line in section(report))
 
 
 def _count_lines(report: Report) -> Iterator[str]:
