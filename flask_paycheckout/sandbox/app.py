@@ -7,6 +7,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
+from typing import Any
 
 from flask import Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -26,6 +27,13 @@ from flask_paycheckout.sandbox.levers.health import health
 from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
 from flask_paycheckout.sandbox.levers.identity_page import identity_page
 from flask_paycheckout.sandbox.levers.sign_in import sign_in_pages
+from flask_paycheckout.sandbox.levers.start_file import (
+    NOTHING,
+    StartFileError,
+    account_names,
+    load_start,
+    read_start,
+)
 from flask_paycheckout.sandbox.levers.start_state import StartOptions, prepare_world
 from flask_paycheckout.sandbox.outgoing.mail_sender import make_mail_sender
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
@@ -66,6 +74,7 @@ def create_sandbox(
     password: str | None = None,
     teams: str | PathLike[str] | None = None,
     trusted_proxies: int = 0,
+    start: str | PathLike[str] | Mapping[str, Any] | None = None,
 ) -> Flask:
     """The payments service in its start state, as a WSGI application of its own.
 
@@ -94,11 +103,15 @@ def create_sandbox(
         missing ones are made; see `world/access.py`.
     :param trusted_proxies: how many proxies are in front, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed.
     :raises AccessError: password, control token, teams or number of proxies cannot be used.
+    :param start: the path of a start file, or its content as a mapping: accounts, payment methods, checkouts and more
+        that exist from the start, and again after a reset. A database that already holds a sandbox continues, and
+        takes it for the next reset.
     :raises AccountNameError: a further account cannot be made.
     :raises AssumptionError: a switch or value that does not exist.
     :raises ClockError: there is no such clock.
     :raises EndpointError: `webhook_url`, or the URL of a further account, cannot be used.
     :raises SmtpAddressError: `smtp` is no HOST:PORT.
+    :raises StartFileError: the start file is wrong; all its faults are named.
     """
     loopback_only = send_webhook is None and not allow_remote_webhooks
     access = read_access(password, control_token, teams)
@@ -106,8 +119,14 @@ def create_sandbox(
         raise AccessError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
     owned = {} if access is None else {name: None for team in access.teams.values() for name in team.accounts}
     owned.pop(ACCOUNT_NAME, None)
+    start_file = NOTHING if start is None else load_start(start)
+    of_file = set(account_names(start_file))
+    for name in (accounts or {}).keys() & of_file:
+        raise StartFileError(f"accounts has {name!r}, which is an option too; leave out one of them.")
     further = [
-        NewAccount(check_further_name(name), webhook_url=url) for name, url in (owned | dict(accounts or {})).items()
+        NewAccount(check_further_name(name), webhook_url=url)
+        for name, url in (owned | dict(accounts or {})).items()
+        if name not in of_file
     ]
     for url in (webhook_url, *(account.webhook_url for account in further)):
         if url is not None:
@@ -132,7 +151,7 @@ def create_sandbox(
         raise ClockError(
             f"With a database that lasts, say at what time the clock stands: {FROZEN}@2026-01-01T00:00:00Z."
         )
-    beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further))
+    beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further), start_file)
     app = _assemble(world, database, beginning)
     if trusted_proxies:
         fixed = ProxyFix(app.wsgi_app, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
@@ -171,6 +190,8 @@ def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
     for blueprint in blueprints:
         app.register_blueprint(blueprint)
     with app.app_context():
+        # Before the database is touched.
+        read_start(beginning.start_file)
         tune_engine(db.engine)
         try:
             with transaction(exclusive=True) as session:

@@ -22,6 +22,7 @@ from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.levers.accounts import AccountNameError, list_accounts
 from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.levers.start_file import StartFileError, account_names, load_start
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.command import COMMANDS, TOKEN_VARIABLE, command_of, run
@@ -68,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _serve(options)
     except (
         *(AccessError, AccountNameError, AssumptionError, ClockError),
-        *(EndpointError, SmtpAddressError, DatabaseUnusable),
+        *(EndpointError, SmtpAddressError, StartFileError, DatabaseUnusable),
         OSError,
     ) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
@@ -114,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="CLOCK",
         help="running, frozen, or frozen@2026-01-01T00:00:00Z (%(default)s)",
     )
+    parser.add_argument("--start", metavar="FILE", help="what exists from the start, as TOML")
     parser.add_argument("--seed", metavar="N", help="makes identifiers repeatable")
     parser.add_argument("--unknown", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a switch")
     parser.add_argument("--list-unknowns", action="store_true", help="print the switches, defaults first, and stop")
@@ -182,6 +184,7 @@ def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
         smtp=options.smtp,
         accounts=dict(options.account),
         clock=options.clock,
+        start=options.start,
     )
 
 
@@ -250,7 +253,8 @@ def facts(app: Flask, names: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def greeting(app: Flask, options: argparse.Namespace) -> str:
-    known = facts(app, [name for name, _ in options.account])
+    of_file = account_names(load_start(options.start)) if options.start else []
+    known = facts(app, [*(name for name, _ in options.account), *of_file])
     if options.json:
         return json.dumps(known)
     if world(app).access is not None:

@@ -53,8 +53,11 @@ def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | 
     return None if amount is None else in_units(f"{side}Amount", amount, currency)
 
 
-def store_checkout(session: Session, user_id: str, asked: RequestedAmounts) -> Checkout:
-    """Store a checkout, unless no enabled method can take its amount."""
+def store_checkout(session: Session, user_id: str, asked: RequestedAmounts, checkout_id: str | None = None) -> Checkout:
+    """Store a checkout, unless no enabled method can take its amount.
+
+    :param checkout_id: a free id; a new one when None.
+    """
     rate = find_rate(session, user_id, asked.input_currency, asked.output_currency)
     if rate is None:
         raise unspecified_refusal(
@@ -62,7 +65,7 @@ def store_checkout(session: Session, user_id: str, asked: RequestedAmounts) -> C
         )
     now = world().clock.now()
     checkout = Checkout(
-        id=new_id(session),
+        id=checkout_id or new_id(session),
         user_id=user_id,
         input_currency=asked.input_currency,
         output_currency=asked.output_currency,

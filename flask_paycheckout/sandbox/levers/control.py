@@ -81,6 +81,7 @@ from flask_paycheckout.sandbox.levers.answers import answer
 from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook, list_webhooks
 from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.levers.fault_parsing import limit_fault, read_fault
+from flask_paycheckout.sandbox.levers.start_file import StartFileError
 from flask_paycheckout.sandbox.levers.start_state import reset_world
 from flask_paycheckout.sandbox.outgoing.faults import active_faults, add_fault, clear_faults, describe
 from flask_paycheckout.sandbox.outgoing.mails import Mail, list_mails
@@ -117,8 +118,12 @@ def check_caller() -> None:
 @control.post("/reset")
 def reset() -> Response:
     """Return to the start state, with the unknowns of the start; control token and seed stay."""
-    with transaction(exclusive=True) as session:
-        reset_world(session, world())
+    try:
+        with transaction(exclusive=True) as session:
+            reset_world(session, world())
+    except StartFileError as wrong:
+        remedy = "Start the sandbox with another --start FILE, or with the options that it was made with."
+        raise CallRefused(409, "start", str(wrong), remedy) from None
     return answer({"reset": True})
 
 

@@ -13,6 +13,8 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.start_state import FIRST, ORGANIZATION_ID, USER_ID, add_invited_user, add_merchant
 from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
 from flask_paycheckout.sandbox.levers.accounts import NewAccount, make_start_accounts
+from flask_paycheckout.sandbox.levers.start_file import NOTHING, read_start
+from flask_paycheckout.sandbox.levers.start_history import build, new_accounts
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
@@ -29,6 +31,8 @@ class StartOptions:
     """Where the webhooks of the first account go."""
     accounts: tuple[NewAccount, ...] = ()
     """Further accounts."""
+    start_file: str = NOTHING
+    """What else there is from the start, as `load_start` gives it."""
 
 
 def prepare_world(session: Session, world: World, beginning: StartOptions, *, is_new: bool) -> None:
@@ -45,20 +49,32 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
     if beginning.webhook_url is not None:
         settings.first_webhook_url = beginning.webhook_url
         set_webhook_url(session, USER_ID, beginning.webhook_url)
+    if beginning.start_file != NOTHING:
+        settings.start_file = beginning.start_file
     made = make_start_accounts(session, beginning.accounts)
     settings.first_accounts = _stored({one.name: one for one in (*_accounts_of(settings), *made)}.values())
 
 
 def reset_world(session: Session, world: World) -> None:
-    """Return to the start state. The transaction must be exclusive."""
+    """Return to the start state. The transaction must be exclusive.
+
+    :raises StartFileError: the start file does not fit the options of this process.
+    """
     settings = session.execute(select(WorldSettings)).scalar_one()
-    beginning = StartOptions(settings.seed, settings.first_webhook_url, _accounts_of(settings))
+    beginning = StartOptions(
+        settings.seed, settings.first_webhook_url, _accounts_of(settings), start_file=settings.start_file
+    )
     for table in reversed(tables_of_world()):
         session.execute(table.delete())
     session.expunge_all()
+    values = dict(world.unknowns)
     world.unknowns.take({})
-    _begin(session, beginning)
-    session.flush()
+    try:
+        _begin(session, beginning)
+        session.flush()
+    except BaseException:
+        world.unknowns.take(values)
+        raise
     world.clock.offset = timedelta()
 
 
@@ -70,6 +86,7 @@ def _begin(session: Session, beginning: StartOptions) -> None:
         clock_offset=0,
         first_webhook_url=beginning.webhook_url,
         first_accounts="[]",
+        start_file=beginning.start_file,
         changed_unknowns="{}",
     )
     session.add(settings)
@@ -78,8 +95,12 @@ def _begin(session: Session, beginning: StartOptions) -> None:
     add_start_recipients(session, USER_ID, ORGANIZATION_ID)
     add_start_methods(session)
     set_webhook_url(session, USER_ID, beginning.webhook_url)
-    if beginning.accounts:
-        settings.first_accounts = _stored(make_start_accounts(session, beginning.accounts))
+    found = read_start(beginning.start_file)
+    # Those of a reset have their credentials already.
+    accounts = {one.name: one for one in (*new_accounts(found), *beginning.accounts)}
+    if accounts:
+        settings.first_accounts = _stored(make_start_accounts(session, accounts.values()))
+    build(session, found)
 
 
 def _accounts_of(settings: WorldSettings) -> tuple[NewAccount, ...]:

@@ -55,8 +55,11 @@ def _matches(text: str) -> ColumnElement[bool]:
     return or_(*(column.contains(text, autoescape=True) for column in columns))
 
 
-def add_recipient(session: Session, account: Account, sent: NewRecipient) -> Recipient:
-    """Store a recipient; it belongs to the user's organization unless the request names another."""
+def add_recipient(session: Session, account: Account, sent: NewRecipient, recipient_id: str | None = None) -> Recipient:
+    """Store a recipient; it belongs to the user's organization unless the request names another.
+
+    :param recipient_id: a free id; a new one when None.
+    """
     now = world().clock.now()
     columns = _columns(sent)
     if columns["organization_id"] is None:
@@ -64,7 +67,7 @@ def add_recipient(session: Session, account: Account, sent: NewRecipient) -> Rec
             select(User.organization_id).where(User.id == account.user_id)
         ).one_or_none()
     recipient = Recipient(
-        id=new_id(session),
+        id=recipient_id or new_id(session),
         bank_id=new_id(session),
         user_id=account.user_id,
         created_at=now,
