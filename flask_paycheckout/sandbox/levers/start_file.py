@@ -68,7 +68,7 @@ def load_start(start: str | PathLike[str] | Mapping[str, Any]) -> str:
     try:
         text = msgspec.json.Encoder(decimal_format="number").encode(content).decode()
     except (TypeError, ValueError, RecursionError):
-        raise StartFileError("it holds a value of a type that no field has.") from None
+        raise StartFileError("it holds a value of a type that no field has, or is nested too deeply.") from None
     if len(text) > MAX_BYTES:
         raise StartFileError(f"it is larger than {MAX_BYTES // 1024**2} MiB.")
     return text
@@ -101,10 +101,7 @@ def read_start(text: str) -> StartFile:
 
     :raises StartFileError: naming all entries that are wrong.
     """
-    try:
-        content = json.loads(text, parse_float=Decimal, parse_int=Decimal)
-    except (ValueError, RecursionError):
-        raise StartFileError("it holds a number that is not finite.") from None
+    content = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     kinds = {wire_name(field): field for field in fields(StartFile)}
     hints = get_type_hints(StartFile, include_extras=True)
     faults = [
@@ -136,7 +133,7 @@ def _entries(shape: type, name: str, given: list[Any], faults: list[str]) -> Ite
         unknown = list(_unknown_fields(shape, values, f"{where}."))
         faults += unknown
         try:
-            found = load_object(shape, values, f"{where}.")
+            found: Any = load_object(shape, values, f"{where}.")
         except FieldError as wrong:
             faults.append(str(wrong))
             continue

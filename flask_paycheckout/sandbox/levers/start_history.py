@@ -85,11 +85,12 @@ def build(session: Session, found: StartFile) -> None:
     _each(session, "recipients", found.recipients, _add_recipient)
     begin = world().clock.begin()
     history: list[tuple[datetime, str, Any, Callable[[Session, Any], None]]] = []
-    for kind, entries, make in (
+    kinds: tuple[tuple[str, tuple[Any, ...], Callable[[Session, Any], None]], ...] = (
         ("checkouts", found.checkouts, _make_checkout),
         ("payouts", found.payouts, _make_payout),
         ("payments", found.payments, _make_payment),
-    ):
+    )
+    for kind, entries, make in kinds:
         history += [(begin - _age_of(one), f"{kind}[{place}]", one, make) for place, one in enumerate(entries)]
     # In the order of time, so that later ones get later numbers.
     for _, where, entry, make in sorted(history, key=lambda one: one[0]):
@@ -155,8 +156,8 @@ def _set_method(session: Session, entry: MethodEntry) -> None:
         "enabled": entry.enabled,
     }
     if method is None:
-        for field, value in {"name": entry.name, "group": entry.group, "currency": entry.currency}.items():
-            if value is None:
+        for field in ("name", "group", "currency"):
+            if given[field] is None:
                 raise FieldError(f"{field} is required for a new payment method; or correct the code.")
         highest = max(session.scalars(select(PaymentMethod.position)), default=0)
         method = PaymentMethod(
