@@ -153,7 +153,8 @@ def test_a_session_ends_by_time_and_survives_a_reset(shared: Flask) -> None:
 
 def test_no_snapshot_holds_sessions_and_none_ends_them_or_gives_further_attempts(shared: Flask) -> None:
     guesser, whole = Person(shared, "192.0.2.9"), {"X-Sandbox-Control": CONTROL_TOKEN}
-    before = shared.test_client().get("/_sandbox/snapshot", headers=whole).data
+    http = shared.test_client()
+    before = http.get("/_sandbox/snapshot", headers=whole).data
     person = operator(shared)
     for _ in range(OF_ADDRESS):
         guesser.signs_in("guess")
