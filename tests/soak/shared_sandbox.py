@@ -77,7 +77,7 @@ class Soak:
         self.sandboxes, self.threads, self.seconds, self.seed = sandboxes, threads, seconds, seed
         self.books, self.numbers = Books(), count()
         self.accounts = [Tester(sandboxes[0]).does("GET", f"accounts/team-{number}") for number in range(ACCOUNTS)]
-        self.acts: tuple[Callable[[Random, Flask, dict[str, Any]], None], ...] = (
+        self.acts: tuple[Callable[[Random, Flask, dict[str, Any]], object], ...] = (
             *(self.pays, self.pays, self.picks, self.pays_out, self.pays_out),
             *(self.sends_tokens, self.adds_recipient, self.logs_in),
         )

@@ -1,4 +1,4 @@
-"""Many threads at once in a sandbox of two processes: some seconds in every complete run, ten minutes with `-m soak`."""
+"""Many threads at once in a sandbox of two processes: seconds in every complete run, ten minutes with `-m soak`."""
 
 from __future__ import annotations
 

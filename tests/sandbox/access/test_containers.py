@@ -60,14 +60,7 @@ def test_linters_have_nothing_to_say() -> None:
     schema = ["--builtin-schema", "vendor.compose-spec", str(FILES / "compose.yaml")]
     for command in (
         [str(hadolint()), str(FILES / "Dockerfile")],
-        [
-            sys.executable,
-            "-m",
-            "check_jsonschema",
-            "--builtin-schema",
-            "vendor.compose-spec",
-            str(FILES / "compose.yaml"),
-        ],
+        [sys.executable, "-m", "check_jsonschema", *schema],
     ):
         linted = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert linted.returncode == 0, linted.stdout + linted.stderr
@@ -139,9 +132,8 @@ def install(folder: Path) -> None:
     assert set(extras) <= set(known)
     # What the package needs is installed here already, and is not fetched again.
     once = {"PIP_NO_DEPS": "1", "PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0"}
-    subprocess.run(
-        here_of(run, folder), shell=True, cwd=source, env=of_container(folder) | once, check=True, timeout=120
-    )
+    environment = of_container(folder) | once
+    subprocess.run(["/bin/sh", "-c", here_of(run, folder)], cwd=source, env=environment, check=True, timeout=120)
 
 
 def here_of(text: str, folder: Path) -> str:
