@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.operations.base import OperationsBase
-from flask_paycheckout.reports.explain import Explanation, explain
 from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.shop_session import open_connection, refuse_uncommitted
+
+if TYPE_CHECKING:
+    from flask_paycheckout.reports.explain import Explanation
 
 __all__ = ["PaymentOperations"]
 
@@ -120,6 +123,9 @@ class PaymentOperations(OperationsBase):
         :raises TypeError: the id is not a string.
         :raises ValueError: the id is empty, too long, or holds control characters.
         """
+        # Late, like all reports: a web process seldom makes one, and would load them at its start.
+        from flask_paycheckout.reports.explain import explain
+
         require_order_id(order_id)
         shop = self._for_reading(f"explain({order_id!r})")
         return explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id)

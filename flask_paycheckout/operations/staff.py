@@ -9,8 +9,6 @@ from flask_paycheckout.client import NotFound, PaymentsError
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.operations.base import OperationsBase
 from flask_paycheckout.payouts.refunds import RefundablePayment
-from flask_paycheckout.reports.payout_alarms import PayoutAlarms
-from flask_paycheckout.reports.report import Alarms, Report, read_alarms, report
 from flask_paycheckout.rules.order_ids import is_order_id
 from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.rules.states import Status
@@ -20,16 +18,21 @@ from flask_paycheckout.store.account_names import is_stored, sending_accounts, s
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, list_to_pay_back
 from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.payout_overview import PayoutOverview, PayoutPage
 
 if TYPE_CHECKING:
     from flask_paycheckout.reports.order_list import OrderPage
+    from flask_paycheckout.reports.payout_alarms import PayoutAlarms
+    from flask_paycheckout.reports.report import Alarms, Report
+    from flask_paycheckout.store.payout_overview import PayoutPage
 
 __all__ = ["StaffOperations"]
 
 
 class StaffOperations(OperationsBase):
-    """The calls that the owner's pages and the commands for people make."""
+    """The calls that the owner's pages and the commands for people make.
+
+    Lists and reports are imported when they are made: a web process seldom makes one, and would load them at its start.
+    """
 
     def find_checkout(self, checkout_id: str) -> CheckoutMixin | None:
         """The stored checkout with this id; None when there is none."""
@@ -37,7 +40,6 @@ class StaffOperations(OperationsBase):
 
     def find_order_id(self, text: str) -> str | None:
         """The id of the order that has this order id or checkout id; None when neither is stored."""
-        # Late: order lists are wanted by the owner's pages only.
         from flask_paycheckout.reports import order_list
 
         return order_list.find_order_id(self._runtime.engine(), self._runtime.models, text)
@@ -80,6 +82,8 @@ class StaffOperations(OperationsBase):
         :param place: `next_place` of the page before; None for the first page.
         :param account: only those of this merchant account.
         """
+        from flask_paycheckout.store.payout_overview import PayoutOverview
+
         shop = self._for_reading("the list of payouts")
         with shop.engine().connect() as connection:
             return PayoutOverview(connection, shop.models, shop.clock(), account).page(status, kind, place, limit)
@@ -178,6 +182,8 @@ class StaffOperations(OperationsBase):
 
         :param account: only those of this merchant account.
         """
+        from flask_paycheckout.reports.report import report
+
         shop = self._for_reading("the report")
         missing = shop.settings.access_token is None
         now = shop.clock()
@@ -189,6 +195,8 @@ class StaffOperations(OperationsBase):
 
         :param account: only those of this merchant account.
         """
+        from flask_paycheckout.reports.report import read_alarms
+
         shop = self._runtime
         missing = shop.settings.access_token is None
         alarms = read_alarms(shop.engine(), shop.models, shop.clock(), account=account, token_missing=missing)

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.operations.base import OperationsBase
-from flask_paycheckout.payouts.booking_backfill import BookingBackfill, BookingReport
-from flask_paycheckout.reports.export import Export
 from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.payout_report import PayoutReport
-from flask_paycheckout.store.movements import Movements, Period
-from flask_paycheckout.store.payout_overview import PayoutOverview
-from flask_paycheckout.store.pruning import Pruned
+
+if TYPE_CHECKING:
+    from flask_paycheckout.payouts.booking_backfill import BookingReport
+    from flask_paycheckout.reports.export import Export
+    from flask_paycheckout.store.pruning import Pruned
 
 __all__ = ["UpkeepOperations"]
 
 
 class UpkeepOperations(OperationsBase):
-    """The calls that commands and scheduled tasks make."""
+    """The calls that commands and scheduled tasks make.
+
+    What keeps the books is imported when it is used: a web process seldom uses it, and would load it at its start.
+    """
 
     def reconcile_with_progress(self, limit: int | None, progress: Progress | None) -> ReconcileReport:
         """Run one round of `reconcile`, reporting progress.
@@ -102,6 +106,9 @@ class UpkeepOperations(OperationsBase):
         :param end: the first moment that is not included; None for no end.
         :param account: only those of this merchant account.
         """
+        from flask_paycheckout.reports.export import Export
+        from flask_paycheckout.store.movements import Movements, Period
+
         shop = self._for_reading("the export")
         return Export(Movements(shop.engine, shop.models), Period(start, end, account), shop.clock())
 
@@ -109,6 +116,8 @@ class UpkeepOperations(OperationsBase):
         self, limit: int | None, after: int, progress: Callable[[int], object] | None = None
     ) -> BookingReport:
         """Book the movements of payouts that older versions did not book. See `BookingBackfill.run`."""
+        from flask_paycheckout.payouts.booking_backfill import BookingBackfill
+
         shop = self._beside_session("fill_bookings()")
         return BookingBackfill(shop.engine, shop.models).run(limit, after, progress)
 
@@ -117,12 +126,16 @@ class UpkeepOperations(OperationsBase):
 
         :param account: only those of this merchant account.
         """
+        from flask_paycheckout.store.payout_overview import PayoutOverview
+
         shop = self._runtime
         with shop.engine().connect() as connection:
             return PayoutOverview(connection, shop.models, shop.clock(), account).count_unbooked()
 
     def count_payouts(self, after: int) -> int:
         """How many payouts `fill_bookings` would read."""
+        from flask_paycheckout.payouts.booking_backfill import BookingBackfill
+
         return BookingBackfill(self._runtime.engine, self._runtime.models).count(after)
 
     def fill_payments(
