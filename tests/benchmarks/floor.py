@@ -1,4 +1,4 @@
-"""The least that does the job: a bare Flask view, one statement at a time on one connection, and http.client.
+"""The raw floor: a bare Flask view, one statement at a time on one connection, and http.client.
 
 It checks what must be checked for the money to be right, and promises nothing else: no retry, no signature, no event
 that outlives a crash, no page.

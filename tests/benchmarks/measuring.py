@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-OURS, FLOOR = "ours", "floor"
+OURS, FLOOR, SAME_STACK = "ours", "floor", "same stack"
 CPU_MS, MS, MIB, PER_SECOND = "CPU ms", "ms", "MiB", "per second"
 
 Round = Mapping[str, float]

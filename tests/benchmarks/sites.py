@@ -11,7 +11,7 @@ from typing import Protocol
 from flask_paycheckout.security.signed_links import PAY, STATUS
 from tests.benchmarks.databases import fresh_database
 from tests.benchmarks.floor import TABLES, Store
-from tests.benchmarks.measuring import FLOOR, OURS, Contender, Options
+from tests.benchmarks.measuring import FLOOR, OURS, SAME_STACK, Contender, Options
 from tests.benchmarks.peers.sites import running_peer
 from tests.benchmarks.profiling import replayed
 from tests.benchmarks.reconcile import rows
@@ -89,6 +89,8 @@ class Ours:
 
 
 class Floor:
+    """A floor; both have the same tables and routes."""
+
     def __init__(self, server: Server, store: Store) -> None:
         self.server = server
         self._store = store
@@ -150,7 +152,8 @@ def _running_sites(database: str | None, peers: tuple[str, ...], python: str) ->
         service = stack.enter_context(running_stub(0))
         sites: dict[str, Site] = {
             OURS: stack.enter_context(running_ours(database, service)),
-            FLOOR: stack.enter_context(_floor(database, service)),
+            FLOOR: stack.enter_context(_floor("tests.benchmarks.floor:make_floor()", database, service)),
+            SAME_STACK: stack.enter_context(_floor("tests.benchmarks.same_stack:make_app()", database, service)),
         }
         for peer in peers:
             sites[peer] = stack.enter_context(running_peer(peer, database, service, python))
@@ -166,10 +169,10 @@ def running_ours(database: str | None, service: str) -> Iterator[Site]:
 
 
 @contextmanager
-def _floor(database: str | None, service: str) -> Iterator[Site]:
+def _floor(application: str, database: str | None, service: str) -> Iterator[Site]:
     with fresh_database(database) as address, closing(Store(address)) as store:
         for table in TABLES:
             store.run(table)
         environment = {"BENCH_DATABASE": address, "BENCH_SERVICE": service}
-        with running_server("tests.benchmarks.floor:make_floor()", environment) as server:
+        with running_server(application, environment) as server:
             yield Floor(server, store)
