@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from typing import Any
 
-from flask import Flask
+from flask import Blueprint, Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from flask_paycheckout.sandbox.auth.endpoints import auth
@@ -168,7 +168,7 @@ def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
     app.extensions[EXTENSION_KEY] = world
     configure_database(app, database)
     install_hooks(app)
-    blueprints = (
+    blueprints: tuple[Blueprint, ...] = (
         auth,
         recipients,
         checkouts,
@@ -187,8 +187,7 @@ def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
         sign_in_pages,
         health,
     )
-    for blueprint in blueprints:
-        app.register_blueprint(blueprint)
+    app.register_blueprints(blueprints)
     with app.app_context():
         # Before the database is touched.
         read_start(beginning.start_file)
