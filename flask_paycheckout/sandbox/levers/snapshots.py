@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import ExactDecimal, UtcTime, tables_of_world
@@ -32,6 +32,8 @@ MAX_BYTES = 32 * 1024 * 1024
 """The largest snapshot, 32 MiB."""
 FORMAT = "flask_paycheckout sandbox snapshot"
 _BATCH = 1000
+# Far from those that a time can have, since the clock is advanced from there.
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
 # Claims end by the machine's clock, and whoever holds one does not come back with a snapshot.
 _OF_THE_MACHINE = "claimed_until"
 
@@ -100,12 +102,14 @@ def restore_snapshot(session: Session, world: World, content: bytes) -> None:
     state = _read(content)
     try:
         _exchange_rows(session, state)
-    except (msgspec.MsgspecError, SQLAlchemyError, ValueError):
+    except (msgspec.MsgspecError, SQLAlchemyError, ValueError, OverflowError):
         # The driver's message would quote the row, and with it secrets.
         raise SnapshotRefused("is damaged: its rows are not those of a sandbox") from None
     settings = session.scalars(select(WorldSettings)).all()
-    if len(settings) != 1 or session.get(Account, USER_ID) is None:
+    if len(settings) != 1 or None in {session.get(Account, USER_ID), session.get(User, USER_ID)}:
         raise SnapshotRefused("is damaged: the settings or the first account are missing")
+    if not _FIRST_YEAR <= state.now.year < _LAST_YEAR:
+        raise SnapshotRefused("is damaged: its time is out of range")
     offset = state.now - world.clock.begin()
     settings[0].clock_offset = offset // timedelta(microseconds=1)
     set_unknowns(settings[0], world, state.unknowns)

@@ -160,6 +160,14 @@ def without_accounts(content: bytes) -> bytes:
     return edited(content, lambda state: state["tables"].update(account=[]))
 
 
+def without_users(content: bytes) -> bytes:
+    return edited(content, lambda state: state["tables"].update(service_user=[]))
+
+
+def of_the_last_day(content: bytes) -> bytes:
+    return edited(content, lambda state: state.update(now="9999-12-31T23:59:59Z"))
+
+
 def without_a_table(content: bytes) -> bytes:
     return edited(content, lambda state: state["tables"].pop("account"))
 
@@ -199,6 +207,8 @@ def with_a_switch_of_nobody(content: bytes) -> bytes:
         (with_a_short_row, "damaged"),
         (with_one_account_twice, "damaged"),
         (with_two_settings, "damaged"),
+        (without_users, "damaged"),
+        (of_the_last_day, "damaged"),
         (with_a_switch_of_nobody, "damaged"),
         (lambda content: b"{}", "no snapshot"),
         (lambda content: b"\xff", "no snapshot"),
