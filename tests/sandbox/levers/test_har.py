@@ -71,7 +71,6 @@ def entries(archive: Any) -> Any:
     return archive["log"]["entries"]
 
 
-@pytest.mark.each_database
 def test_every_call_is_an_entry_oldest_first_without_secrets(
     sandbox: Flask, merchant: Merchant, tester: Tester, visitor: Visitor
 ) -> None:
