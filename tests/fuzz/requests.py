@@ -19,7 +19,9 @@ from flask_paycheckout.sandbox.levers.hosted_page import _FORM, ACTIONS
 from flask_paycheckout.sandbox.wire.callers import form_token
 from flask_paycheckout.sandbox.wire.openapi import document
 from tests.fuzz.values import HOSTILE, Values
-from tests.sandbox.actors import CONTROL_TOKEN, Merchant
+from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant
+from tests.sandbox.auth.visitors import EMAIL, PASSWORD
+from tests.sandbox.disbursements.payers import BANKS, RECIPIENTS, USDC, WALLET
 
 FORM = "application/x-www-form-urlencoded"
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "BREW")
@@ -41,12 +43,33 @@ class Request:
     content_type: str | None = None
 
 
+#: What a request needs to be accepted, by the name of its field.
+_USUAL: dict[str, tuple[Any, ...]] = {
+    **{
+        "currency": ("USD", "EUR", "JPY"),
+        "token": (USDC,),
+        "walletAddress": (WALLET,),
+        "receiverWalletAddress": (WALLET,),
+    },
+    **{"inputCurrency": ("USD", USDC, "EUR"), "outputCurrency": ("USD", USDC), "country": ("France", "United States")},
+    **{"recipientId": tuple(RECIPIENTS.values()), "receiverId": tuple(RECIPIENTS.values()), "id": (RECIPIENTS["USD"],)},
+    **{"email": (EMAIL, "new@example.com"), "password": (PASSWORD,), "senderEmail": ("sam@example.com",)},
+    **{"bankCode": tuple(BANKS.values()), "accountNumber": ("12345678",), "name": ("default", "anna")},
+    **{"account": ("default", "anna"), "paymentMethod": ("us_qr", "us_bank_transfer", "us_usdc_polygon")},
+    **{"status": ("completed", "failed", "pending"), "amount": (1, 12.5, 25, 100), "inputAmount": (25, 100)},
+    **{"operation": ("POST /v1/checkout", "webhook", "GET /v1/deposit/{id}"), "url": (ENDPOINT,)},
+}
+
+
 class Requests:
     """Draws requests to one sandbox."""
 
     def __init__(self, app: Flask, chance: random.Random) -> None:
         self.app, self.chance, self.values = app, chance, Values(chance)
         self.merchant = Merchant(app)
+        for name, values in _USUAL.items():
+            for value in values:
+                self.values.learns(name, value)
         with app.test_request_context():
             self._tokens = {"inspector": form_token(), "hosted": form_token(_FORM)}
             self._documents = {"service": document(app), "control": control_document(app)}

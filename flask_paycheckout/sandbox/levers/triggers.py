@@ -15,7 +15,6 @@ from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.checkouts.rules import find_checkout, page_url, requested_amounts, store_checkout
 from flask_paycheckout.sandbox.checkouts.schemas import NewCheckout
-from flask_paycheckout.sandbox.checkouts.tables import Checkout
 from flask_paycheckout.sandbox.deposits.tables import COMPLETED, Deposit
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, pick
 from flask_paycheckout.sandbox.disbursements.tables import FAILED, Disbursement
@@ -139,7 +138,9 @@ def _expire(checkout_id: str) -> None:
 
 def _tell_checkout(checkout_id: str) -> dict[str, Any]:
     with transaction() as session:
-        checkout, deposit = session.get_one(Checkout, checkout_id), session.get(Deposit, checkout_id)
+        checkout, deposit = find_checkout(session, checkout_id), session.get(Deposit, checkout_id)
+        if checkout is None:
+            raise NoSuchCheckout(checkout_id)
         unpicked = "not_picked" if checkout.expires_at > world().clock.now() else "page_expired"
         status = unpicked if deposit is None else deposit.status
         return _told(session, checkout.user_id, checkout_id, status, page_url(checkout_id))

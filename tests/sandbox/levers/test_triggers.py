@@ -93,6 +93,7 @@ def test_events_stay_within_their_account(tester: Tester) -> None:
         ({"event": "nothing"}, (400, "event")),
         ({"event": "paid", "id": "nothing"}, (404, "checkout")),
         ({"event": "checkout", "id": "nothing", "amount": 5}, (400, "amount")),
+        ({"event": "checkout", "id": "nothing"}, (404, "checkout")),
         ({"event": "checkout", "paymentMethod": "us_qr"}, (400, "paymentMethod")),
         ({"event": "paid", "paymentMethod": "nothing"}, (400, "paymentMethod")),
         ({"event": "paid", "amount": 99_999_999}, (400, "event")),
