@@ -32,6 +32,7 @@ _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
 _BOOKS, _EXPORT = "reports/test_books.py", "reports/test_export.py"
 _DESK, _OUT = "views/test_owner_payouts.py", "doctor/test_payout_alarms.py"
 _AUDIT = "reports/test_audit.py"
+_FINDING, _COMMANDS = "sandbox/inspector", "sandbox/terminal/test_commands.py"
 
 #: By promise, or by threat with the defence against it.
 FAULTS: dict[str, dict[str, Planted]] = {
@@ -570,6 +571,36 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "another password leaves the sessions of the old one": (
             f"{_ACCESS}/test_sign_in.py::test_another_password_ends_the_sessions_of_the_old_one",
             Swap("sandbox.access.sessions:find_session", "found is not None and", "found is not None or"),
+        ),
+    },
+    "Terminal and inspector lose nothing and tell the truth.": {
+        "the search finds what other accounts have": (
+            f"{_FINDING}/test_search.py::test_it_is_limited_to_one_account[memory]",
+            Swap("sandbox.inspector.lookups:_narrowed", "accounts.of(looked_at.c.owner)", "[]"),
+        ),
+        "an amount is looked up as it is written": (
+            f"{_FINDING}/test_search.py::test_it_finds_by_ids_references_addresses_and_amounts[memory]",
+            Swap("sandbox.inspector.lookups:_equal", "amount.spellings()", '[f"{amount.value:f}"]'),
+        ),
+        "a page of events skips one": (
+            f"{_FINDING}/test_events.py::test_pages_have_no_gap_and_repeat_nothing[memory]",
+            Swap("sandbox.inspector.events:Stretch.take", 'event["number"]', 'event["number"] - 1'),
+        ),
+        "events that were not looked through are passed over": (
+            f"{_FINDING}/test_events.py::test_pages_have_no_gap_and_repeat_nothing[memory]",
+            Swap("sandbox.inspector.events:Stretch.is_cut", "self.end is not None", "False"),
+        ),
+        "the command pay forgets the amount": (
+            f"{_COMMANDS}::test_a_customer_picks_pays_fails_and_leaves",
+            Swap("sandbox.terminal.actions:pay", "options.amount", "None"),
+        ),
+        "a command that was refused succeeds": (
+            f"{_COMMANDS}::test_what_goes_wrong_is_one_sentence_and_an_exit_code[unknown-id]",
+            Swap("sandbox.terminal.connection:Connection.fetch", "response.status != 200", "False"),
+        ),
+        "tail goes on in a world that was reset": (
+            f"{_COMMANDS}::test_tail_tells_every_event_once_and_goes_on_after_a_reset",
+            Swap("sandbox.levers.events:_places", "began != beginning", "False"),
         ),
     },
     "What the sandbox says of money holds under every switch, and the client reads all of it.": {

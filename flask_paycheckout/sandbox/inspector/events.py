@@ -131,9 +131,12 @@ def _read(
     wanted = source.rows.where(source.number < place, *narrowing)
     # What is about one thing has an index, but for the logs.
     if narrowing and (about is None or source.kind in _LOGS):
-        below = select(source.number.label("number")).where(source.number < place).order_by(source.number.desc())
+        # With the account inside, so that databases do not begin with all that an account has.
+        columns = source.number.label("number"), source.account.label("account")
+        below = source.rows.with_only_columns(*columns).where(source.number < place).order_by(source.number.desc())
         looked_at = below.limit(LOOKED_THROUGH).subquery()
-        wanted = source.rows.join(looked_at, looked_at.c.number == source.number).where(*narrowing)
+        wanted = source.rows.join(looked_at, looked_at.c.number == source.number).where(*(about or []))
+        wanted = wanted.where(looked_at.c.account == accounts.name) if accounts.name else wanted
         stretch.end = session.scalar(below.offset(LOOKED_THROUGH - 1).limit(1))
     rows = session.execute(wanted.order_by(source.number.desc()).limit(MAX_EVENTS + 1))
     described = (

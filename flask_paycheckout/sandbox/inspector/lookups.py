@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, or_, select, union_all
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import Account, User
@@ -267,18 +267,10 @@ def _beginning(kind: Kind, texts: TextColumn, text: str, most: int) -> Select[An
 
 
 def _equal(kind: Kind, amounts: AmountColumn, amount: Amount, most: int) -> Select[Any]:
-    """The newest rows with an equal decimal: those of each spelling, along the index, put in order."""
-    columns = [kind.id.label("about"), kind.owner.label("owner"), kind.at.label("at")]
-    each = [
-        select(*columns, amounts.currency.label("currency"))
-        .where(amounts.column == Decimal(one))
-        .order_by(kind.at.desc(), kind.id.desc())
-        .limit(most)
-        .subquery()
-        for one in amount.spellings()
-    ]
-    found = union_all(*(select(one) for one in each)).subquery()
-    return select(found).order_by(found.c.at.desc(), found.c.about.desc()).limit(most)
+    """Rows with an equal decimal, along the index: the newest of each spelling, and a currency has one spelling."""
+    wanted = select(kind.id.label("about"), kind.owner.label("owner"), amounts.currency.label("currency"))
+    wanted = wanted.where(amounts.column.in_([Decimal(one) for one in amount.spellings()]))
+    return wanted.order_by(amounts.column.desc(), kind.at.desc(), kind.id.desc()).limit(most)
 
 
 def _narrowed(session: Session, wanted: Select[Any], accounts: AccountFilter, amount: Amount | None) -> list[Any]:

@@ -10,14 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, or_, select
+from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.deposits.tables import DepositActivity
 from flask_paycheckout.sandbox.disbursements.tables import DisbursementActivity
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
 from flask_paycheckout.sandbox.payments.tables import PaymentActivity
-from flask_paycheckout.sandbox.wire.request_log import LoggedRequest
+from flask_paycheckout.sandbox.wire.request_log import KEPT, LoggedRequest
 
 MAX_ENTRIES = 100
 """The most entries of each source in a timeline."""
@@ -62,7 +62,9 @@ def calls(session: Session, about: ColumnElement[bool]) -> list[Entry]:
     """Logged requests as entries."""
     log = LoggedRequest
     columns = (log.number, log.at, log.method, log.target, log.status, log.fault)
-    rows = session.execute(select(*columns).where(about).order_by(log.number.desc()).limit(MAX_ENTRIES))
+    newest = session.scalar(select(func.max(log.number))) or 0
+    wanted = select(*columns).where(log.number > newest - KEPT, about)
+    rows = session.execute(wanted.order_by(log.number.desc()).limit(MAX_ENTRIES))
     return [
         Entry(
             row.at,
