@@ -64,14 +64,13 @@ def test_pages_have_no_gap_and_repeat_nothing(
     story: dict[str, str], developer: Developer, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = walk(developer)
-    for most, through in ((1, 10_000), (3, 10_000), (4, 2), (2, 1)):
+    for most, through in ((5, 10_000), (4, 2)):
         monkeypatch.setattr(events, "MAX_EVENTS", most)
         monkeypatch.setattr(events, "LOOKED_THROUGH", through)
-        assert sorted(walk(developer)) == sorted(whole)
         assert walk(developer) == whole
         # With a filter, each page looks through a stretch only.
         assert walk(developer, "?account=default") == [event for event in whole if "login" not in event]
-        assert walk(developer, "?account=nobody") == []
+    assert walk(developer, "?account=nobody") == []
     # What comes meanwhile moves nothing.
     monkeypatch.setattr(events, "MAX_EVENTS", 3)
     link = re.findall(r'href="([^"]+)">Older events', developer.opens("/inspector/events"))[0].replace("&amp;", "&")

@@ -121,6 +121,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow("hostile input")
 @pytest.mark.each_database
 def test_whatever_is_asked_is_answered_with_a_page(made: dict[str, str], developer: Developer) -> None:
     for text in HOSTILE:
