@@ -280,6 +280,8 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    # Started as a background job, this program and those that it starts would ignore what stops them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     figures = soaked(options.database, options.threads, options.minutes * 60, options.processes, options.seed)
     print(json.dumps(figures, indent=2))
     return 1 if figures["lost"] or figures["doubled"] or figures["failed_calls"] else 0
