@@ -126,20 +126,21 @@ class Settlement:
         if attempt.status not in OPEN:
             return attempt
         with self._service.turn(READ, attempt.account) as turn:
-            return self.settle_attempt(attempt, via, turn)
+            settled = self.settle_attempt(attempt, via, turn)
+        # A receiver may have changed the row.
+        return self._require(checkout_id) if settled.events else settled.checkout
 
-    def settle_attempt(self, attempt: CheckoutMixin, via: FoundBy, turn: Turn) -> CheckoutMixin:
-        """Settle an open checkout that was just loaded; otherwise like `settle`.
+    def settle_attempt(self, attempt: CheckoutMixin, via: FoundBy, turn: Turn) -> Settled:
+        """Settle an open checkout that was just loaded, and deliver the events.
 
         :param turn: the permission to read.
+        :returns: what was stored; the receivers have run since then.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
         settled = self.apply(attempt, lambda: self.read(attempt.checkout_id, turn.read), via)
-        if not settled.events:
-            return settled.checkout
-        self._outbox.deliver(settled.events)
-        # A receiver may have changed the row.
-        return self._require(attempt.checkout_id)
+        if settled.events:
+            self._outbox.deliver(settled.events)
+        return settled
 
     def reading(self, checkout_id: str, account: str) -> Callable[[], Deposit | None]:
         """A function that reads a deposit with the keys of its account; it may run in a thread of its own.
