@@ -10,7 +10,7 @@ Planted = tuple[str, *tuple[Edit, ...]]
 _ACCOUNTS = "accounts/test_orders.py"
 _ROUNDS = "checkouts/test_due_reading.py::test_an_account_that_fails_costs_the_others_less_than_a_tenth"
 _SANDBOX_ACCOUNTS = "sandbox/levers/test_accounts.py"
-_ACCESS = "sandbox/access"
+_ACCESS, _LEVERS = "sandbox/access", "sandbox/levers"
 _ANSWERS, _IDS = "hostile/test_answers.py", "hostile/test_ids.py"
 _CARTS = "races/test_changed_carts.py::test_a_cart_that_changes_while_it_is_settled"
 _COMPARED = "rules/test_matching.py::test_each_comparison_names_what_differs"
@@ -601,6 +601,45 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "tail goes on in a world that was reset": (
             f"{_COMMANDS}::test_tail_tells_every_event_once_and_goes_on_after_a_reset",
             Swap("sandbox.levers.events:_places", "began != beginning", "False"),
+        ),
+    },
+    "A sandbox is brought into exactly the state that is asked for, or stays as it is.": {
+        "a switch of another process is not seen": (
+            f"{_LEVERS}/test_unknowns.py::test_processes_on_one_database_and_those_that_start_later_agree",
+            Drop("sandbox.world.settings:follow", "take"),
+        ),
+        "a damaged snapshot is restored": (
+            f"{_LEVERS}/test_snapshots.py::test_what_cannot_be_restored_is_refused_and_changes_nothing[memory]",
+            Swap(
+                "sandbox.levers.snapshots:_read",
+                "sha256(bytes(snapshot.state)).hexdigest() != snapshot.digest",
+                "False",
+            ),
+        ),
+        "a snapshot of another version is restored": (
+            f"{_LEVERS}/test_snapshots.py::test_what_cannot_be_restored_is_refused_and_changes_nothing[memory]",
+            Swap("sandbox.levers.snapshots:_read", "snapshot.version != version()", "False"),
+        ),
+        "a restored number is given again": (
+            f"{_LEVERS}/test_snapshots.py::test_a_snapshot_moves_between_sqlite_and_postgresql",
+            Drop("sandbox.levers.snapshots:_exchange_rows", "_raise_sequence"),
+        ),
+        "a webhook that was being sent is lost by a restore": (
+            f"{_LEVERS}/test_snapshots.py::test_a_webhook_that_is_being_sent_is_sent_again_after_a_restore",
+            Swap("sandbox.levers.snapshots:_rows", "one.name == _OF_THE_MACHINE", "False"),
+        ),
+        "a snapshot of any size is taken": (
+            f"{_LEVERS}/test_snapshots.py::test_a_large_one_is_neither_taken_nor_read",
+            Swap("sandbox.levers.snapshots:take_snapshot", "size > MAX_BYTES", "False"),
+            Swap("sandbox.levers.snapshots:take_snapshot", "len(content) > MAX_BYTES", "False"),
+        ),
+        "fields of a start file that nobody knows are ignored": (
+            f"{_LEVERS}/test_start_file.py::test_a_fault_is_told_with_its_field_and_remedy",
+            Swap("sandbox.levers.start_file:_entries", 'list(_unknown_fields(shape, values, f"{where}."))', "[]"),
+        ),
+        "past webhooks are sent at the start": (
+            f"{_LEVERS}/test_start_file.py::test_a_webhook_is_sent_at_the_start_or_when_somebody_asks",
+            Swap("sandbox.levers.start_history:_settle_webhooks", "wanted != SENT_AT_THE_START", "False"),
         ),
     },
     "What the sandbox says of money holds under every switch, and the client reads all of it.": {

@@ -13,7 +13,7 @@ from flask import Flask
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.levers import snapshot_calls, snapshots
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import tables_of_world
+from flask_paycheckout.sandbox.world.database import Table, tables_of_world
 from tests.sandbox.actors import ACCOUNTS_URL, CONTROL_TOKEN, Merchant, Receiver, Tester
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
@@ -96,15 +96,22 @@ def test_a_snapshot_moves_between_sqlite_and_postgresql(
     here = next(iter(places_in_memory)).open(receiver, {})
     there = next(iter(kept_places)).open(receiver, {})
     picked = lived_in(here, receiver)
-    # A number that the sequence of PostgreSQL has not reached.
-    content = edited(taken(here), lambda state: state["tables"]["deposit_activity"][-1].__setitem__(0, HIGH))
+    # Numbers that the sequence of PostgreSQL has not reached.
+    content = edited(taken(here), raise_numbers)
     restores(there, content)
     assert Tester(there).pays(picked)["status"] == "completed"
     again = taken(there)
-    assert [row[0] for row in rows_of(again)["deposit_activity"]][-2:] == [HIGH, HIGH + 1]
+    raised = [row[0] for row in rows_of(content)["deposit_activity"]]
+    assert [row[0] for row in rows_of(again)["deposit_activity"]] == [*raised, raised[-1] + 1]
     restores(here, again)
     assert rows_of(taken(here)) == rows_of(again) | {"world_settings": rows_of(taken(here))["world_settings"]}
     assert Merchant(here).reads_deposit(picked).data["status"] == "completed"
+
+
+def raise_numbers(state: Any) -> None:
+    for name, rows in state["tables"].items():
+        if Table.metadata.tables[name].columns.keys()[0] == "number":
+            rows[:] = [[HIGH + place, *row[1:]] for place, row in enumerate(rows)]
 
 
 def test_a_sandbox_that_was_started_otherwise_takes_seed_switches_faults_and_time_over(
