@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import FIRST, ORGANIZATION_ID, USER_ID, add_invited_user, add_merchant
 from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
-from flask_paycheckout.sandbox.levers.accounts import NewAccount, make_start_accounts
-from flask_paycheckout.sandbox.levers.start_file import NOTHING, read_start
+from flask_paycheckout.sandbox.levers.accounts import AccountNameError, NewAccount, make_start_accounts
+from flask_paycheckout.sandbox.levers.start_file import NOTHING, StartFile, StartFileError, read_start
 from flask_paycheckout.sandbox.levers.start_history import build, new_accounts
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
@@ -99,8 +99,17 @@ def _begin(session: Session, beginning: StartOptions) -> None:
     # Those of a reset have their credentials already.
     accounts = {one.name: one for one in (*new_accounts(found), *beginning.accounts)}
     if accounts:
-        settings.first_accounts = _stored(make_start_accounts(session, accounts.values()))
+        settings.first_accounts = _stored(_made(session, accounts.values(), found))
     build(session, found)
+
+
+def _made(session: Session, accounts: Iterable[NewAccount], found: StartFile) -> list[NewAccount]:
+    try:
+        return make_start_accounts(session, accounts)
+    except AccountNameError as wrong:
+        if not found.accounts:
+            raise
+        raise StartFileError(f"accounts: {wrong}.") from None
 
 
 def _accounts_of(settings: WorldSettings) -> tuple[NewAccount, ...]:

@@ -253,6 +253,17 @@ def test_all_faults_are_told_at_once_up_to_twenty() -> None:
     assert (len(faults), faults[0], faults[-1]) == (21, "accounts[0].name is required.", "and 12 more")
 
 
+def test_accounts_that_share_what_is_unique_are_refused_at_the_start_and_at_a_reset(tmp_path: Path) -> None:
+    address = f"sqlite:///{tmp_path}/s.db"
+    start = {"accounts": [{"name": name, "email": "same@example.com"} for name in "ab"]}
+    assert faults_of(start) == ["accounts: the account 'b' cannot be made: another account has this email."]
+    disconnect(starts(None, database=address))
+    app = starts(start, database=address)
+    assert Tester(app).refuses("POST", "reset") == (409, "start")
+    assert [one["name"] for one in Tester(app).does("GET", "accounts")] == ["default"]
+    disconnect(app)
+
+
 def test_an_account_is_given_once() -> None:
     (fault,) = faults_of({"accounts": [{"name": "anna"}]}, accounts={"anna": None})
     assert fault == "accounts has 'anna', which is an option too; leave out one of them."
