@@ -236,6 +236,35 @@ def test_a_team_controls_its_own_accounts_and_sees_why_its_calls_were_refused(
     assert merchant.asks_checkout(inputCurrency="USD", inputAmount=5).code == 401
 
 
+def test_every_other_call_works_for_a_team_on_what_is_its_own(shared: Flask, sides: dict[str, Side]) -> None:
+    anna = sides["anna"].tester
+    off = {"paymentMethods": [{"code": "us_wire", "enabled": True}], "conversions": [], "checkoutEnabled": True}
+    assert anna.does("POST", "accounts/anna/switches", off)["checkoutEnabled"] is True
+    payout = anna.does("POST", "trigger", {"event": "payout"})["id"]
+    assert anna.does("POST", f"disbursements/{payout}/finish", {"status": "completed"})["status"] == "completed"
+    token = {"X-Sandbox-Control": TEAMS["anna"][1]}
+    proof = shared.test_client().get(f"/_sandbox/disbursements/{payout}/proof", headers=token)
+    assert proof.data.startswith(b"%PDF")
+    paid = anna.does("POST", "trigger", {"event": "paid", "amount": 40})["id"]
+    refund = anna.does("POST", "trigger", {"event": "refund", "id": paid})
+    assert refund["status"] == "pending"
+    resent = anna.does("POST", "trigger", {"event": "webhook", "id": paid})
+    assert anna.does("POST", f"webhooks/{resent['id']}/redeliver")["orderId"] == paid
+    underpaid = anna.does("POST", "trigger", {"event": "underpaid"})
+    assert underpaid["account"] == "anna"
+    failing = anna.does("POST", "trigger", {"event": "picked"})["id"]
+    assert anna.does("POST", f"checkouts/{failing}/fail")["deposit"]["status"] == "failed"
+    assert len(anna.does("GET", "requests.har")["log"]["entries"]) > 0
+    assert anna.does("GET", f"mails?to={sides['anna'].shown['email']}")[0]["otp"]
+    person = member(shared, "anna")
+    webhook = resent["id"]
+    assert person.presses(f"/inspector/webhooks/{webhook}").headers["Location"].endswith("done=resent")
+    fault = {"operation": "POST /v1/checkout", "kind": "delay", "seconds": "0"}
+    assert person.presses("/inspector/faults", **fault).headers["Location"].endswith("done=ordered")
+    for path in ("search?q=anna", "events", "accounts", "recipients", "deposits", "requests.har"):
+        assert person.opens(f"/inspector/{path}").status_code == 200, path
+
+
 def test_a_team_with_two_accounts_names_the_one_that_it_means(shared: Flask, sides: dict[str, Side]) -> None:
     zebra = sides["zebra"].tester
     assert [account["name"] for account in zebra.does("GET", "accounts")] == ["zebra", "zebra-staging"]
