@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,9 @@ from flask_paycheckout.sandbox.access.visitors import FOR_TEAMS
 from flask_paycheckout.sandbox.world.database import Table
 from tests.postgres import empty_database
 from tests.sandbox.access.sharing import TEAMS, Person, member, operator, shared_sandbox
+from tests.sandbox.access.sides import Side, lives
 from tests.sandbox.actors import ENDPOINT, Merchant, Tester
-from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.databases import disconnect
-from tests.sandbox.disbursements.payers import Payer
-from tests.sandbox.payments.customers import makes
 
 #: A path of Flask with its variables.
 VARIABLE = re.compile(r"<[^>]*>")
@@ -35,28 +32,6 @@ CHANGES = [
         "checkoutEnabled": False,
     },
 ]
-
-
-@dataclass
-class Side:
-    """One team's account after it did something in every part of the service."""
-
-    name: str
-    merchant: Payer
-    tester: Tester
-    checkout: str
-    disbursement: str
-    payment: str
-    webhook: str
-    shown: dict[str, Any]
-    recipient: str
-
-    @property
-    def marks(self) -> set[str]:
-        """What shows that something belongs to it."""
-        keys = ("userId", "clientId", "clientSecret", "accessToken", "email", "password")
-        ids = {self.checkout, self.disbursement, self.payment, self.webhook, self.recipient}
-        return ids | {self.shown[key] for key in keys} | {self.name, f"reference-{self.name}"}
 
 
 # Made once for all of these tests, which therefore look for what they did themselves.
@@ -77,31 +52,6 @@ def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="module")
 def sides(shared: Flask) -> dict[str, Side]:
     return {name: lives(shared, name) for name in TEAMS}
-
-
-def lives(app: Flask, name: str) -> Side:
-    tester = Tester(app, TEAMS[name][1])
-    shown = tester.does("GET", f"accounts/{name}")
-    merchant = Payer(app, shown["clientSecret"], shown["clientId"])
-    merchant.access_token = shown["accessToken"]
-    recipient = merchant.calls("GET", "/v1/recipient?currency=USD").data["docs"][0]["id"]
-    checkout = merchant.makes_checkout()
-    tester.does("PUT", f"accounts/{name}/webhook-endpoint", {"url": f"http://127.0.0.1:9/{name}"})
-    tester.picks(checkout, reference=f"reference-{name}")
-    tester.pays(checkout)
-    Visitor(app).begins(shown["email"], shown["password"])
-    payment = makes(merchant, receiverId=recipient)
-    return Side(
-        name=name,
-        merchant=merchant,
-        tester=tester,
-        checkout=checkout,
-        disbursement=merchant.sends_one(),
-        payment=payment,
-        webhook=tester.webhooks()[0]["id"],
-        shown=shown,
-        recipient=recipient,
-    )
 
 
 def rules(app: Flask, *prefixes: str) -> list[Rule]:
