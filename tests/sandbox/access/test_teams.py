@@ -88,7 +88,8 @@ def test_no_page_and_no_call_shows_anything_of_another_team(shared: Flask, sides
         if "GET" not in (rule.methods or ()):
             continue
         for path in paths(rule, zebra):
-            for filtered in filters:
+            # The page of one thing has no filters.
+            for filtered in filters[: 1 if rule.arguments else None]:
                 answer = person.http.get(path + filtered, headers=token, environ_overrides=person.from_here)
                 asked = {mark for mark in hidden if mark in path + filtered}
                 assert not [mark for mark in hidden - asked if mark in answer.text], path + filtered
