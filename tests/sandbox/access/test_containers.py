@@ -1,4 +1,4 @@
-"""The container files: linters read them, and what they run is run here, with PostgreSQL beside it."""
+"""The container files: what they run is run here, with PostgreSQL beside it. `.ci/run` checks them with linters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ import pytest
 import yaml
 
 from tests.docs.merchant import free_port, visited
-from tests.optional_parts import hadolint
 from tests.sandbox.actors import CONTROL_TOKEN
 
 ROOT = Path(__file__).parents[3]
@@ -54,16 +53,6 @@ def compose() -> dict[str, Any]:
 
     text = re.sub(r"\$\{(\w+)(:[-?])([^}]*)\}", value, (FILES / "compose.yaml").read_text())
     return dict(yaml.safe_load(text))
-
-
-def test_linters_have_nothing_to_say() -> None:
-    schema = ["--builtin-schema", "vendor.compose-spec", str(FILES / "compose.yaml")]
-    for command in (
-        [str(hadolint()), str(FILES / "Dockerfile")],
-        [sys.executable, "-m", "check_jsonschema", *schema],
-    ):
-        linted = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert linted.returncode == 0, linted.stdout + linted.stderr
 
 
 def test_the_container_has_no_rights_and_no_secret() -> None:
