@@ -172,7 +172,7 @@ class StaffOperations(OperationsBase):
         try:
             return self._runtime.accounts.access_token_of(account) is None
         except PaymentsError:
-            # An account without keys is told by its failing calls.
+            # The shop has no keys for this account. The report names it already, because its calls fail.
             return False
 
     # Alarms
@@ -203,6 +203,6 @@ class StaffOperations(OperationsBase):
         return replace(alarms, payouts=self._with_missing_tokens(alarms.payouts))
 
     def _with_missing_tokens(self, alarms: PayoutAlarms) -> PayoutAlarms:
-        """The alarms with the accounts that cannot send; the shop is asked for their keys."""
+        """Add the accounts that cannot send for want of an access token; this asks the shop for their keys."""
         names = sorted({one.account for one in alarms.unsent}) if alarms.token_missing else []
         return replace(alarms, without_token=tuple(name for name in names if self._lacks_token(name)))

@@ -56,7 +56,7 @@ class QuietHandler(WSGIRequestHandler):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve a sandbox until Ctrl-C, or print the list of unknowns; or carry out a command on a running sandbox."""
+    """Serve a sandbox until Ctrl-C, list the unknowns, or run a command against a sandbox that is running."""
     arguments = sys.argv[1:] if argv is None else argv
     command = command_of(arguments)
     if command is not None:

@@ -1,4 +1,4 @@
-"""Records and errors as plain data, and with the response that they came in."""
+"""Records and errors convert to plain data, and give status, headers and requested id of their response."""
 
 from __future__ import annotations
 

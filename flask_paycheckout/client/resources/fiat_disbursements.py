@@ -259,7 +259,7 @@ class FiatDisbursements:
             return self._page(number, filters, timeout, may_be_blank=number > 1)
 
         found = dict[str, FiatDisbursement]()
-        # Without a filter of what changes, no disbursement leaves the list.
+        # Unless a filter names a field that changes, such as the status, no disbursement leaves the list.
         for made in walk(str(_LIST), page, _id_of, _MOST_PAGES, sort="-createdAt", only_grows=True):
             if since is not None and made.created_at is not None and made.created_at < since:
                 break

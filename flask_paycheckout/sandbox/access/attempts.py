@@ -43,7 +43,7 @@ def count_attempt(session: Session, access: Access, name: str) -> int:
     :return: 0 when it is allowed, else the seconds until the next one is.
     """
     now = int(world().clock.machine().timestamp())
-    # The name first: when it is refused, no row for the address is made, however many addresses there are.
+    # Count the name first: once it is refused, no row is stored for the address, so many addresses fill no table.
     for key, most in ((_of_name(access, name), OF_NAME), (_of_address(), OF_ADDRESS)):
         if _count(session, key, now // WINDOW) > most:
             return WINDOW - now % WINDOW

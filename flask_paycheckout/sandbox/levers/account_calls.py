@@ -14,6 +14,7 @@ from flask_paycheckout.sandbox.levers.accounts import (
     NewAccount,
     change_keys,
     check_name,
+    check_webhook_url,
     describe_account,
     find_account,
     list_accounts,
@@ -23,11 +24,9 @@ from flask_paycheckout.sandbox.levers.accounts import (
 )
 from flask_paycheckout.sandbox.levers.answers import answer
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import set_webhook_url, webhook_url
-from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint
 from flask_paycheckout.sandbox.wire.callers import CallRefused
 from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
 from flask_paycheckout.sandbox.wire.parsing import FieldError, optional_text, read_object, read_text
-from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 
 accounts = Blueprint("accounts", __name__, url_prefix="/accounts")
@@ -123,11 +122,7 @@ def read_url(field: str, url: object) -> str:
     """Read an address of webhooks."""
     if not isinstance(url, str):
         raise FieldError(f"{field} must be a string or null.")
-    try:
-        check_endpoint(url, loopback_only=world().loopback_webhooks_only)
-    except EndpointError as wrong:
-        raise FieldError(f"{field} {wrong}.") from None
-    return url
+    return check_webhook_url(field, url)
 
 
 @accounts.get("/<name>/switches")

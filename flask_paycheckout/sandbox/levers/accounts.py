@@ -18,8 +18,11 @@ from sqlalchemy.orm import Session
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME, Merchant, add_lasting_token, add_merchant
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import WebhookAddress, set_webhook_url
+from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint
 from flask_paycheckout.sandbox.recipients.start_state import COUNT, add_start_recipients
 from flask_paycheckout.sandbox.wire.email_addresses import key_of
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.ids import new_ids
 
@@ -247,3 +250,12 @@ def _at_start(session: Session, asked: NewAccount) -> NewAccount:
         password=shown["password"],
         webhook_url=shown["webhookUrl"],
     )
+
+
+def check_webhook_url(field: str, url: str) -> str:
+    """Return an address of webhooks. :raises FieldError: none can be sent there."""
+    try:
+        check_endpoint(url, loopback_only=world().loopback_webhooks_only)
+    except EndpointError as wrong:
+        raise FieldError(f"{field} {wrong}.") from None
+    return url

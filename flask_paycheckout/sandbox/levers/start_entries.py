@@ -13,14 +13,12 @@ from flask_paycheckout.sandbox.checkouts.schemas import NewCheckout
 from flask_paycheckout.sandbox.checkouts.tables import BANK_TRANSFER, CRYPTO, QR
 from flask_paycheckout.sandbox.crypto_disbursements.tables import MAX_ADDRESS
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, FAILED, MAX_NOTE, MAX_REFERENCE, PENDING
-from flask_paycheckout.sandbox.levers.accounts import AccountNameError, check_name
-from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError, check_endpoint
+from flask_paycheckout.sandbox.levers.accounts import AccountNameError, check_name, check_webhook_url
 from flask_paycheckout.sandbox.payments.schemas import NewPayment
 from flask_paycheckout.sandbox.recipients.schemas import NewRecipient
 from flask_paycheckout.sandbox.wire.email_addresses import EmailAddress
 from flask_paycheckout.sandbox.wire.field_types import Amount, Boolean, Choice, FreeText, NestedList, Note, Number, Text
 from flask_paycheckout.sandbox.wire.parsing import FieldError
-from flask_paycheckout.sandbox.world.context import world
 
 MAX_SWITCHES = 200
 SENT_AT_THE_START = "waiting"
@@ -77,11 +75,7 @@ class WebhookUrl(Text):
     def read(self, name: str, value: Any) -> str | None:
         if not isinstance(value, str):
             raise FieldError(f"{name} must be a text.")
-        try:
-            check_endpoint(value, loopback_only=world().loopback_webhooks_only)
-        except EndpointError as wrong:
-            raise FieldError(f"{name} {wrong}.") from None
-        return value
+        return check_webhook_url(name, value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -218,7 +218,7 @@ def insert_row(session: Session, row: Table) -> None:
 
 
 def tables_of_world() -> list[AnyTable]:
-    """The tables that a reset empties, those that refer to others after these."""
+    """The tables that a reset empties, in the order of their foreign keys: a table comes after those it refers to."""
     return [table for table in Table.metadata.sorted_tables if not table.info.get("outlives_reset")]
 
 

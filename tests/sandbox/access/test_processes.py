@@ -59,7 +59,7 @@ def office() -> Iterator[PostOffice]:
 def running(
     postgres_server: str, shop: Receiver, office: PostOffice, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[str]]:
-    """The addresses of two processes that were started at once on an empty database."""
+    """Start two processes at once on an empty database; yields their addresses."""
     teams = teams_file(tmp_path_factory.mktemp("teams"))
     with ExitStack() as until:
         settings = {
