@@ -116,7 +116,7 @@ def test_it_is_limited_to_one_account(
 HOSTILE = (
     *("\0", "'", "' OR 1=1 --", '"', "%", "_", "\\", "/", "*", "[", "a" * 5000, "é" * 5000, "\U0010ffff", "\ufffe"),
     *("1e999999999", "-1", "+1", "NaN", "Infinity", "9" * 200, "1," * 50, "0." + "0" * 100, "١٢", "1.5 " + "U" * 300),
-    *("<script>alert(1)</script>", "{{ 7 * 191 }}", "${7*7}", "\r\nSet-Cookie: a=b", "0x10", "1_000", " " * 300),
+    *("<script>alert(1)</script>", "{{ 7 ** 19 }}", "${7*7}", "\r\nSet-Cookie: a=b", "0x10", "1_000", " " * 300),
     *("f" * 24, "F" * 24, "g" * 24, "0" * 24, "5a6d00\udcff".encode("utf-8", "surrogateescape").decode("latin-1")),
 )
 
@@ -127,7 +127,7 @@ def test_whatever_is_asked_is_answered_with_a_page(made: dict[str, str], develop
     for text in HOSTILE:
         page = developer.opens(f"/inspector/search?q={quote(text)}")
         assert "<script>" not in page
-        assert "1337" not in page
+        assert str(7**19) not in page
     for query in ("", "?q=", "?q=%ff%fe", "?q=a&q=b", "?account=%00&q=5a6d00", "?q[]=a"):
         developer.opens(f"/inspector/search{query}")
 
