@@ -1,6 +1,7 @@
 """A shop for tests that run processes of it, `tests.shop_app:create_app()`, with settings from `FLASK_...` variables.
 
-Every paid order leaves a row in the table "effect", in which nothing is unique.
+Every paid order leaves a row in the table "effect", in which nothing is unique. With `ATOMIC` its receiver runs in the
+transaction that records the payment.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ def create_shop(transport: httpx.BaseTransport | None = None, **config: Any) -> 
     def ship(app: Flask, *, order_id: str, **facts: object) -> None:
         row = {"who": "ship", "order_id": order_id}
         db.session.execute(db.metadata.tables["effect"].insert().values(row))
+
+    if app.config.get("ATOMIC"):
+        paycheckout.atomic(ship)
 
     @app.get("/login")
     def login() -> str:

@@ -43,7 +43,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Goal:
-    """What a row is to reach, for our figure itself or for its ratio to another contender's."""
+    """What a row is to reach, for our figure itself or for its ratio to another contender's.
+
+    Without a bound it is only shown, to be compared with other runs.
+    """
 
     figure: str
     over: str | None = None
@@ -51,8 +54,14 @@ class Goal:
     at_most: float | None = None
 
     def __str__(self) -> str:
+        if not self.is_judged:
+            return self.figure if self.over is None else f"{self.figure} to {self.over}'s"
         bound = f"at least {self.at_least:g}" if self.at_least is not None else f"at most {self.at_most:g}"
         return f"{bound} {self.figure}" if self.over is None else f"{bound}x {self.over}'s {self.figure}"
+
+    @property
+    def is_judged(self) -> bool:
+        return self.at_least is not None or self.at_most is not None
 
     def measured(self, figures: Mapping[str, Mapping[str, list[float]]]) -> float | None:
         """The median over the rounds; None when a contender is missing."""

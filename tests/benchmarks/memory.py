@@ -47,7 +47,7 @@ def _contenders(options: Options, database: str | None) -> Iterator[dict[str, Co
     with running_stub(0) as service:
 
         def ours() -> dict[str, float]:
-            with running_ours(database, service) as site:
+            with running_ours(database, service, atomic=True) as site:
                 _used(site, 0, options.amount(_FIRST))
                 began = site.server.resident()
                 for first in range(_FIRST, options.amount(_MANY, least=2 * _FIRST), _BATCH):

@@ -42,6 +42,8 @@ def _verdict(goal: Goal, result: Result) -> str:
     measured = goal.measured(result.figures)
     if measured is None:
         return "not measured"
+    if not goal.is_judged:
+        return _short(measured)
     return f"{_short(measured)}, {'reached' if goal.is_reached(measured) else 'NOT reached'}"
 
 
@@ -52,7 +54,7 @@ def as_markdown(rows: Mapping[str, Row], results: Sequence[Result]) -> str:
         for goal in result.goals:
             measured = goal.measured(result.figures)
             shown = "not measured" if measured is None else _short(measured) + ("x" if goal.over else "")
-            reached = "" if measured is None else "yes" if goal.is_reached(measured) else "no"
+            reached = "" if measured is None or not goal.is_judged else "yes" if goal.is_reached(measured) else "no"
             cells = (rows[result.row].title, result.database or "", str(goal), shown, reached)
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -111,18 +111,20 @@ class Floor:
         return [request_of("GET", f"/orders/ord-paid-{n:09}/status") for n in range(first, first + count)]
 
 
-def web_contenders(requests: Requests, *, status: int, count: int, peers: tuple[str, ...]) -> Contenders:
+def web_contenders(requests: Requests, *, status: int, count: int, atomic: bool, peers: tuple[str, ...]) -> Contenders:
     """The contenders of a row whose work is to answer requests.
 
     :param requests: makes the requests of one round, and stores what they need, for that many numbers from `first`.
     :param status: every answer's.
     :param count: requests of a round.
+    :param atomic: whether our shop's receiver is atomic.
     :param peers: those that do this job.
     """
 
     @contextmanager
     def contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
-        with _running_sites(database, peers if options.peers else (), str(options.peers)) as sites:
+        asked = peers if options.peers else ()
+        with _running_sites(database, atomic=atomic, peers=asked, python=str(options.peers)) as sites:
             yield {name: _contender(site, requests, status, options.amount(count)) for name, site in sites.items()}
 
     return contenders
@@ -133,12 +135,12 @@ def _contender(site: Site, requests: Requests, status: int, count: int) -> Conte
     return lambda: site.server.asked(requests(site, next(firsts), count), status)
 
 
-def web_profile(requests: Requests, *, status: int) -> Profiled:
+def web_profile(requests: Requests, *, status: int, atomic: bool) -> Profiled:
     """Our part of such a row in this process, without a server: a request in each call."""
 
     @contextmanager
     def profiled(address: str | None) -> Iterator[Callable[[], object]]:
-        with running_stub(0) as service, open_shop(str(address), service) as shop:
+        with running_stub(0) as service, open_shop(str(address), service, ATOMIC=atomic) as shop:
             made = requests(Ours(Server(0, 0), shop), 0, 1000)
             yield replayed(shop.app, made, status)
 
@@ -146,12 +148,14 @@ def web_profile(requests: Requests, *, status: int) -> Profiled:
 
 
 @contextmanager
-def _running_sites(database: str | None, peers: tuple[str, ...], python: str) -> Iterator[dict[str, Site]]:
+def _running_sites(
+    database: str | None, *, atomic: bool, peers: tuple[str, ...], python: str
+) -> Iterator[dict[str, Site]]:
     """The contenders' shops, all up at the same time, each with a database of its own."""
     with ExitStack() as stack:
         service = stack.enter_context(running_stub(0))
         sites: dict[str, Site] = {
-            OURS: stack.enter_context(running_ours(database, service)),
+            OURS: stack.enter_context(running_ours(database, service, atomic=atomic)),
             FLOOR: stack.enter_context(_floor("tests.benchmarks.floor:make_floor()", database, service)),
             SAME_STACK: stack.enter_context(_floor("tests.benchmarks.same_stack:make_app()", database, service)),
         }
@@ -161,9 +165,13 @@ def _running_sites(database: str | None, peers: tuple[str, ...], python: str) ->
 
 
 @contextmanager
-def running_ours(database: str | None, service: str) -> Iterator[Site]:
+def running_ours(database: str | None, service: str, *, atomic: bool) -> Iterator[Site]:
     with fresh_database(database) as address, open_shop(address, service) as shop:
-        settings = {"FLASK_SQLALCHEMY_DATABASE_URI": address, "FLASK_PAYCHECKOUT_BASE_URL": service}
+        settings = {
+            "FLASK_SQLALCHEMY_DATABASE_URI": address,
+            "FLASK_PAYCHECKOUT_BASE_URL": service,
+            "FLASK_ATOMIC": json.dumps(atomic),
+        }
         with running_server("tests.shop_app:create_app()", settings) as server:
             yield Ours(server, shop)
 

@@ -14,7 +14,7 @@ from tests.benchmarks.program import main
 BY_NAME = {row.name: row for row in ROWS}
 TINY = Options(rounds=1, scale=0.0, say=lambda what: None)
 # Each starts servers, which the default run has no time for; what they ask for is asked without a server below.
-_SERVED = {"first_webhook", "repeated_webhook", "status", "memory", "sandbox_writes"}
+_SERVED = {"first_webhook", "first_webhook_plain", "repeated_webhook", "status", "memory", "sandbox_writes"}
 
 
 @pytest.mark.parametrize("name", [name for name in BY_NAME if name not in _SERVED])
