@@ -14,7 +14,7 @@ ROWS = (
     imports.ROW,
     sandbox_writes.ROW,
     sandbox_order.ROW,
-    memory.ROW,
+    *memory.ROWS,
     export.ROW,
 )
 

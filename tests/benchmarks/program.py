@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from functools import partial
+from typing import TextIO
 
-from tests.benchmarks.databases import database_kinds, fresh_database
+from tests.benchmarks.databases import KINDS, database_kinds, fresh_database
 from tests.benchmarks.measuring import Options, Result
 from tests.benchmarks.peers import peers_python
 from tests.benchmarks.profiling import show_profile
-from tests.benchmarks.reporting import as_markdown, show
+from tests.benchmarks.reporting import TABLE_HEAD, show, table_rows
 from tests.benchmarks.row import Row
 
 _QUICK_SCALE, _QUICK_ROUNDS = 0.2, 3
@@ -39,37 +41,42 @@ def _run(rows: Sequence[Row], argv: Sequence[str] | None) -> int:
         databases=tuple(given.database),
         peers=None if given.peers is None else peers_python(given.peers, _say),
         say=_say,
+        tell=partial(_tell, sys.stderr if given.markdown else sys.stdout),
     )
-    results = []
-    for row, result in _measured(chosen, options):
-        results.append(result)
-        if not given.markdown:
-            show(row, result)
     if given.markdown:
-        print(as_markdown({row.name: row for row in rows}, results))
+        print(TABLE_HEAD, flush=True)
+    for row, result in _measured(chosen, options):
+        if given.markdown:
+            print(*table_rows(row, result), sep="\n", flush=True)
+        else:
+            show(row, result)
     return 0
 
 
-def _measured(rows: Sequence[Row], options: Options) -> list[tuple[Row, Result]]:
-    results = []
-    kinds = options.databases if any(row.by_database for row in rows) else ()
-    with database_kinds(kinds) as databases:
+def _measured(rows: Sequence[Row], options: Options) -> Iterator[tuple[Row, Result]]:
+    """Each result as soon as it is there."""
+    with database_kinds(_kinds(rows, options.databases)) as databases:
         for row in rows:
-            if not row.by_database:
-                results.append((row, row.measured(options, None, None)))
-            for kind, database in databases.items() if row.by_database else ():
-                results.append((row, row.measured(options, kind, database)))
-    return results
+            if not row.databases:
+                yield row, row.measured(options, None, None)
+            for kind, database in databases.items():
+                if kind in row.databases:
+                    yield row, row.measured(options, kind, database)
+
+
+def _kinds(rows: Sequence[Row], wanted: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(kind for kind in wanted if any(kind in row.databases for row in rows))
 
 
 def _profile(rows: Sequence[Row], kinds: tuple[str, ...]) -> None:
-    with database_kinds(kinds) as databases:
+    with database_kinds(_kinds(rows, kinds)) as databases:
         for row in rows:
             if row.profiled is None:
                 print(f"{row.name}: has no profile", file=sys.stderr)
                 continue
-            for kind, database in databases.items() if row.by_database else [("", None)]:
-                opened = fresh_database(database) if row.by_database else nullcontext()
+            found = [(kind, address) for kind, address in databases.items() if kind in row.databases]
+            for kind, database in found if row.databases else [("", None)]:
+                opened = fresh_database(database) if row.databases else nullcontext()
                 with opened as address, row.profiled(address) as work:
                     show_profile(f"{row.name} {kind}", work)
 
@@ -80,6 +87,12 @@ def _say(what: str) -> None:
         print(f"\r\x1b[K{what}", end="", file=sys.stderr, flush=True)
 
 
+def _tell(stream: TextIO, line: str) -> None:
+    # Instead of what _say left there.
+    _say("")
+    print(line, file=stream, flush=True)
+
+
 def _parser(rows: Sequence[Row]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.benchmarks",
@@ -88,8 +101,7 @@ def _parser(rows: Sequence[Row]) -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, help="turns of each contender (5)")
     parser.add_argument("--quick", action="store_true", help="a fifth of the work, 3 rounds")
     parser.add_argument("--scale", type=float, help="part of the full amount of work in each round (1.0)")
-    kinds = ["sqlite", "postgresql"]
-    parser.add_argument("--database", choices=kinds, nargs="+", default=kinds, help="for the rows that use one")
+    parser.add_argument("--database", choices=KINDS, nargs="+", default=list(KINDS), help="for the rows that use one")
     parser.add_argument(
         "--peers",
         nargs="?",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from tests.benchmarks.measuring import OURS, Goal, Result
+from tests.benchmarks.databases import KINDS
+from tests.benchmarks.measuring import OURS, Goal, Result, short
 from tests.benchmarks.row import Row
+
+TABLE_HEAD = "| Work | Database | Goal | Measured | Rounds | Reached |\n|---|---|---|---|---|---|"
 
 
 def show(row: Row, result: Result) -> None:
@@ -17,44 +20,42 @@ def show(row: Row, result: Result) -> None:
         print(f"  {name:<16}{shown}")
     for other in (name for name in result.figures if name != OURS):
         ratios = [
-            f"{measured:.2f} x its {figure}"
+            f"{statistics.median(values):.2f} x its {figure}"
             for figure in result.figures[OURS]
-            if (measured := Goal(figure, over=other).measured(result.figures)) is not None
+            if (values := Goal(figure, over=other).in_rounds(result.figures))
         ]
         print(f"  ours to {other}: {', '.join(ratios)}")
     for goal in result.goals:
         print(f"  goal: {goal}: {_verdict(goal, result)}")
+    print(flush=True)
 
 
 def _on(result: Result) -> str:
-    return f", {result.database}" if result.database else ""
+    return f"; {KINDS[result.database]}" if result.database else ""
 
 
 def _spread(values: Sequence[float]) -> str:
-    return f"{_short(statistics.median(values))} ({_short(min(values))} to {_short(max(values))})"
-
-
-def _short(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{short(statistics.median(values))} ({short(min(values))} to {short(max(values))})"
 
 
 def _verdict(goal: Goal, result: Result) -> str:
-    measured = goal.measured(result.figures)
-    if measured is None:
+    values = goal.in_rounds(result.figures)
+    if not values:
         return "not measured"
+    measured = short(statistics.median(values))
     if not goal.is_judged:
-        return _short(measured)
-    return f"{_short(measured)}, {'reached' if goal.is_reached(measured) else 'NOT reached'}"
+        return measured
+    reached = "reached" if goal.is_reached(values) else "NOT reached"
+    return f"{measured}, holds in {goal.held(values)} of {len(values)} rounds: {reached}"
 
 
-def as_markdown(rows: Mapping[str, Row], results: Sequence[Result]) -> str:
-    """The rows of a table: work, database, goal, what was measured, and whether that reaches the goal."""
-    lines = ["| Work | Database | Goal | Measured | Reached |", "|---|---|---|---|---|"]
-    for result in results:
-        for goal in result.goals:
-            measured = goal.measured(result.figures)
-            shown = "not measured" if measured is None else _short(measured) + ("x" if goal.over else "")
-            reached = "" if measured is None or not goal.is_judged else "yes" if goal.is_reached(measured) else "no"
-            cells = (rows[result.row].title, result.database or "", str(goal), shown, reached)
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+def table_rows(row: Row, result: Result) -> Iterator[str]:
+    """A row of the table for each goal: the median, in how many rounds the goal holds, and whether that reaches it."""
+    for goal in result.goals:
+        values = goal.in_rounds(result.figures)
+        measured = short(statistics.median(values)) + ("x" if goal.over else "") if values else "not measured"
+        held = reached = ""
+        if values and goal.is_judged:
+            held, reached = f"{goal.held(values)} of {len(values)}", "yes" if goal.is_reached(values) else "no"
+        database = KINDS[result.database] if result.database else ""
+        yield f"| {' | '.join((row.title, database, str(goal), measured, held, reached))} |"

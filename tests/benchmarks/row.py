@@ -21,7 +21,7 @@ class Row:
 
     :ivar name: its program's.
     :ivar contenders: sets up who is measured.
-    :ivar by_database: measured on each kind of database, not once.
+    :ivar databases: the kinds of database that it is measured on; without any it is measured once.
     :ivar profiled: for a profile; gives the work, which is done once in each call.
     """
 
@@ -29,7 +29,7 @@ class Row:
     title: str
     goals: tuple[Goal, ...]
     contenders: Contenders
-    by_database: bool = False
+    databases: tuple[str, ...] = ()
     profiled: Profiled | None = None
     #: Whether a round goes before that does not count.
     warm: bool = True

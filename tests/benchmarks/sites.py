@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from typing import Protocol
 
@@ -111,21 +111,26 @@ class Floor:
         return [request_of("GET", f"/orders/ord-paid-{n:09}/status") for n in range(first, first + count)]
 
 
-def web_contenders(requests: Requests, *, status: int, count: int, atomic: bool, peers: tuple[str, ...]) -> Contenders:
+def web_contenders(
+    requests: Requests, *, status: int, count: int, atomic: bool, peers: Mapping[str, int]
+) -> Contenders:
     """The contenders of a row whose work is to answer requests.
 
     :param requests: makes the requests of one round, and stores what they need, for that many numbers from `first`.
     :param status: every answer's.
     :param count: requests of a round.
     :param atomic: whether our shop's receiver is atomic.
-    :param peers: those that do this job.
+    :param peers: those that do this job, each with its requests of a round; a slow one has fewer.
     """
 
     @contextmanager
     def contenders(options: Options, database: str | None) -> Iterator[dict[str, Contender]]:
-        asked = peers if options.peers else ()
+        asked = tuple(peers) if options.peers else ()
         with _running_sites(database, atomic=atomic, peers=asked, python=str(options.peers)) as sites:
-            yield {name: _contender(site, requests, status, options.amount(count)) for name, site in sites.items()}
+            yield {
+                name: _contender(site, requests, status, options.amount(peers.get(name, count)))
+                for name, site in sites.items()
+            }
 
     return contenders
 

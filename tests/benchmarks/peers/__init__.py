@@ -11,6 +11,7 @@ PACKAGES = (
     "django-payments>=4.1",
     "dj-stripe>=2.11",
     "moto[server]>=5.2",
+    "localstripe>=1.15",
     "stripe>=15",
     "requests>=2.32",
     "gunicorn>=23",
@@ -19,15 +20,16 @@ PACKAGES = (
 
 
 def peers_python(folder: str, say: Callable[[str], None]) -> str:
-    """The Python of the environment in this folder, made and filled first when it is not there.
+    """The Python of the environment in this folder, made and filled first when that is not done.
 
     :raises subprocess.CalledProcessError: a package could not be installed.
     """
     environment = Path(folder).absolute()
     python, finished = environment / "bin" / "python", environment / "finished"
-    if not finished.exists():
+    packages = "\n".join(PACKAGES)
+    if not finished.exists() or finished.read_text() != packages:
         say(f"installing the peers into {environment}")
         venv.create(environment, with_pip=True, clear=True)
         subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True, timeout=600)
-        finished.write_text("\n".join(PACKAGES))
+        finished.write_text(packages)
     return str(python)

@@ -25,6 +25,7 @@ from payments import PaymentStatus, RedirectNeeded  # noqa: E402
 from payments.core import BasicProvider  # noqa: E402
 from payments.signals import status_changed  # noqa: E402
 
+# Its connection is kept, as those to the database are.
 _service = requests.Session()
 _service.trust_env = False
 _address = os.environ["BENCH_SERVICE"]
@@ -35,7 +36,7 @@ class ServiceProvider(BasicProvider):
         asked = {"inputCurrency": payment.currency, "inputAmount": float(payment.total)}
         made = _service.post(f"{_address}/v1/checkout", json=asked, timeout=15).json()["data"]
         payment.transaction_id = made["id"]
-        payment.save()
+        payment.save(update_fields=("transaction_id",))
         raise RedirectNeeded(made["url"])
 
     def process_data(self, payment: Payment, request: HttpRequest) -> HttpResponse:

@@ -5,12 +5,13 @@ from payments.models import BasePayment
 
 
 class Payment(BasePayment):
-    """A payment of an order."""
+    """A payment of an order; its webhooks are found by an index, which a shop must add itself."""
 
     order_id = models.CharField(max_length=64, db_index=True)
 
     class Meta:
         app_label = "bench"
+        indexes = (models.Index(fields=["token"]),)
 
     def get_failure_url(self) -> str:
         return "/failed"
