@@ -336,7 +336,8 @@ def test_a_shop_with_one_account_sees_no_filter(shop: Shop) -> None:
     shop.has_held("o-1")
     pays_out(shop)
     for path in ("", "/payouts"):
-        assert "account" not in opens(shop, path, account="nobody").text.lower()
+        # A random token may hold these letters, inside.
+        assert not re.search(r"(?<![\w-])account", opens(shop, path, account="nobody").text.lower())
 
 
 def test_pages_of_one_order_or_payout_name_its_account_and_hostile_names_are_escaped(

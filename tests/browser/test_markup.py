@@ -18,6 +18,7 @@ from tests.example_shop.conftest import Owner, Shopper, make_shop
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.payments.customers import makes
+from tests.security.test_markup import EVALUATED
 from tests.security.test_markup import pages as pages_of_the_extension
 
 __all__ = ["make_shop"]
@@ -31,8 +32,6 @@ PAYLOADS = (
     "<!--",
     "javascript:alert(1)//{{ 7 ** 19 }}",
 )
-# What a template that ran the last payload would show: long enough that no random id holds it.
-EVALUATED = str(7**19)
 SKELETONS = """pages => Object.fromEntries(Object.entries(pages).map(([name, html]) => {
   const page = new DOMParser().parseFromString(html, "text/html"), found = [];
   const walk = document.createTreeWalker(page, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_COMMENT);

@@ -7,6 +7,8 @@ resets it for the next test.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from itertools import count
 
 from flask import Flask
 
@@ -18,6 +20,12 @@ from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver, Tester
 
 MEMORY = "memory"
 POSTGRESQL = "postgresql"
+
+
+def standing_time() -> Callable[[], datetime]:
+    """The machine's time as it is now, later only by a microsecond at each look: no test is too slow for a limit."""
+    began, looks = machine_time(), count()
+    return lambda: began + timedelta(microseconds=next(looks))
 
 
 class Place:
@@ -33,8 +41,7 @@ class Place:
         self.receiver = receiver
         app = None if unknowns else self.usual
         if app is not None:
-            # A test may have set the clock's source, and planned faults.
-            world(app).clock.machine = machine_time
+            # A test may have planned faults.
             world(app).known.any_fault_added = False
         else:
             app = create_sandbox(
@@ -46,6 +53,8 @@ class Place:
                 unknowns=unknowns,
             )
             self.usual = self.usual if unknowns else app
+        # Nor does the clock's source stay that a test has set.
+        world(app).clock.machine = standing_time()
         Tester(app).does("POST", "reset")
         return app
 

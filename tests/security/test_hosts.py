@@ -56,7 +56,7 @@ def test_addresses_never_come_from_a_host_that_nobody_vouched_for(open_shop: Ope
             parts = [urlsplit(url) for url in answer.get_json()]
             assert {(each.scheme, each.netloc) for each in parts} == {("https", "shop.example")}, host
         assert answer.status_code == 200 or host != "shop.example"
-        assert "evil" not in str(answer.headers)
+        assert "evil.example" not in str(answer.headers)
 
 
 @pytest.mark.parametrize("config", [{}, {"TRUSTED_HOSTS": []}, {"TRUSTED_HOSTS": None}, {"SERVER_NAME": ""}], ids=repr)
@@ -91,6 +91,6 @@ def test_no_answer_repeats_a_host(open_shop: OpenShop, paid: bool) -> None:
     for method, path in PATHS:
         named = path.format(pay=tokens.sign(PAY, "o-1"), status=tokens.sign(STATUS, "o-1"))
         answer = shop.browser.open("/", method=method, headers=headers, environ_overrides={"PATH_INFO": named})
-        assert "evil" not in answer.text.replace("//evil.example/paycheckout", ""), path
-        assert "evil" not in str(answer.headers), path
+        assert "evil.example" not in answer.text.replace("//evil.example/paycheckout", ""), path
+        assert "evil.example" not in str(answer.headers), path
         assert answer.status_code in {200, 303, 400, 404, 405}, path

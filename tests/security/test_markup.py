@@ -25,7 +25,7 @@ PAYLOADS = (
     "</title><svg/onload=alert(1)>",
     "<!--",
     "--><iframe srcdoc='<script>alert(1)</script>'>",
-    "{{ 7 * 191 }}{% raw %}",
+    "{{ 7 ** 19 }}{% raw %}",
     "javascript:alert(1)",
     "&lt;script&gt;alert(1)&lt;/script&gt;",
     "<meta http-equiv=refresh content=0;url=//evil.example>",
@@ -34,6 +34,8 @@ PAYLOADS = (
     "+ADw-script+AD4-alert(1)+ADw-/script+AD4-",
     "\u2028<a href=\uff02>\ufeff",
 )
+# What a template that ran the payload would show: long enough that no random token holds it.
+EVALUATED = str(7**19)
 
 
 def marks(page: str) -> Counter[str]:
@@ -90,7 +92,7 @@ def test_no_field_adds_an_element_or_attribute_to_a_page(open_shop: OpenShop, pa
     assert {name: marks(page) for name, page in hit.items()} == {name: marks(page) for name, page in plain.items()}
     for name, page in hit.items():
         assert "<script>alert" not in page
-        assert "1337" not in page
+        assert EVALUATED not in page
         if name != "button" and payload != "<!--":
             assert payload not in page, f"{name}: nothing from outside is worth showing to a customer"
 

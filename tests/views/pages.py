@@ -54,5 +54,10 @@ def heading(page: str) -> str:
     return unescape(found)
 
 
+def names(page: str, word: str) -> bool:
+    """Whether a page has this word by itself; letters of it inside a random token or nonce do not count."""
+    return re.search(rf"(?<![A-Za-z0-9_-]){re.escape(word)}(?![A-Za-z0-9_-])", page) is not None
+
+
 def _headers(language: str | None) -> dict[str, str]:
     return {} if language is None else {"Accept-Language": language}
