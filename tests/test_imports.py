@@ -41,6 +41,7 @@ OPTIONAL = {
     "psycopg",
     "requests",
     "segno",
+    "waitress",
 }
 
 

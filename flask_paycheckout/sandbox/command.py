@@ -6,22 +6,27 @@ import argparse
 import json
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any
+from threading import Event, Thread, current_thread, main_thread
+from typing import TYPE_CHECKING, Any
 
 from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
-from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
 from flask_paycheckout.sandbox.app import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
 from flask_paycheckout.sandbox.levers.accounts import AccountNameError, list_accounts
 from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.levers.snapshot_calls import RESTORE
+from flask_paycheckout.sandbox.levers.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
 from flask_paycheckout.sandbox.levers.start_file import StartFileError, account_names, load_start
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
@@ -29,9 +34,12 @@ from flask_paycheckout.sandbox.terminal.command import COMMANDS, TOKEN_VARIABLE,
 from flask_paycheckout.sandbox.world.access import MAX_SECRET, AccessError
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.clock import RUNNING, ClockError
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.context import World, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
+
+if TYPE_CHECKING:
+    from flask_paycheckout.sandbox.wire.server import Server
 
 DATABASE, PASSWORD = "SANDBOX_DATABASE", "SANDBOX_PASSWORD"
 """Variables of the environment with the database's URL and with the password that shares the sandbox."""
@@ -39,20 +47,8 @@ TICK = 1.0
 """Seconds between two runs of what has become due while nobody sends requests."""
 
 
-class QuietHandler(WSGIRequestHandler):
-    """Serves without logging each request: the inspector shows them."""
-
-    # Seconds after which a silent connection is closed, since each occupies a thread.
-    timeout = 30.0
-
-    def log_error(self, format: str, *args: object) -> None:  # noqa: A002 - werkzeug's own name
-        # Not an error: browsers open connections in advance, and do not use all of them.
-        if not any(isinstance(said, TimeoutError) for said in args):
-            super().log_error(format, *args)
-
-    def log(self, type: str, message: str, *args: object) -> None:  # noqa: A002 - werkzeug's own name
-        if type == "error":
-            super().log(type, message, *args)
+class ServerMissing(Exception):
+    """The library that serves the sandbox is not installed."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _serve(options)
     except (
         *(AccessError, AccountNameError, AssumptionError, ClockError),
-        *(EndpointError, SmtpAddressError, StartFileError, DatabaseUnusable),
+        *(EndpointError, SmtpAddressError, StartFileError, DatabaseUnusable, ServerMissing),
         OSError,
     ) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
@@ -146,28 +142,35 @@ def assumptions_as_json() -> str:
 
 def _serve(options: argparse.Namespace) -> int:
     # Bound first because the addresses of checkouts contain the port, also when the system chooses it.
-    server = make_server(options.host, options.port, _not_ready, threaded=True, request_handler=QuietHandler)
+    server = _server_at(options.host, options.port)
     try:
-        server.app = app = _open(options, server)
+        app = _open(options, server)
         print(greeting(app, options), flush=True)  # noqa: T201
         _run(server, app)
     finally:
-        server.server_close()
+        server.close()
     return 0
 
 
-def _not_ready(environ: object, start_response: object) -> list[bytes]:
-    raise ConnectionError("the sandbox is still being built")
+def _server_at(host: str, port: int) -> Server:
+    try:
+        # Imported here because the command has other uses, for which the library need not be installed.
+        from flask_paycheckout.sandbox.wire.server import Server
+    except ImportError as missing:
+        raise ServerMissing(
+            f"the package {missing.name!r}, its server, cannot be imported. Install flask-paycheckout[sandbox]."
+        ) from None
+    return Server(host, port)
 
 
-def _open(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
+def _open(options: argparse.Namespace, server: Server) -> Flask:
     try:
         return _build(options, server)
     except (SQLAlchemyError, ImportError) as wrong:
         raise explain_failure(options.database, wrong) from None
 
 
-def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
+def _build(options: argparse.Namespace, server: Server) -> Flask:
     return create_sandbox(
         database=options.database,
         webhook_url=options.webhook_url,
@@ -177,7 +180,7 @@ def _build(options: argparse.Namespace, server: BaseWSGIServer) -> Flask:
         trusted_proxies=options.trusted_proxies,
         seed=options.seed,
         unknowns=dict(options.unknown),
-        base_url=options.base_url or address_of(options.host, server.server_port),
+        base_url=options.base_url or address_of(options.host, server.port),
         allow_hosts=options.allow_host,
         allow_remote_control=options.allow_remote_control,
         allow_remote_webhooks=options.allow_remote_webhooks,
@@ -212,15 +215,35 @@ def address_of(host: str, port: int) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _run(server: BaseWSGIServer, app: Flask) -> None:
+def _run(server: Server, app: Flask) -> None:
     stop = Event()
     ticker = Thread(target=run_ticker, args=(app, stop), name="sandbox-ticker", daemon=True)
     ticker.start()
     try:
-        server.serve_forever()
+        with _stopped_by_sigterm():
+            server.run(app, partial(body_limit, world(app)))
     finally:
         stop.set()
         ticker.join()
+
+
+@contextmanager
+def _stopped_by_sigterm() -> Iterator[None]:
+    """SIGTERM stops the server as Ctrl-C does. Only the main thread may say so."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def body_limit(here: World, path: str, headers: Mapping[str, str]) -> int:
+    """The bytes that the body of a request may have; only who holds the control token may send a snapshot."""
+    is_snapshot = path == f"{CONTROL}{RESTORE}" and here.is_control_token(headers.get("X_SANDBOX_CONTROL", ""))
+    return MAX_SNAPSHOT_BYTES if is_snapshot else MAX_BODY_BYTES
 
 
 def run_ticker(app: Flask, stop: Event) -> None:

@@ -6,6 +6,7 @@ The control interface and the inspector are not part of the service: they have n
 from __future__ import annotations
 
 import secrets
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from flask import Flask, Response, g, request
@@ -20,7 +21,7 @@ from flask_paycheckout.sandbox.levers.health import HEALTH
 from flask_paycheckout.sandbox.levers.pages import refusal_page
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host
-from flask_paycheckout.sandbox.wire.connection import drop_connection
+from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
 from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight
 from flask_paycheckout.sandbox.wire.envelope import Refusal, failure, refusal_from, unspecified_refusal
 from flask_paycheckout.sandbox.wire.forms import allowed_methods, check_form
@@ -35,8 +36,9 @@ from flask_paycheckout.sandbox.world.settings import follow
 MAX_BODY_BYTES = 1024 * 1024
 """The largest request body, 1 MiB."""
 _VERSIONS = frozenset({"v1", "v2"})
-_CONTROL = "/_sandbox/"
-_OUTSIDE = (_CONTROL, "/static/", "/inspector/", HEALTH)
+CONTROL = "/_sandbox/"
+_OUTSIDE = (CONTROL, "/static/", "/inspector/", HEALTH)
+_TOO_MANY_HELD = "A fault delays this call, but as many as can be wait already."
 _CLOCK_REFUSED = CallRefused(403, "clock", "is one for all teams of this sandbox", "Ask its operator to advance it.")
 
 
@@ -50,6 +52,7 @@ def install_hooks(app: Flask) -> None:
     app.register_error_handler(ClockIsShared, lambda _: _refused(_CLOCK_REFUSED))
     app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(400, str(wrong))))
     app.register_error_handler(ClockAtItsEnd, _refused_by_clock)
+    app.register_error_handler(TooManyHeld, lambda _: failure(unspecified_refusal(503, _TOO_MANY_HELD)))
     app.register_error_handler(HTTPException, _in_our_words)
 
 
@@ -64,7 +67,7 @@ def _is_observed() -> bool:
 
 def _begin() -> ResponseReturnValue | None:
     check_host()
-    if not request.path.startswith(_CONTROL):
+    if not request.path.startswith(CONTROL):
         # Control calls need no check of their origin: a page of another site cannot send the control token.
         check_site()
     # PostgreSQL cannot store or compare NUL characters.
@@ -118,7 +121,8 @@ def _strike(fault: Fault) -> ResponseReturnValue | None:
             g.retry_after = fault.retry_after
             raise Refusal(fault.status_code or 500, fault.message or "A fault that was ordered.")
         case "delay":
-            world().sleep(min(float(fault.seconds or 0), MAX_SECONDS_OF_DELAY))
+            with holding():
+                world().sleep(min(float(fault.seconds or 0), MAX_SECONDS_OF_DELAY))
         case "drop":
             log_request(None)
             drop_connection("dropped before anything was done, as ordered")
@@ -134,7 +138,10 @@ def _end(response: Response) -> Response:
         return response
     paid = g.pop("paid_before_response", None)
     if paid is not None:
-        pays(paid)
+        with ExitStack() as held:
+            with suppress(TooManyHeld):
+                held.enter_context(holding())
+            pays(paid)
     if g.get("retry_after") is not None:
         response.headers["Retry-After"] = str(g.retry_after)
     if g.get("fault_kind") == "lose_response":
@@ -163,7 +170,7 @@ def _in_our_words(error: HTTPException) -> ResponseReturnValue:
 
 
 def _worded(error: HTTPException) -> Response:
-    if request.path.startswith(_CONTROL):
+    if request.path.startswith(CONTROL):
         return refuse_http(error)
     if _is_of_service():
         return failure(refusal_from(error))

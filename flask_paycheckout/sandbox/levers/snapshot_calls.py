@@ -18,6 +18,9 @@ from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 
+RESTORE = "restore"
+"""The path of the call that takes a snapshot, below that of the control interface."""
+
 snapshots = Blueprint("snapshots", __name__)
 _LIMIT = f"larger than {MAX_BYTES // 1024**2} MiB"
 
@@ -34,7 +37,7 @@ def take() -> Response:
     return Response(content, content_type="application/json")
 
 
-@snapshots.post("/restore")
+@snapshots.post(f"/{RESTORE}")
 def restore() -> Response:
     """Return to the state of the file in the body; when it is refused, nothing changes."""
     request.max_content_length = MAX_BYTES

@@ -1,15 +1,15 @@
-"""The sandbox's Flask class, and dropping a connection on purpose, so that the caller gets no answer.
+"""The sandbox's Flask class, and connections on which nothing happens, or which are dropped, on purpose.
 
 `ConnectionDropped` leaves the WSGI application as an exception. As an `OSError` it is a broken connection for
-in-process transports. A real socket is shut down first, so that the peer notices at once, however the server handles
-the exception.
+in-process transports, and the sandbox's own server closes the connection for it. A socket that another server passes
+on is shut down first, so that the peer notices at once, however that server handles the exception.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from flask import Flask, Response, request
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 class ConnectionDropped(ConnectionError):
     """The sandbox was told to leave this request without an answer."""
+
+
+class TooManyHeld(Exception):
+    """So many calls wait on purpose that no further one may."""
+
+
+HOLDING = "flask_paycheckout.sandbox.holding"
+"""Key of the WSGI environment by which the sandbox's own server tells how to wait without occupying it."""
 
 
 class SandboxApp(Flask):
@@ -75,6 +83,15 @@ class SandboxApp(Flask):
         if isinstance(e, ConnectionDropped):
             raise e
         return super().handle_exception(e)
+
+
+def holding() -> AbstractContextManager[None]:
+    """A context in which the current call may wait for long, while others are served.
+
+    :raises TooManyHeld: on entering, when too many calls do.
+    """
+    make: Callable[[], AbstractContextManager[None]] = request.environ.get(HOLDING, nullcontext)
+    return make()
 
 
 def drop_connection(why: str) -> None:

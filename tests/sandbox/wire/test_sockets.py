@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -12,10 +13,12 @@ from typing import Any
 import httpx
 import pytest
 from flask import Flask
-from werkzeug.serving import make_server
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.command import QuietHandler
+from flask_paycheckout.sandbox.command import body_limit
+from flask_paycheckout.sandbox.wire import server as own_server
+from flask_paycheckout.sandbox.wire.server import Server
+from flask_paycheckout.sandbox.world.context import world
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Answer, Merchant, Tester
 from tests.sandbox.stations import port_of, printing, station
 from tests.sandbox.world.test_worlds import at_once
@@ -23,16 +26,16 @@ from tests.sandbox.world.test_worlds import at_once
 
 @contextmanager
 def served(app: Flask) -> Iterator[int]:
-    """The app on a free port; gives the port."""
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=QuietHandler)
-    thread = Thread(target=server.serve_forever)
+    """The app on the sandbox's own server, on a free port; gives the port."""
+    server = Server("127.0.0.1", 0)
+    thread = Thread(target=server.run, args=(app, partial(body_limit, world(app))))
     thread.start()
     try:
-        yield server.server_port
+        yield server.port
     finally:
-        server.shutdown()
+        server.stop()
         thread.join()
-        server.server_close()
+        server.close()
 
 
 def post_checkout(port: int) -> Answer:
@@ -67,8 +70,11 @@ def test_a_caller_who_falls_silent_is_let_go(
     sandbox: Flask, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], said: bytes
 ) -> None:
     """Before a word, or in the middle of a body: else each would keep a thread for ever."""
-    assert 0 < QuietHandler.timeout <= 60
-    monkeypatch.setattr(QuietHandler, "timeout", 0.2)
+    assert 0 < own_server.REQUEST_SECONDS <= own_server.IDLE_SECONDS <= 60
+    monkeypatch.setattr(own_server, "REQUEST_SECONDS", 0.2)
+    if not said:
+        monkeypatch.setattr(own_server, "IDLE_SECONDS", 0)
+        monkeypatch.setattr(own_server, "_CLEANUP_SECONDS", 0)
     with served(sandbox) as port, socket.create_connection(("127.0.0.1", port), timeout=60) as line:
         line.sendall(said)
         answer = b"".join(iter(lambda: line.recv(4096), b""))
