@@ -43,6 +43,7 @@ from flask_paycheckout.service.logs import FailureLog, prepare_logger
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
+from flask_paycheckout.service.slow_receivers import SlowReceivers
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.claim_counts import ClaimCounts
 from flask_paycheckout.store.due_reads import DueReads
@@ -263,7 +264,13 @@ def build_runtime(
     )
     # The longest that a read takes, and as long again for applying its answer.
     claim = max(_CLAIM, timedelta(seconds=2 * settings.timeout))
-    shop = ShopTransactions(scope, models.checkouts, app, lambda: app.debug or app.testing)
+    shop = ShopTransactions(
+        scope,
+        models.checkouts,
+        app,
+        lambda: app.debug or app.testing,
+        SlowReceivers(engine, models.services, clock, log, elapsed),
+    )
 
     def receivers(name: str) -> list[Receiver]:
         found = receivers_of(name, app)

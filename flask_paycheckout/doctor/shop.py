@@ -18,12 +18,11 @@ from flask_paycheckout.doctor.accounts import Progress, check_accounts, needs_de
 from flask_paycheckout.doctor.alarms import check_alarms
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, database_text
+from flask_paycheckout.doctor.receivers import check_receivers
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations.app import AppOperations
-from flask_paycheckout.rules.receivers import receivers_of, unheard_signals
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
-from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 from flask_paycheckout.store.payout_overview import PayoutOverview
 from flask_paycheckout.store.shop_session import refuse_uncommitted
 from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
@@ -206,24 +205,7 @@ def _order_total(shop: Runtime) -> Iterator[Check]:
 
 
 def _receivers(shop: Runtime) -> Iterator[Check]:
-    unheard = unheard_signals(shop.app, shop.settings.unheard)
-    # A shop that pays nobody out never sends the signals of payouts.
-    needed = NEEDS_RECEIVER if _pays_out(shop) else NEEDS_RECEIVER - OF_PAYOUTS
-    for name in sorted(needed):
-        count = len(receivers_of(name, shop.app))
-        if name == "order_paid" and name in unheard:
-            yield failure(name, "no receiver: the shop learns of no payment, and the events wait", _remedy(name))
-        elif name in unheard:
-            yield warning(name, "no receiver: nobody learns what needs a person, and the events wait", _remedy(name))
-        elif count or name == "order_paid":
-            yield ok(name, f"{count} receiver{'' if count == 1 else 's'}")
-
-
-def _remedy(signal_name: str) -> str:
-    return (
-        f"Connect one in a module that every process of the shop imports: @{signal_name}.connect. If the shop needs"
-        f" none, set PAYCHECKOUT_UNHEARD = ['{signal_name}']."
-    )
+    return check_receivers(shop, pays_out=_pays_out(shop))
 
 
 def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:

@@ -1,4 +1,8 @@
-"""The table of failing calls of the service: one row for each account and operation that ever failed."""
+"""The table of failing calls of the service: one row for each account and operation that ever failed.
+
+It also holds facts about the shop that processes tell each other, as operations of the settings' account that never
+fail: the last webhook about payouts, and slow atomic receivers.
+"""
 
 from __future__ import annotations
 

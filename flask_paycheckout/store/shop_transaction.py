@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection, Table, event
@@ -23,7 +23,7 @@ from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.events import Subject, keywords_of
 from flask_paycheckout.store.lock_limit import limit_lock_waits
 
-__all__ = ["Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
+__all__ = ["ReceiverTimes", "Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
 
 _IN_CALLBACK = "flask_paycheckout_in_callback"
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
@@ -34,10 +34,28 @@ Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
 Result = TypeVar("Result")
 
 
+class ReceiverTimes(Protocol):
+    """Records atomic receivers that are slow."""
+
+    @property
+    def elapsed(self) -> Callable[[], float]:
+        """Seconds that only move forward."""
+
+    def ran(self, receiver: str, seconds: float) -> bool:
+        """Note a run in memory if it was slow; returns whether it was."""
+
+    def write(self) -> None:
+        """Store what was noted, in a transaction of its own; never raises a database error."""
+
+
 class ShopTransaction:
     """An open transaction of the shop's session."""
 
-    def __init__(self, session: Session, table: Table, sender: object, strict: bool) -> None:
+    def __init__(self, session: Session, table: Table, sender: object, strict: bool, times: ReceiverTimes) -> None:
+        self.was_slow = False
+        """Whether an atomic receiver held it for too long."""
+
+        self._times = times
         self._session = session
         self._sender = sender
         self._strict = strict
@@ -69,6 +87,7 @@ class ShopTransaction:
         :raises ReceiverFailed: one of them raised; the caller must roll back.
         """
         for receiver in receivers:
+            began = self._times.elapsed()
             try:
                 # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
                 attached = self._session.merge(subject, load=False)
@@ -81,6 +100,8 @@ class ShopTransaction:
                 if is_lost_race(error):
                     raise
                 raise ReceiverFailed(receiver.name, stored["name"], _owner_of(stored), error) from error
+            finally:
+                self.was_slow |= self._times.ran(receiver.name, self._times.elapsed() - began)
 
 
 class ShopTransactions:
@@ -90,9 +111,13 @@ class ShopTransactions:
     :param table: one of the payment tables.
     :param sender: the Flask app, as the signals' sender.
     :param strict: returns whether a socket that an atomic receiver opens is an error.
+    :param times: records atomic receivers that are slow.
     """
 
-    def __init__(self, scope: Scope, table: Table, sender: object, strict: Callable[[], bool]) -> None:
+    def __init__(
+        self, scope: Scope, table: Table, sender: object, strict: Callable[[], bool], times: ReceiverTimes
+    ) -> None:
+        self._times = times
         self._scope = scope
         self._table = table
         self._sender = sender
@@ -101,18 +126,24 @@ class ShopTransactions:
     @contextmanager
     def begin(self) -> Iterator[ShopTransaction]:
         """Open a transaction that is committed at the end of the `with` block, or rolled back when it raises."""
-        with self._scope() as scoped:
-            session: Session = scoped()
-            try:
-                yield ShopTransaction(session, self._table, self._sender, self._strict())
-                session.commit()
-            except BaseException:
-                session.rollback()
-                raise
+        opened = None
+        try:
+            with self._scope() as scoped:
+                session: Session = scoped()
+                try:
+                    opened = self.within(session)
+                    yield opened
+                    session.commit()
+                except BaseException:
+                    session.rollback()
+                    raise
+        finally:
+            if opened is not None and opened.was_slow:
+                self._times.write()
 
     def within(self, session: Session) -> ShopTransaction:
         """The open transaction of a session of the shop, which the shop itself commits."""
-        return ShopTransaction(session, self._table, self._sender, self._strict())
+        return ShopTransaction(session, self._table, self._sender, self._strict(), self._times)
 
     @contextmanager
     def ask(self) -> Iterator[ShopTransaction]:
@@ -120,7 +151,7 @@ class ShopTransactions:
         with self._scope() as scoped:
             session: Session = scoped()
             try:
-                yield ShopTransaction(session, self._table, self._sender, strict=False)
+                yield ShopTransaction(session, self._table, self._sender, strict=False, times=self._times)
             finally:
                 session.rollback()
 

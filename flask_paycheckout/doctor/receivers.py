@@ -1,0 +1,44 @@
+"""The checks of a shop's receivers: whether signals are heard, and whether atomic receivers are quick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from flask_paycheckout.doctor.checks import Check, failure, ok, warning
+from flask_paycheckout.rules.receivers import receivers_of, unheard_signals
+from flask_paycheckout.rules.text import moment_text
+from flask_paycheckout.runtime import Runtime
+from flask_paycheckout.service.slow_receivers import slow_receivers
+from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
+
+__all__ = ["check_receivers"]
+
+
+def check_receivers(shop: Runtime, *, pays_out: bool) -> Iterator[Check]:
+    """Check the receivers of this process, and name atomic ones of any process that were slow within a day.
+
+    :param pays_out: whether the shop has payouts; otherwise their signals are never sent.
+    """
+    unheard = unheard_signals(shop.app, shop.settings.unheard)
+    for name in sorted(NEEDS_RECEIVER if pays_out else NEEDS_RECEIVER - OF_PAYOUTS):
+        count = len(receivers_of(name, shop.app))
+        if name == "order_paid" and name in unheard:
+            yield failure(name, "no receiver: the shop learns of no payment, and the events wait", _remedy(name))
+        elif name in unheard:
+            yield warning(name, "no receiver: nobody learns what needs a person, and the events wait", _remedy(name))
+        elif count or name == "order_paid":
+            yield ok(name, f"{count} receiver{'' if count == 1 else 's'}")
+    for slow in slow_receivers(shop.engine(), shop.models.services, shop.clock()):
+        yield warning(
+            "slow receiver",
+            f"{slow.name} is atomic and held its transaction for {slow.seconds:.1f} s at {moment_text(slow.at)};"
+            " what it locks waited as long",
+            "Make its statements faster, or leave @paycheckout.atomic out where the effect may follow the commit.",
+        )
+
+
+def _remedy(signal_name: str) -> str:
+    return (
+        f"Connect one in a module that every process of the shop imports: @{signal_name}.connect. If the shop needs"
+        f" none, set PAYCHECKOUT_UNHEARD = ['{signal_name}']."
+    )
