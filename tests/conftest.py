@@ -136,7 +136,7 @@ def open_shop(new_database: NewDatabase, service: Service, clock: Clock, account
         if sandbox is not None:
             config = sandbox.config | config
         if socket is not None:
-            config |= {"PAYCHECKOUT_BASE_URL": socket, "PAYCHECKOUT_TIMEOUT": 5}
+            config = {"PAYCHECKOUT_BASE_URL": socket, "PAYCHECKOUT_TIMEOUT": 30} | config
         if "SQLALCHEMY_DATABASE_URI" not in config:
             config["SQLALCHEMY_DATABASE_URI"] = new_database(name)
         app = make_app(**config)

@@ -179,7 +179,7 @@ class Crowd:
 
     def hold(self) -> None:
         for _ in range(self.waiting):
-            assert self.waits.acquire(timeout=20)
+            assert self.waits.acquire(timeout=60)
 
     def press(self, how: object) -> None:
         self.together.wait(60)

@@ -52,7 +52,7 @@ def imports(file: Path, *, late: bool = True, typing_only: bool = True) -> tuple
     :param late: with those inside functions.
     :param typing_only: with those that only type checkers follow.
     """
-    return tuple(_imports(ast.parse(file.read_text()).body, late, typing_only))
+    return tuple(_imports(ast.parse(file.read_text(encoding="utf-8")).body, late, typing_only))
 
 
 def _imports(body: list[ast.stmt], late: bool, typing_only: bool) -> Iterator[str]:

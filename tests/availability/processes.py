@@ -12,7 +12,7 @@ from pathlib import Path
 
 import requests
 
-from tests.docs.merchant import free_port
+from tests.ports import free_port
 
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).parents[2]

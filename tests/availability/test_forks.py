@@ -22,6 +22,7 @@ from tests.conftest import OpenShop
 from tests.docs.pages import snippet
 from tests.scripted import SAME_SITE, refusal, success
 from tests.socket_service import Call, SocketService
+from tests.waiting import eventually
 
 
 class Service(SocketService):
@@ -135,9 +136,10 @@ def test_workers_of_a_preloaded_shop_have_connections_of_their_own(postgres_data
     settings = {"SQLALCHEMY_DATABASE_URI": postgres_database, "PAYCHECKOUT_BASE_URL": "http://127.0.0.1:9"}
     with gunicorn("shop:app", "--pythonpath", str(tmp_path), *options, **settings) as address:
         seen = set[tuple[str, ...]]()
-        for _ in range(500):
+
+        def of_both() -> bool:
             seen.add(tuple(requests.get(f"{address}/connection", timeout=60).text.split()))
-            if len({worker for worker, _ in seen}) == 2:
-                break
-    assert len({worker for worker, _ in seen}) == 2
+            return len({worker for worker, _ in seen}) == 2
+
+        eventually(of_both)
     assert len({connection for _, connection in seen}) == len(seen), "a connection of two workers"

@@ -23,7 +23,7 @@ from flask_paycheckout.sandbox import create_sandbox
 from tests.benchmarks.measuring import CPU_MS, OURS, PER_SECOND, Contender, Goal, Options
 from tests.benchmarks.row import Row
 from tests.benchmarks.serving import processor_seconds
-from tests.docs.merchant import free_port
+from tests.ports import free_port
 
 READY = "ms until it is ready"
 _BODY = b'{"inputCurrency":"USD","inputAmount":12.50}'

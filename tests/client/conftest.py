@@ -10,7 +10,13 @@ Serve = Callable[[Answer], RawServer]
 
 
 @pytest.fixture
-def serve() -> Iterator[Serve]:
+def long_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection is used again however long a busy machine takes for the call before."""
+    monkeypatch.setattr("flask_paycheckout.client.connections._KEPT_FOR", 3600.0)
+
+
+@pytest.fixture
+def serve(long_kept: None) -> Iterator[Serve]:
     """Starts raw socket servers and stops them after the test."""
     servers: list[RawServer] = []
 

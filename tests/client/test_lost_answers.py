@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import socket
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
 from flask_paycheckout.client import OutcomeUnknown, PaymentsClient, TransportFailed
+from flask_paycheckout.client.deadlines import Deadlines
 from tests.client.test_operations import HOW, MONEY, Call, every
-from tests.client.wire import Answer, drips, hangs_up_after, http, says, success
+from tests.client.wire import Answer, RawServer, hangs_up_after, http, says, success
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from tests.client.conftest import Serve
@@ -17,23 +21,43 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 
-def client_of(base_url: str, timeout: float = 10.0) -> PaymentsClient:
-    return PaymentsClient(base_url, client_id="c", client_secret="s", access_token="t", timeout=timeout, retries=5)
+def client_of(base_url: str) -> PaymentsClient:
+    return PaymentsClient(base_url, client_id="c", client_secret="s", access_token="t", timeout=60.0, retries=5)
 
 
 @every(MONEY)
 @pytest.mark.parametrize(
-    ("answer", "timeout"),
+    "answer",
     [
-        pytest.param(hangs_up_after(b""), 10.0, id="hangs up"),
-        pytest.param(hangs_up_after(http(success({"disburseData": []}))[:-5]), 10.0, id="half an answer"),
-        pytest.param(drips(b"", b""), 1.0, id="silence"),
-        pytest.param(says(http(b"<html>", "504 Gateway Timeout")), 10.0, id="a gateway"),
+        pytest.param(hangs_up_after(b""), id="hangs up"),
+        pytest.param(hangs_up_after(http(success({"disburseData": []}))[:-5]), id="half an answer"),
+        pytest.param(says(http(b"<html>", "504 Gateway Timeout")), id="a gateway"),
     ],
 )
-def test_money_whose_answer_is_lost_is_sent_once(serve: Serve, call: Call, answer: Answer, timeout: float) -> None:
-    server = serve(answer)
-    with client_of(server.base_url, timeout) as client, pytest.raises(OutcomeUnknown) as caught:
+def test_money_whose_answer_is_lost_is_sent_once(serve: Serve, call: Call, answer: Answer) -> None:
+    _is_sent_once(serve(answer), call)
+
+
+@every(MONEY)
+def test_money_that_is_never_answered_is_sent_once(serve: Serve, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The call's time is over as soon as the service has the request, however long a busy machine took to send it."""
+    begin, begun = Deadlines.begin, list[tuple[Deadlines, object, Callable[[], None]]]()
+
+    def remembered(deadlines: Deadlines, key: object, until: float, end: Callable[[], None]) -> None:
+        begun.append((deadlines, key, end))
+        begin(deadlines, key, until, end)
+
+    def silence(connection: socket.socket, request: bytes, server: RawServer) -> None:
+        for deadlines, key, end in begun:
+            begin(deadlines, key, time.monotonic(), end)
+        server.closing.wait()
+
+    monkeypatch.setattr(Deadlines, "begin", remembered)
+    _is_sent_once(serve(silence), call)
+
+
+def _is_sent_once(server: RawServer, call: Call) -> None:
+    with client_of(server.base_url) as client, pytest.raises(OutcomeUnknown) as caught:
         call.use(client)
     assert len(server.requests) == 1
     assert caught.value.request_sent
@@ -42,9 +66,7 @@ def test_money_whose_answer_is_lost_is_sent_once(serve: Serve, call: Call, answe
 
 @every(MONEY)
 def test_money_that_finds_nobody_is_plainly_not_sent(call: Call) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    with client_of(f"http://127.0.0.1:{port}") as client, pytest.raises(TransportFailed) as caught:
+    with client_of(f"http://127.0.0.1:{free_port()}") as client, pytest.raises(TransportFailed) as caught:
         call.use(client)
     assert type(caught.value) is TransportFailed
     assert not caught.value.request_sent

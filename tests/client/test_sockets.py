@@ -42,7 +42,12 @@ def test_a_half_closed_connection_still_gives_its_answer(serve: Serve) -> None:
         assert client.deposits.get("chk_1").deposit_id == "chk_1"
 
 
-def test_a_name_that_is_none() -> None:
+def test_a_name_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody_knows(*asked: Any, **options: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    # Asking a real name server takes as long as it likes.
+    monkeypatch.setattr(socket, "getaddrinfo", nobody_knows)
     with client_of("http://nobody.invalid") as client, pytest.raises(TransportFailed, match="no connection"):
         client.deposits.get("chk_1")
 
@@ -59,9 +64,9 @@ def test_calls_share_one_connection_and_send_what_was_signed(serve: Serve) -> No
 def test_a_connection_that_broke_is_not_used_again(serve: Serve) -> None:
     turns = iter([drips(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", b""), says(GOOD)])
     server = serve(lambda *call: next(turns)(*call))
-    with client_of(server.base_url, timeout=1.5) as client:
+    with client_of(server.base_url) as client:
         with pytest.raises(TransportFailed):
-            client.deposits.get("chk_1")
+            client.within(1.5).deposits.get("chk_1")
         assert client.deposits.get("chk_1").deposit_id == "chk_1"
     assert [number for number, _ in server.requests] == [1, 2]
 
@@ -89,29 +94,33 @@ def test_one_client_serves_many_threads_each_its_own_answer(serve: Serve) -> Non
     assert server.connections <= 8
 
 
+ADDRESSES = 30
+
+
 @pytest.fixture
-def two_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`two.test` has two addresses, the second of them the server's."""
+def many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`many.test` has thirty addresses, all of them the server's but the first."""
     real = socket.getaddrinfo
 
     def look_up(host: str, port: int, *kinds: Any, **options: Any) -> list[Any]:
-        if host != "two.test":
+        if host != "many.test":
             return real(host, port, *kinds, **options)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in ("127.0.0.2", "127.0.0.1")]
+        found = ["127.0.0.2", *["127.0.0.1"] * (ADDRESSES - 1)]
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (ip, port)) for ip in found]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
-@pytest.mark.usefixtures("two_addresses")
+@pytest.mark.usefixtures("many_addresses")
 def test_every_address_of_a_name_is_tried(serve: Serve) -> None:
     server = serve(says(GOOD))
-    with client_of(server.base_url.replace("127.0.0.1", "two.test")) as client:
+    with client_of(server.base_url.replace("127.0.0.1", "many.test")) as client:
         assert client.deposits.get("chk_1").deposit_id == "chk_1"
     assert server.connections == 1
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a listener that leaves new connections unanswered")
-@pytest.mark.usefixtures("two_addresses")
+@pytest.mark.usefixtures("many_addresses")
 def test_an_address_that_never_answers_leaves_time_for_the_next(serve: Serve) -> None:
     server = serve(says(GOOD))
     port = int(server.base_url.rsplit(":", 1)[1])
@@ -124,6 +133,7 @@ def test_an_address_that_never_answers_leaves_time_for_the_next(serve: Serve) ->
             waiting.setblocking(False)
             waiting.connect_ex(("127.0.0.2", port))
         begun = time.monotonic()
-        with client_of(server.base_url.replace("127.0.0.1", "two.test"), timeout=4.0) as client:
+        with client_of(server.base_url.replace("127.0.0.1", "many.test"), timeout=60.0) as client:
             assert client.deposits.get("chk_1").deposit_id == "chk_1"
-        assert 1.8 < time.monotonic() - begun < 4.0
+        # The share of one address; all the rest of the time is left for a busy machine.
+        assert 1.8 < time.monotonic() - begun < 60.0

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import psycopg
 
-from tests.docs.merchant import free_port
 from tests.docs.pages import snippet
 from tests.optional_parts import pgbouncer, postgresql
+from tests.ports import free_port
 
 HOST = "127.0.0.1"
 #: Through a pooler in transaction mode no statement may be prepared.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from urllib.parse import urljoin
 import requests
 
 from tests.docs.pages import snippet
+from tests.ports import free_port
 
 BIN = Path(sys.executable).parent
 #: Of a shop that uses the sandbox at the address that the pages show.
@@ -27,12 +27,6 @@ SETTINGS = {
     "FLASK_DEBUG": "1",
 }
 PATIENCE = 120
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def shop_source() -> str:

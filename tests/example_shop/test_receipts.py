@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import socket
 import socketserver
 import threading
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from email import message_from_bytes, policy
@@ -19,6 +18,7 @@ from example_shop.payments import paycheckout
 from example_shop.receipts import Letter, payment_lines
 from flask_paycheckout import Payment
 from tests.example_shop.conftest import Owner, Payments, Shopper, stored
+from tests.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,12 +125,6 @@ def test_a_mail_server_gets_the_receipt(make_shop: Callable[..., Flask], paychec
     assert letter["Subject"] == f"Your receipt for order {order_id}"
     assert "thank you: your order" in letter.get_content()
     assert letters(shop) == [("ada@example.com", True)]
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize("trouble", ["away", "busy"])

@@ -106,7 +106,10 @@ def test_stopping_leaves_nothing_behind() -> None:
     assert not folder.exists()
     for url in (demo.shop_url, demo.sandbox_url, demo.warehouse_url):
         with closing(socket.socket()) as probe:
+            # As a server binds: the end of a connection may last a while longer.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((HOST, int(url.rsplit(":", 1)[1])))
+            probe.listen()
 
 
 def test_a_taken_port_is_told_and_nothing_is_left_running(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ import pytest
 from flask_paycheckout import Pay
 from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import OutcomeUnknown, TransportFailed
-from tests.client.conftest import Serve, serve
+from tests.client.conftest import Serve, long_kept, serve
 from tests.client.test_tls import CERTIFICATE
 from tests.client.wire import Answer, RawServer, client_of, drips, hangs_up_after, http, says
 from tests.conftest import OpenShop
@@ -37,7 +37,7 @@ from tests.hostile.answers import (
 )
 from tests.scripted import CLIENT_SECRET, Shop
 
-__all__ = ["serve"]
+__all__ = ["long_kept", "serve"]
 
 BUDGET = 0.3
 # What a loaded machine may add to a budget.
@@ -221,7 +221,7 @@ def turncoat() -> Turncoat:
 @pytest.fixture
 def shop(open_shop: OpenShop, serve: Serve, turncoat: Turncoat) -> Shop:
     """A shop whose service is on a socket, with the stored checkout "chk-1" of "o-1"."""
-    shop = open_shop(socket=serve(turncoat).base_url)
+    shop = open_shop(socket=serve(turncoat).base_url, PAYCHECKOUT_TIMEOUT=5)
     assert shop.starts() == CHECKOUT
     # What waits in vain from now on should not wait for long.
     retries = shop.runtime.client._caller.retries

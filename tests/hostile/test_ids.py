@@ -50,7 +50,7 @@ def server() -> Iterator[RawServer]:
 @pytest.fixture
 def client(server: RawServer) -> Iterator[PaymentsClient]:
     with PaymentsClient(
-        server.base_url + PREFIX, client_id="c", client_secret="s", access_token="t", timeout=10, retries=0
+        server.base_url + PREFIX, client_id="c", client_secret="s", access_token="t", timeout=60, retries=0
     ) as client:
         yield client
 

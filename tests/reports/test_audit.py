@@ -585,15 +585,17 @@ def test_nothing_is_changed_anywhere(payer: Payer) -> None:
 def test_no_more_is_read_at_once_than_the_service_answers(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_RECONCILE_READERS=8)
     paid(shop, 40)
-    under_way, most, guard = 0, 0, threading.Lock()
+    under_way, most, changed = 0, 0, threading.Condition()
 
     def count() -> None:
         nonlocal under_way, most
-        with guard:
+        with changed:
             under_way += 1
             most = max(most, under_way)
-        threading.Event().wait(0.002)
-        with guard:
+            changed.notify_all()
+            # Time for a second one to come, on a busy machine too.
+            changed.wait_for(lambda: most > 1, 0.5)
+            changed.wait(0.002)
             under_way -= 1
 
     shop.service.meanwhile = count

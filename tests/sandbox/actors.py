@@ -15,6 +15,8 @@ import msgspec
 from flask import Flask
 from werkzeug.test import TestResponse
 
+from flask_paycheckout.sandbox.world.context import world
+
 CLIENT_ID = "sandbox-client"
 CLIENT_SECRET = "sandbox-secret-0123456789abcdef"
 CONTROL_TOKEN = "levers-0123456789"
@@ -29,8 +31,10 @@ def signature(method: str, target: str, timestamp: str, body: bytes, secret: str
     return hmac.new(secret.encode(), text.encode(), sha256).hexdigest()
 
 
-def machine_seconds() -> str:
-    return str(int(datetime.now(UTC).timestamp()))
+def machine_seconds(app: Flask | None = None) -> str:
+    """Now, as a Unix time; for a sandbox of this process by its machine's clock, which a test may have set."""
+    now = world(app).clock.machine() if isinstance(app, Flask) else datetime.now(UTC)
+    return str(int(now.timestamp()))
 
 
 @dataclass
@@ -93,7 +97,7 @@ class Merchant:
         self, method: str, target: str, body: bytes = b"", timestamp: str | None = None, signed_by: str | None = None
     ) -> dict[str, str]:
         """The headers of a call."""
-        timestamp = machine_seconds() if timestamp is None else timestamp
+        timestamp = machine_seconds(self.app) if timestamp is None else timestamp
         signed_by = signed_by or signature(method, target, timestamp, body, self.secret)
         return {"X-Client-ID": self.client_id, "X-Timestamp": timestamp, "X-Signature": signed_by}
 

@@ -25,10 +25,10 @@ def test_of_many_at_once_one_may() -> None:
 
     def tries() -> None:
         for number in range(200):
-            together.wait(10)
+            together.wait(60)
             with calls.of(str(number)) as mine:
                 taken.append(mine)
-                together.wait(10)
+                together.wait(60)
 
     threads = [Thread(target=tries) for _ in range(8)]
     for thread in threads:

@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from tests.docs.merchant import free_port
+from tests.ports import free_port
 from tests.soak.roles import HOST, become, reserve
 
 WEB = ("web-1", "web-2")

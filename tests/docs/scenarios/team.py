@@ -17,8 +17,9 @@ from typing import Any
 
 import requests
 
-from tests.docs.merchant import Merchant, free_port, turns, visited
+from tests.docs.merchant import Merchant, turns, visited
 from tests.docs.pages import ROOT, Scene
+from tests.ports import free_port
 from tests.sandbox.actors import CONTROL_TOKEN
 
 PASSWORD = "canary-operator"

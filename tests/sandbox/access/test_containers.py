@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.docs.merchant import free_port, visited
+from tests.docs.merchant import visited
+from tests.ports import free_port
 from tests.sandbox.actors import CONTROL_TOKEN
 
 ROOT = Path(__file__).parents[3]

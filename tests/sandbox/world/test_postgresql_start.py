@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from flask_paycheckout.sandbox.command import main
+from tests.ports import free_port
 from tests.postgres import as_driver
 from tests.sandbox.stations import ROOT
 
@@ -67,12 +66,6 @@ def told(capsys: pytest.CaptureFixture[str], address: sa.URL | str) -> str:
     assert printed.err.count("\n") == 1
     assert PASSWORD not in printed.err
     return printed.err
-
-
-def free_port() -> int:
-    with closing(socket.socket()) as line:
-        line.bind(("127.0.0.1", 0))
-        return int(line.getsockname()[1])
 
 
 @pytest.mark.parametrize(
