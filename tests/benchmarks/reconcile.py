@@ -1,7 +1,8 @@
 """What a reconcile round costs: settled checkouts a second, and how that depends on how many are stored.
 
-python -m tests.benchmarks.reconcile --database postgresql --stored 10000 100000 1000000 --due 500
-python -m tests.benchmarks.reconcile --database sqlite --stored 5000 --due 5000 --latency 0.05
+python -m tests.benchmarks.reconcile --database postgresql --stored 10000 100000 1000000 --latency 0 --plans
+python -m tests.benchmarks.reconcile --stored 1000 --due 1000 --floor
+python -m tests.benchmarks.reconcile --database postgresql --stored 1000 --due 1000 --receiver atomic --processes 2 4
 """
 
 from __future__ import annotations
@@ -11,25 +12,31 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from functools import partial
+from itertools import count, islice
+from multiprocessing import get_context
 from typing import Any
 
 import sqlalchemy as sa
 
-from flask_paycheckout import Pay, ReconcileReport
+from flask_paycheckout import Pay, ReconcileReport, order_paid
 from flask_paycheckout.store.checkout_model import total_columns
 from flask_paycheckout.store.history import Entry, line
 from tests.benchmarks.databases import database_kinds, fresh_database
-from tests.benchmarks.reconcile_floor import FloorRounds
+from tests.benchmarks.reconcile_floor import FloorRounds, RawRounds, SameStackRounds
 from tests.benchmarks.shop import open_shop
 from tests.benchmarks.stub import running_stub
 from tests.scripted import Shop
 
 NOW = datetime.now(UTC)
 CHUNK = 20_000
+
+Took = tuple[float, float]
+"""The seconds of a round, and the seconds of processor time."""
 
 
 def rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
@@ -103,37 +110,126 @@ def reconcile(shop: Shop) -> tuple[ReconcileReport, float, float]:
         return report, time.perf_counter() - began, time.process_time() - spent
 
 
-def measure(options: argparse.Namespace, stored: int, server: str | None, base_url: str) -> None:
+def ships_atomically(shop: Shop) -> None:
+    """Let the shop's receiver run in the transaction of the move; it writes the row that it writes otherwise."""
+    for receiver in list(order_paid.receivers_for(shop.app)):
+        order_paid.disconnect(receiver, shop.app)
+
+    @order_paid.connect_via(shop.app)
+    @shop.paycheckout.atomic
+    def ship(app: object, *, order_id: str, **facts: object) -> None:
+        row = {"who": "ship", "order_id": order_id}
+        shop.db.session.execute(shop.db.metadata.tables["effect"].insert().values(row))
+
+
+def measure(options: argparse.Namespace, stored: int, receiver: str, server: str | None, base_url: str) -> None:
     """Print what rounds cost with so many stored checkouts, a tenth of them open."""
     with fresh_database(server) as database, ExitStack() as stack:
         shop = stack.enter_context(open_shop(database, base_url, PAYCHECKOUT_RECONCILE_READERS=options.readers))
-        checkouts, told = shop.runtime.models.checkouts, shop.runtime.models.events
-        not_due = max(0, stored - options.due)
-        waiting = min(not_due, stored // 10)
-        store(shop, checkouts, rows("paid", 0, not_due - waiting))
-        store(shop, told, events(0, not_due - waiting))
-        store(shop, checkouts, rows("open", 0, waiting))
-        with shop.runtime.engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("ANALYZE")
-        floor = None
-        if options.floor:
-            floor = stack.enter_context(closing(FloorRounds(database, base_url, options.readers)))
-        ours, least = [], []
-        for number in range(options.rounds):
-            store(shop, checkouts, rows("due", number * options.due, options.due))
-            report, *took = reconcile(shop)
-            assert (report.checked, report.changed, report.delivered) == (options.due,) * 3, report
-            ours.append(took)
-            if floor is not None:
-                least.append(floor.round(number * options.due, options.due))
-        print(f"{options.database}: {stored} stored, {waiting} open, {_pace(ours, options.due)}")
-        print("    rounds", *(f"{seconds:.3f}" for seconds, _ in ours), "s")
-        if least:
-            print(f"    the least possible work: {_pace(least, options.due)}")
-        print(*(f"    {step}" for step in plan_of_a_claim(shop)), sep="\n")
+        if receiver == "atomic":
+            ships_atomically(shop)
+        waiting = fill(shop, stored, options.due)
+        print(f"{options.database}, {receiver} receiver: {stored} stored, {waiting} open", flush=True)
+        contenders: dict[str, Callable[[int], Took]] = {"ours": partial(_ours, shop, options.due)}
+        for floor in (RawRounds, SameStackRounds) if options.floor else ():
+            rounds = floor(database, base_url, options.readers, atomic=receiver == "atomic")
+            stack.enter_context(closing(rounds))
+            contenders[floor.name] = partial(_least, rounds, options.due)
+        for processes in options.processes:
+            team = stack.enter_context(Team(processes, database, base_url, options.readers, receiver))
+            contenders[f"{processes} processes"] = partial(_shared, shop, team, options.due)
+        _in_turns(contenders, options.rounds, options.due)
+        if options.plans:
+            print(*(f"    {step}" for step in plan_of_a_claim(shop)), sep="\n")
 
 
-def _pace(rounds: Sequence[Sequence[float]], due: int) -> str:
+def fill(shop: Shop, stored: int, due: int) -> int:
+    """Store checkouts that are paid, and those that are open; gives the number of the open ones."""
+    checkouts, told = shop.runtime.models.checkouts, shop.runtime.models.events
+    not_due = max(0, stored - due)
+    waiting = min(not_due, stored // 10)
+    store(shop, checkouts, rows("paid", 0, not_due - waiting))
+    store(shop, told, events(0, not_due - waiting))
+    store(shop, checkouts, rows("open", 0, waiting))
+    with shop.runtime.engine().connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.exec_driver_sql("ANALYZE")
+    return waiting
+
+
+def _in_turns(contenders: dict[str, Callable[[int], Took]], rounds: int, due: int) -> None:
+    """Every contender once in each round; the first round, which opens connections, does not count."""
+    taken: dict[str, list[Took]] = {name: [] for name in contenders}
+    numbers = count()
+    for contender in contenders.values():
+        contender(next(numbers))
+    for _ in range(rounds):
+        for name, contender in contenders.items():
+            taken[name].append(contender(next(numbers)))
+            print(f"    {name:12} {_pace([taken[name][-1]], due)}", flush=True)
+    for name, took in taken.items():
+        over = statistics.median(ours[1] / its[1] for ours, its in zip(taken["ours"], took, strict=True))
+        print(f"  {name:12} {_pace(took, due)}" + (f"; ours {over:.2f}x its" if name != "ours" else ""), flush=True)
+
+
+def _ours(shop: Shop, due: int, number: int) -> Took:
+    store(shop, shop.runtime.models.checkouts, rows("due", number * due, due))
+    report, *took = reconcile(shop)
+    assert (report.checked, report.changed, report.delivered) == (due,) * 3, report
+    return took[0], took[1]
+
+
+def _least(rounds: FloorRounds, due: int, number: int) -> Took:
+    return rounds.round(number * due, due)
+
+
+def _shared(shop: Shop, team: Team, due: int, number: int) -> Took:
+    store(shop, shop.runtime.models.checkouts, rows("due", number * due, due))
+    took = team.round()
+    with shop.runtime.engine().connect() as connection:
+        left = shop.runtime.models.checkouts.c.status == "created", shop.runtime.models.checkouts.c.next_read_at < NOW
+        assert connection.execute(sa.select(sa.func.count()).where(*left)).scalar_one() == 0
+    return took
+
+
+class Team:
+    """Processes that reconcile one database, each with a shop of its own."""
+
+    def __init__(self, processes: int, *shop: object) -> None:
+        context = get_context("spawn")
+        self._size = processes
+        self._pool = ProcessPoolExecutor(processes, context, _open, (context.Barrier(processes), *shop))
+
+    def round(self) -> Took:
+        """The seconds until the last of them has ended, and the processor time of all."""
+        took = list(self._pool.map(_reconcile_beside, range(self._size)))
+        return max(end for _, end, _ in took) - min(begin for begin, _, _ in took), sum(spent for *_, spent in took)
+
+    def __enter__(self) -> Team:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._pool.shutdown()
+
+
+_member: dict[str, Any] = {}
+
+
+def _open(barrier: Any, database: str, base_url: str, readers: int, receiver: str) -> None:
+    shop = _member["shop"] = open_shop(database, base_url, PAYCHECKOUT_RECONCILE_READERS=readers).__enter__()
+    if receiver == "atomic":
+        ships_atomically(shop)
+    _member["barrier"] = barrier
+
+
+def _reconcile_beside(_: int) -> tuple[float, float, float]:
+    """When this process began and ended its round, and its processor time."""
+    _member["barrier"].wait(timeout=60)
+    began = time.monotonic()
+    _, _, spent = reconcile(_member["shop"])
+    return began, time.monotonic(), spent
+
+
+def _pace(rounds: Sequence[Took], due: int) -> str:
     """The medians of rounds, each given by its seconds and those of processor time."""
     seconds, spent = (statistics.median(part) for part in zip(*rounds, strict=True))
     return f"{due} due: {due / seconds:.1f} settled/s, {1000 * spent / due:.3f} ms of processor each"
@@ -147,12 +243,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--latency", type=float, default=0.05, help="seconds that the service takes to answer")
     parser.add_argument("--readers", type=int, default=32)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--receiver", choices=["atomic", "plain"], nargs="+", default=["atomic", "plain"])
     parser.add_argument("--floor", action="store_true", help="in turns with the least possible work")
+    parser.add_argument("--processes", type=int, nargs="+", default=[], help="in turns with so many at once")
+    parser.add_argument("--plans", action="store_true", help="print the query plan of a claim")
     options = parser.parse_args(argv)
     with database_kinds((options.database,)) as servers, running_stub(options.latency) as base_url:
         for stored in options.stored:
-            print(f"storing {stored} checkouts ...", file=sys.stderr)
-            measure(options, stored, servers[options.database], base_url)
+            for receiver in options.receiver:
+                print(f"storing {stored} checkouts ...", file=sys.stderr)
+                measure(options, stored, receiver, servers[options.database], base_url)
     return 0
 
 
