@@ -1,5 +1,7 @@
 """The reads of one reconcile round: claimed in portions, made by threads, and applied as their answers come.
 
+Answers that came while all settlers were at work are applied together.
+
 With several merchant accounts each has a limit of its own, and they take turns, so that one whose service hangs or
 refuses its keys does not delay the others. An answer that is late leaves its place to them.
 """
@@ -11,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from datetime import datetime
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -23,10 +26,15 @@ from flask_paycheckout.service.concurrency import AccountLimits
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.due_reads import DueReads
 
-__all__ = ["DueRound", "Workers"]
+__all__ = ["Answered", "DueRound", "Workers"]
 
 # Seconds after which an answer is late: others get its place, and what has become due meanwhile.
 _LATE = 1.0
+# The most answers that one settler takes at once. With more, the reads that follow would wait for their places.
+_TOGETHER = 8
+
+Answered = tuple[CheckoutMixin, Future[Deposit | None]]
+"""A checkout, and its read, which is finished."""
 
 Result = TypeVar("Result")
 
@@ -36,13 +44,16 @@ class Workers(NamedTuple):
 
     reads: Executor
     settles: Executor
+    settlers: int
+    """The number of threads of `settles`."""
 
 
 class DueRound(Generic[Result]):
     """One round over everything that was due when it began.
 
     :param reading: returns the function that makes a checkout's read, to be run in a thread.
-    :param settle: applies a finished read; returns its result, and whether the checkout is to be read again now.
+    :param settle: applies finished reads; returns for each its result, and whether the checkout is to be read again
+        now.
     :param accounts: the merchant accounts with due reads, which then have a limit each; None for one limit.
     :param limit: the most checkouts to read; None for all.
     :param now: a monotonic clock, in seconds.
@@ -55,7 +66,7 @@ class DueRound(Generic[Result]):
         limits: AccountLimits,
         workers: Workers,
         reading: Callable[[CheckoutMixin], Callable[[], Deposit | None]],
-        settle: Callable[[CheckoutMixin, Future[Deposit | None]], tuple[Result, bool]],
+        settle: Callable[[Sequence[Answered]], Sequence[tuple[Result, bool]]],
         accounts: Sequence[str] | None,
         limit: int | None,
         *,
@@ -73,7 +84,8 @@ class DueRound(Generic[Result]):
         self._turns = deque([""] if accounts is None else accounts)
         self._due = _Due(due_reads, clock, limit)
         self._reading: dict[Future[Any], CheckoutMixin] = {}
-        self._settling: dict[Future[Any], CheckoutMixin] = {}
+        self._answered: deque[Answered] = deque()
+        self._settling: dict[Future[Any], list[Answered]] = {}
         self._begun_at: dict[Future[Any], float] = {}
         """When the reads began whose answers are not late, the earliest first."""
 
@@ -98,18 +110,17 @@ class DueRound(Generic[Result]):
                 if broken is not None:
                     raise broken
                 return
-            done = self._next()
-            if done is None:
-                continue
-            if done in self._reading:
-                self._apply(self._reading.pop(done), done)
-                continue
-            attempt = self._settling.pop(done)
-            self._over(attempt)
-            result, read_again = done.result()
-            if read_again:
-                self._begin(self._due.take_again(attempt))
-            yield result
+            for done in self._next():
+                if done in self._reading:
+                    self._take_answer(self._reading.pop(done), done)
+                    continue
+                settled = zip(self._settling.pop(done), done.result(), strict=True)
+                for (attempt, _), (result, read_again) in settled:
+                    self._over(attempt)
+                    if read_again:
+                        self._begin(self._due.take_again(attempt))
+                    yield result
+            self._settle_answered()
 
     def _claim(self) -> None:
         """Claim reads for each account with room in its limit, and begin them."""
@@ -117,8 +128,9 @@ class DueRound(Generic[Result]):
         # at once: claims of a process that dies would have to expire first.
         nothing_locked = self._due_reads.single_writer or not self._settling
         self._note_late()
-        for _ in range(len(self._turns)):
-            if not self._limits.has_room:
+        # Twice, since one claim takes half of a limit at most.
+        for _ in range(2 * len(self._turns)):
+            if not self._turns or not self._limits.has_room:
                 return
             key = self._turns.popleft()
             room = self._limits.room(key)
@@ -161,26 +173,34 @@ class DueRound(Generic[Result]):
         self._late.discard(attempt)
         self._limits.over(self._key(attempt), late=late)
 
-    def _apply(self, attempt: CheckoutMixin, done: Future[Deposit | None]) -> None:
+    def _take_answer(self, attempt: CheckoutMixin, done: Future[Deposit | None]) -> None:
         self._begun_at.pop(done, None)
         self._limits.tell(self._key(attempt), answered=done.exception() is None, late=attempt in self._late)
-        begun = self._workers.settles.submit(self._settle, attempt, done)
-        self._settling[begun] = attempt
-        begun.add_done_callback(self._finished.put)
+        self._answered.append((attempt, done))
 
-    def _next(self) -> Future[Any] | None:
-        """The next read or settlement that is finished; None after a while, when more may be claimed."""
-        if not self._several:
-            return self._finished.get()
+    def _settle_answered(self) -> None:
+        """Let each idle settler apply some of the answers."""
+        while self._answered and len(self._settling) < self._workers.settlers:
+            some = [self._answered.popleft() for _ in range(min(_TOGETHER, len(self._answered)))]
+            begun = self._workers.settles.submit(self._settle, some)
+            self._settling[begun] = some
+            begun.add_done_callback(self._finished.put)
+
+    def _next(self) -> Sequence[Future[Any]]:
+        """The reads and settlements that are finished, at least one; none after a while, when more may be claimed."""
         try:
-            return self._finished.get(timeout=_LATE)
+            finished = [self._finished.get(timeout=_LATE if self._several else None)]
         except Empty:
             if self._awaited is None:
                 self._awaited = set(self._reading)
             # So long as a slow answer holds up the round, the others need not wait for the next one.
             if not self._awaited.isdisjoint(self._reading):
                 self._renew()
-            return None
+            return ()
+        with suppress(Empty):
+            while True:
+                finished.append(self._finished.get_nowait())
+        return finished
 
     def _renew(self) -> None:
         """Let the accounts with reads that have become due meanwhile take part too."""

@@ -15,9 +15,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Engine, SingletonThreadPool, StaticPool
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.leases import RENEWAL
@@ -27,7 +29,7 @@ from flask_paycheckout.service.logs import FailureLog, about, about_event
 from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent, names_of
-from flask_paycheckout.store.events import HeldEvent, Subject, keywords_of
+from flask_paycheckout.store.events import LEASE, HeldEvent, Subject, keywords_of
 from flask_paycheckout.store.lock_limit import begin_limited, limit_lock_waits
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payouts import Payouts
@@ -99,8 +101,11 @@ class Outbox:
         self._queue = EventQueue(engine, models, checkouts, payouts)
         self._superseding = Superseding(models.checkouts, checkouts)
 
-    def deliver(self, events: Iterable[HeldEvent]) -> Delivery:
-        """Deliver these events now; a failure is logged, and `deliver_due` tries again."""
+    def deliver(self, events: Iterable[HeldEvent], since: datetime | None = None) -> Delivery:
+        """Deliver these events now; a failure is logged, and `deliver_due` tries again.
+
+        :param since: the time at which the first of them was leased, or earlier; None for just now.
+        """
         given = list(events)
         held = [event for event in given if event.lease_token is not None]
         total = Delivery(delivered=sum(event.delivered for event in given))
@@ -114,7 +119,15 @@ class Outbox:
                 self._log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
                 total += Delivery(failed=1)
         with self._kept(held):
+            if len(held) > 1:
+                return total + self._together(held, since or self._clock())
             return total + self._each(((event.event_id, event) for event in held), set())
+
+    def let_go(self, events: Iterable[HeldEvent]) -> None:
+        """Release these events at once, so that another process can deliver them, if the database still answers."""
+        for event in events:
+            if event.lease_token is not None:
+                self._let_go(event)
 
     def deliver_due(self, batch: int = 1000) -> Delivery:
         """Deliver every event that is due, oldest first; a failed one is not tried again in this call.
@@ -174,18 +187,81 @@ class Outbox:
         for event_id, held in events:
             if event_id in failed:
                 continue
-            try:
+
+            def deliver(event_id: str = event_id, held: HeldEvent | None = held) -> Delivery:
                 event = held or self._queue.claim(event_id, self._clock(), only_if_due=True)
-                if event is not None:
-                    with self._kept([event]):
-                        total += self._deliver(event, failed)
-            except Exception:
-                # The state change is committed, so the caller must not get an error of its delivery.
-                fields = about(event_id=event_id) if held is None else about_event(held, None)
-                text = "event %s could not be delivered now; reconcile will try again"
-                self._log.exception("deliveries of events", text, event_id, extra=fields)
-                total += Delivery(failed=1)
+                if event is None:
+                    return Delivery()
+                with self._kept([event]):
+                    return self._deliver(event, failed)
+
+            total += self._attempt(event_id, held, deliver)
         return total
+
+    def _attempt(self, event_id: str, held: HeldEvent | None, deliver: Callable[[], Delivery]) -> Delivery:
+        """Deliver an event; an error is logged, since the state change is committed and must not seem to fail."""
+        try:
+            return deliver()
+        except Exception:
+            fields = about(event_id=event_id) if held is None else about_event(held, None)
+            text = "event %s could not be delivered now; reconcile will try again"
+            self._log.exception("deliveries of events", text, event_id, extra=fields)
+            return Delivery(failed=1)
+
+    # Several events
+
+    def _together(self, held: Sequence[HeldEvent], since: datetime) -> Delivery:
+        """Deliver held events; the queues of all their orders are read by one query before, and by one after.
+
+        An event whose order has other waiting events is delivered with them, by queries of its own.
+        """
+        total, failed = Delivery(), set[str]()
+        queues = self._queues_of(held)
+        places = {event.event_id: queues[event.order_id][0].id for event in held if _is_alone(event, queues)}
+        waiting = sorted(held, key=lambda event: event.event_id not in places)
+        told: list[HeldEvent] = []
+        try:
+            while waiting:
+                event = waiting[0]
+                if self._clock() - since > LEASE / 2:
+                    total += self._attempt(event.event_id, event, partial(self._anew, event, failed))
+                elif event.event_id in places:
+                    total += self._attempt(event.event_id, event, partial(self._alone, event, queues, failed))
+                    told.append(event)
+                else:
+                    total += self._each([(event.event_id, event)], failed)
+                del waiting[0]
+        except BaseException:
+            self.let_go(waiting[1:])
+            raise
+        queues = self._queues_of(told)
+        for event in told:
+            if queue := queues.get(event.order_id):
+                follow = partial(self._walk, event, queue, places[event.event_id], failed, holding=False)
+                total += self._attempt(event.event_id, event, follow)
+        return total
+
+    def _queues_of(self, events: Sequence[HeldEvent]) -> dict[str, list[QueuedEvent]]:
+        """The queues of these events' orders, by the order id; empty when they cannot be read now."""
+        try:
+            return self._queue.beside_each(events) if events else {}
+        except SQLAlchemyError as error:
+            text = "the queues of %d events could not be read: %s"
+            told = len(events), type(error).__name__
+            self._log.warning("deliveries of events", text, *told, extra=about(), error=error)
+            return {}
+
+    def _alone(self, event: HeldEvent, queues: dict[str, list[QueuedEvent]], failed: set[str]) -> Delivery:
+        """Deliver a held event with nothing else in its queue."""
+        delivery = self._timed(event, queues[event.order_id]) or Delivery()
+        if delivery.failed:
+            failed.add(event.event_id)
+        return delivery
+
+    def _anew(self, event: HeldEvent, failed: set[str]) -> Delivery:
+        """Lease an event once more and deliver it: those before it took so long that its lease may have ended."""
+        self._queue.release(event, self._clock())
+        return self._each([(event.event_id, None)], failed)
 
     # The queue of an order
 
@@ -196,8 +272,17 @@ class Outbox:
         if place is None:
             # Another process has delivered it.
             return Delivery()
-        total = Delivery()
-        holding, passed = True, set(failed)
+        return self._walk(mine, queue, place, failed, holding=True)
+
+    def _walk(
+        self, mine: HeldEvent, queue: Sequence[QueuedEvent], place: int, failed: set[str], *, holding: bool
+    ) -> Delivery:
+        """Deliver what can be delivered of a queue now.
+
+        :param mine: the event that this process was asked to deliver, and `place` its row id.
+        :param holding: whether it is held and not delivered yet.
+        """
+        total, passed = Delivery(), set(failed)
         while True:
             turn = self._next(queue, place, holding, passed)
             if turn is None:
@@ -413,6 +498,11 @@ class Outbox:
         except Exception:
             text = "event %s could not be released; it waits until its lease ends"
             self._log.warning("releases of events", text, event.event_id, extra=about_event(event, None))
+
+
+def _is_alone(event: HeldEvent, queues: dict[str, list[QueuedEvent]]) -> bool:
+    """Whether no other event of its order waits."""
+    return [queued.event_id for queued in queues.get(event.order_id, ())] == [event.event_id]
 
 
 def _subject_text(event: HeldEvent) -> str:

@@ -5,15 +5,15 @@ It finds payments without webhooks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from flask_paycheckout.checkouts.due_reading import DueRound, Workers
+from flask_paycheckout.checkouts.due_reading import Answered, DueRound, Workers
 from flask_paycheckout.checkouts.outbox import Delivery, Outbox
 from flask_paycheckout.checkouts.payouts_beside import Paid, PayoutRun, PayoutsBeside
-from flask_paycheckout.checkouts.settlement import Settlement
+from flask_paycheckout.checkouts.settlement import Settled, Settlement
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.payout_report import PayoutReport
@@ -22,6 +22,7 @@ from flask_paycheckout.service.concurrency import AccountLimits
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.due_reads import DueReads
+from flask_paycheckout.store.events import HeldEvent
 
 __all__ = ["ReconcileReport", "ReconcileWatch", "Reconciler"]
 
@@ -141,7 +142,7 @@ class Reconciler:
                 self._due_reads,
                 self._clock,
                 self._limits,
-                Workers(reads, settles),
+                Workers(reads, settles, settlers),
                 lambda attempt: self._settlement.reading(attempt.checkout_id, attempt.account),
                 self._settle,
                 accounts,
@@ -154,24 +155,39 @@ class Reconciler:
         self._log.tell_left_out()
         return report
 
-    def _settle(self, attempt: CheckoutMixin, read: Future[Deposit | None]) -> tuple[ReconcileReport, bool]:
-        """Apply a read; returns the counts, and whether the checkout is to be read again at once."""
+    def _settle(self, answered: Sequence[Answered]) -> list[tuple[ReconcileReport, bool]]:
+        """Apply reads, and deliver the events of all; returns for each the counts, and whether to read it again now."""
+        began = self._clock()
+        results: list[tuple[ReconcileReport, bool]] = []
+        events: list[HeldEvent] = []
+        try:
+            for attempt, read in answered:
+                report, settled = self._apply(attempt, read)
+                results.append((report, settled is not None and settled.read_again))
+                events += settled.events if settled is not None else ()
+        except BaseException:
+            self._outbox.let_go(events)
+            raise
+        report, read_again = results[-1]
+        results[-1] = report + _delivered(self._outbox.deliver(events, began)), read_again
+        return results
+
+    def _apply(self, attempt: CheckoutMixin, read: Future[Deposit | None]) -> tuple[ReconcileReport, Settled | None]:
+        """Apply a read; returns the counts, and what was stored."""
         try:
             settled = self._settlement.apply(attempt, read.result, via=FoundBy.RECONCILE)
         except PaymentsError as error:
             fields, text = about_checkout(attempt), "checkout %s of order %s could not be read: %s"
             self._log.warning("reads of deposits", text, *_ids(attempt), error, extra=fields, error=error)
-            return ReconcileReport(checked=1, failed=1), False
+            return ReconcileReport(checked=1, failed=1), None
         except Exception:
             # Log the traceback the first time only; the checkout's `problem` has the error.
             fields = about_checkout(attempt, heals=attempt.failed_reads > 0)
             self._log.exception(
                 "settling payments", "checkout %s of order %s could not be settled", *_ids(attempt), extra=fields
             )
-            return ReconcileReport(checked=1, failed=1), False
-        delivery = _delivered(self._outbox.deliver(settled.events))
-        report = ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed))
-        return report + delivery, settled.read_again
+            return ReconcileReport(checked=1, failed=1), None
+        return ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed)), settled
 
 
 class ReconcileWatch:

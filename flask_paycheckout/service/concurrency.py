@@ -119,13 +119,17 @@ class AccountLimits:
         return self._free >= max(1, self.most // _SHARE // 2)
 
     def room(self, account: str) -> int:
-        """How many more reads of an account may begin now; 0 while so few may that it is not worth a statement."""
+        """How many more reads of an account may be claimed now, at most half of its limit.
+
+        0 while so few may begin that it is not worth a statement. If one claim took more than half, the places that are
+        free soon after would be too few for another one, and stay free.
+        """
         limit = self._limits[account]
         if limit.closed:
             return 0
         limit.keep_within(self._share_of(account))
         room = min(limit.size - self._under_way[account] - self._late[account], self._free)
-        return room if room >= max(1, limit.size // 2) else 0
+        return min(room, (limit.size + 1) // 2) if room >= max(1, limit.size // 2) else 0
 
     def troubled(self, account: str) -> bool:
         """Whether the account's last read failed."""

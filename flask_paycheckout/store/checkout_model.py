@@ -18,7 +18,7 @@ from flask_paycheckout.store.mapping import MOMENT, ROW_ID, keep
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["MONEY_TO_PAY_BACK", "UNFILLED", "CheckoutMixin", "total_columns"]
+__all__ = ["FIXED_COLUMNS", "MONEY_TO_PAY_BACK", "UNFILLED", "CheckoutMixin", "total_columns"]
 
 MONEY_TO_PAY_BACK = (
     "CASE WHEN status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL THEN 1 ELSE 0 END = 1"
@@ -34,6 +34,14 @@ UNFILLED = "payment_completed_at IS NULL AND status || '' IN ('paid', 'held', 'r
 
 The status stands in an expression, or SQLite would read all payments along the index of the status instead.
 """
+
+FIXED_COLUMNS = frozenset(
+    {
+        *("id", "checkout_id", "order_id", "account", "url", "created_at"),
+        *("total_kind", "total_amount", "total_currency", "total_other_currency"),
+    }
+)
+"""The columns that never change once a checkout is stored."""
 
 
 class CheckoutMixin:

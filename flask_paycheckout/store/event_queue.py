@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, exists, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, bindparam, exists, func, or_, select, tuple_, update
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.store.autocommit import autocommit
@@ -74,6 +74,15 @@ class EventQueue:
         with self._single.connect() as connection:
             rows = connection.execute(statement, key).all()
         return [_in_utc(QueuedEvent(*row)) for row in rows]
+
+    def beside_each(self, events: Iterable[HeldEvent]) -> dict[str, list[QueuedEvent]]:
+        """The undelivered events of these events' orders, by the order id, in the order they happened."""
+        found: dict[str, list[QueuedEvent]] = {event.order_id: [] for event in events if event.order_id}
+        with self._single.connect() as connection:
+            for row in connection.execute(self._select_queues, {"of_order_ids": list(found)}):
+                queued = _in_utc(QueuedEvent(*row))
+                found[queued.order_id].append(queued)
+        return found
 
     def due(
         self,
@@ -221,10 +230,17 @@ class EventQueue:
     def _select_payout_queue(self) -> Any:
         return self._queue_of("payout_reference")
 
+    @cached_property
+    def _select_queues(self) -> Any:
+        return self._queue_where(self._table.c.order_id.in_(bindparam("of_order_ids", expanding=True)))
+
     def _queue_of(self, column: str) -> Any:
+        return self._queue_where(is_of(self._table, column))
+
+    def _queue_where(self, condition: ColumnElement[bool]) -> Any:
         c = self._table.c
-        waiting = (is_of(self._table, column), c.next_attempt_at.is_not(None))
-        return select(*(c[name] for name in QueuedEvent._fields)).where(*waiting).order_by(c.id)
+        waiting = select(*(c[name] for name in QueuedEvent._fields)).where(condition, c.next_attempt_at.is_not(None))
+        return waiting.order_by(c.id)
 
     @cached_property
     def _claim(self) -> Any:

@@ -44,6 +44,7 @@ class EventWriter:
         now: datetime,
         *,
         leased: bool = True,
+        decided: bool = False,
     ) -> HeldEvent:
         """Store an event, and run its atomic receivers.
 
@@ -51,6 +52,7 @@ class EventWriter:
         :param subject: makes a detached object of the row that was just changed.
         :param reload: loads that object again, since an atomic receiver may have changed the row.
         :param leased: whether this process delivers the event after the commit.
+        :param decided: whether the caller does not go on with that object, so that only further receivers need it anew.
         """
         receivers = self._receivers(event.name)
         atomic = [receiver for receiver in receivers if receiver.atomic and shop is not None]
@@ -60,5 +62,6 @@ class EventWriter:
         connection.execute(self._insert, row)
         if shop is None or not atomic:
             return HeldEvent.of_row(row, subject())
-        shop.run(row, subject(), atomic)
-        return HeldEvent.of_row(row, reload(connection))
+        about = subject()
+        shop.run(row, about, atomic)
+        return HeldEvent.of_row(row, about if told and decided else reload(connection))

@@ -8,13 +8,13 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Connection, Engine, bindparam, exists, select, update
+from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, bindparam, exists, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from flask_paycheckout.rules.decisions import Decision
 from flask_paycheckout.rules.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.store.autocommit import autocommit
-from flask_paycheckout.store.checkout_model import CheckoutMixin, total_columns
+from flask_paycheckout.store.checkout_model import FIXED_COLUMNS, CheckoutMixin, total_columns
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import is_lost_race, without_row
 from flask_paycheckout.store.due_reads import as_loaded, entry_and_values, planned_values
@@ -222,20 +222,21 @@ class Moves:
             values["paid_order_id"] = order_id
         statement = self._update(values, decided=to not in OPEN)
         parameters = as_loaded(checkout) | entry_and_values(move.entry, values)
-        row: Row | None = connection.execute(statement, parameters).mappings().one_or_none()
-        if row is None:
+        changed = connection.execute(statement, parameters).mappings().one_or_none()
+        if changed is None:
             return None
+        row: Row = self._models.row_of_checkout(checkout) | values | dict(changed)
         # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
         reason = move.reason if to is Status.HELD else None
-        moved = Moved(self._models.checkout_of_row(row))
+        moved: Moved | None = None
         if move.decision is not None:
             after, event = self._store_event(connection, shop, to, row, now, reason, move.decision, leased=leased)
             moved = Moved(after, (event,))
             row = self._models.row_of_checkout(after)
         if self._is_news(connection, checkout, to, pays):
             after, event = self._store_event(connection, shop, to, row, now, reason, leased=leased)
-            moved = Moved(after, (*moved.events, event))
-        return moved
+            moved = Moved(after, (*(moved.events if moved else ()), event))
+        return moved or Moved(self._models.checkout_of_row(row))
 
     def _exists(self, condition: ColumnElement[bool]) -> bool:
         with self._single.connect() as connection:
@@ -292,6 +293,7 @@ class Moves:
             lambda open_connection: self._checkouts.find_in(open_connection, checkout_id),
             now,
             leased=leased,
+            decided=decision is None and status not in OPEN,
         )
         return cast("CheckoutMixin", event.subject), event
 
@@ -319,6 +321,8 @@ class Moves:
     def _update(self, columns: Collection[str], *, decided: bool) -> Any:
         """Update these columns and append `entry` to the history, if the row is unchanged since it was loaded.
 
+        It returns the columns whose values may differ from those that were loaded or given.
+
         :param decided: whether the new state is decided, so that the deposit is never read again.
         """
         key = frozenset(columns), decided
@@ -328,7 +332,10 @@ class Moves:
             if decided:
                 values["next_read_at"] = None
             unmoved = [is_of(self._table, column) for column in ("id", "status", "revision")]
-            self._updates[key] = update(self._table).where(*unmoved).values(values).returning(*self._table.c)
+            # Only what the caller does not know, since each column that is returned takes time.
+            known = FIXED_COLUMNS | {name for name, value in values.items() if isinstance(value, BindParameter)}
+            unknown = [column for column in self._table.c if column.name not in known]
+            self._updates[key] = update(self._table).where(*unmoved).values(values).returning(*unknown)
         return self._updates[key]
 
 

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count, islice
@@ -23,7 +23,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from flask_paycheckout import Pay, ReconcileReport, order_paid
+from flask_paycheckout import Pay, ReconcileReport
 from flask_paycheckout.store.checkout_model import total_columns
 from flask_paycheckout.store.history import Entry, line
 from tests.benchmarks.databases import database_kinds, fresh_database
@@ -110,24 +110,15 @@ def reconcile(shop: Shop) -> tuple[ReconcileReport, float, float]:
         return report, time.perf_counter() - began, time.process_time() - spent
 
 
-def ships_atomically(shop: Shop) -> None:
-    """Let the shop's receiver run in the transaction of the move; it writes the row that it writes otherwise."""
-    for receiver in list(order_paid.receivers_for(shop.app)):
-        order_paid.disconnect(receiver, shop.app)
-
-    @order_paid.connect_via(shop.app)
-    @shop.paycheckout.atomic
-    def ship(app: object, *, order_id: str, **facts: object) -> None:
-        row = {"who": "ship", "order_id": order_id}
-        shop.db.session.execute(shop.db.metadata.tables["effect"].insert().values(row))
+def open_receiving(receiver: str, database: str, base_url: str, readers: int) -> AbstractContextManager[Shop]:
+    """The shop, whose receiver is atomic or plain."""
+    return open_shop(database, base_url, PAYCHECKOUT_RECONCILE_READERS=readers, ATOMIC=receiver == "atomic")
 
 
 def measure(options: argparse.Namespace, stored: int, receiver: str, server: str | None, base_url: str) -> None:
     """Print what rounds cost with so many stored checkouts, a tenth of them open."""
     with fresh_database(server) as database, ExitStack() as stack:
-        shop = stack.enter_context(open_shop(database, base_url, PAYCHECKOUT_RECONCILE_READERS=options.readers))
-        if receiver == "atomic":
-            ships_atomically(shop)
+        shop = stack.enter_context(open_receiving(receiver, database, base_url, options.readers))
         waiting = fill(shop, stored, options.due)
         print(f"{options.database}, {receiver} receiver: {stored} stored, {waiting} open", flush=True)
         contenders: dict[str, Callable[[int], Took]] = {"ours": partial(_ours, shop, options.due)}
@@ -136,7 +127,7 @@ def measure(options: argparse.Namespace, stored: int, receiver: str, server: str
             stack.enter_context(closing(rounds))
             contenders[floor.name] = partial(_least, rounds, options.due)
         for processes in options.processes:
-            team = stack.enter_context(Team(processes, database, base_url, options.readers, receiver))
+            team = stack.enter_context(Team(processes, receiver, database, base_url, options.readers))
             contenders[f"{processes} processes"] = partial(_shared, shop, team, options.due)
         _in_turns(contenders, options.rounds, options.due)
         if options.plans:
@@ -214,11 +205,8 @@ class Team:
 _member: dict[str, Any] = {}
 
 
-def _open(barrier: Any, database: str, base_url: str, readers: int, receiver: str) -> None:
-    shop = _member["shop"] = open_shop(database, base_url, PAYCHECKOUT_RECONCILE_READERS=readers).__enter__()
-    if receiver == "atomic":
-        ships_atomically(shop)
-    _member["barrier"] = barrier
+def _open(barrier: Any, receiver: str, database: str, base_url: str, readers: int) -> None:
+    _member.update(barrier=barrier, shop=open_receiving(receiver, database, base_url, readers).__enter__())
 
 
 def _reconcile_beside(_: int) -> tuple[float, float, float]:

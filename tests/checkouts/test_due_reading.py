@@ -78,7 +78,7 @@ class World:
 
     def runs(self) -> None:
         """One round."""
-        workers = Workers(cast(Executor, Reading(self)), cast(Executor, Storing(self)))
+        workers = Workers(cast(Executor, Reading(self)), cast(Executor, Storing(self)), 1)
         due: DueRound[None] = DueRound(
             cast(Any, self),
             lambda: BEGAN + timedelta(seconds=self.now),
@@ -94,13 +94,14 @@ class World:
         for _ in due.run():
             pass
 
-    def _settled(self, attempt: Attempt, read: Future[Any]) -> tuple[None, bool]:
-        if read.exception() is None:
-            self.settled[attempt.checkout_id] = self.now
-        else:
-            # Due again much later; there are enough others.
-            self.failed_reads += 1
-        return None, False
+    def _settled(self, answered: list[tuple[Attempt, Future[Any]]]) -> list[tuple[None, bool]]:
+        for attempt, read in answered:
+            if read.exception() is None:
+                self.settled[attempt.checkout_id] = self.now
+            else:
+                # Due again much later; there are enough others.
+                self.failed_reads += 1
+        return [(None, False)] * len(answered)
 
     # The database
 
@@ -118,8 +119,11 @@ class World:
     def put(self, done: Future[Any]) -> None:
         self._done.append(done)
 
-    def get(self, timeout: float = math.inf) -> Future[Any]:
-        until = self.now + timeout
+    def get_nowait(self) -> Future[Any]:
+        return self.get(0.0)
+
+    def get(self, timeout: float | None = None) -> Future[Any]:
+        until = self.now + (math.inf if timeout is None else timeout)
         while not self._done and self._events and self._events[0][0] <= until:
             self.now, _, act = heapq.heappop(self._events)
             act()
@@ -131,8 +135,8 @@ class World:
     def is_over(self, read: Future[Any]) -> None:
         self.reads -= 1
 
-    def when_free(self) -> float:
-        self._free_at = max(self._free_at, self.now) + self.store
+    def when_free(self, reads: int) -> float:
+        self._free_at = max(self._free_at, self.now) + reads * self.store
         return self._free_at
 
 
@@ -162,9 +166,9 @@ class Storing:
 
     world: World
 
-    def submit(self, settle: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    def submit(self, settle: Callable[..., Any], answered: list[Any]) -> Future[Any]:
         stored: Future[Any] = Future()
-        self.world.at(self.world.when_free(), lambda: stored.set_result(settle(*arguments)))
+        self.world.at(self.world.when_free(len(answered)), lambda: stored.set_result(settle(answered)))
         return stored
 
 
