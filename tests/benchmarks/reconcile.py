@@ -185,10 +185,11 @@ def _shared(shop: Shop, team: Team, due: int, number: int) -> Took:
 class Team:
     """Processes that reconcile one database, each with a shop of its own."""
 
-    def __init__(self, processes: int, *shop: object) -> None:
+    def __init__(self, processes: int, *shop: Any) -> None:
         context = get_context("spawn")
         self._size = processes
-        self._pool = ProcessPoolExecutor(processes, context, _open, (context.Barrier(processes), *shop))
+        opening: Any = (context.Barrier(processes), *shop)
+        self._pool = ProcessPoolExecutor(processes, context, _open, opening)
 
     def round(self) -> Took:
         """The seconds until the last of them has ended, and the processor time of all."""
@@ -213,7 +214,7 @@ def _reconcile_beside(_: int) -> tuple[float, float, float]:
     """When this process began and ended its round, and its processor time."""
     _member["barrier"].wait(timeout=60)
     began = time.monotonic()
-    _, _, spent = reconcile(_member["shop"])
+    spent = reconcile(_member["shop"])[2]
     return began, time.monotonic(), spent
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
@@ -112,10 +112,10 @@ def test_a_receiver_that_fails_for_one_order_fails_for_no_other(shop: Shop, ship
 
 
 def test_an_event_that_waits_longer_than_its_lease_is_delivered_by_one_process_only(
-    shop: Shop, shipping: Shipping
+    shop: Shop, shipping: Shipping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first receiver works for minutes, and nobody renews the leases: another process takes the second event."""
-    shop.runtime.outbox._renewal.during = lambda renew: _Nothing()  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(shop.runtime.outbox._renewal, "during", lambda renew: nullcontext())
 
     def takes_long() -> None:
         shop.clock.advance(seconds=61)
@@ -128,12 +128,6 @@ def test_an_event_that_waits_longer_than_its_lease_is_delivered_by_one_process_o
         shop.runtime.outbox.deliver(moved(shop, ["o-1", "o-2"]))
     assert shipping.ran.count("o-2") == 1
     assert taken == ["elsewhere"]
-
-
-class _Nothing:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *exception: object) -> None: ...
 
 
 def test_an_event_behind_a_slow_receiver_has_a_whole_lease_when_its_own_begins(shop: Shop, shipping: Shipping) -> None:

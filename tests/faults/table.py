@@ -21,6 +21,7 @@ _SANDBOX, _FOREIGN = "hostile/test_sandbox.py", "hostile/test_foreign_pages.py"
 _ONE_ANSWER, _SETTLEMENT = "security/test_one_answer.py", "checkouts/test_settlement.py"
 _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
+_TOGETHER = "checkouts/test_events_together.py"
 _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
 _AWAY = "views/test_database_away.py"
@@ -197,6 +198,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a receiver may end the process that delivers": (
             f"{_OUTBOX}::test_a_receiver_that_wants_to_end_the_process_fails_like_any_other",
             Swap("checkouts.outbox:Outbox._tell", "BaseException", "Exception"),
+        ),
+        "an event behind a slow receiver is delivered though its lease may have ended": (
+            f"{_TOGETHER}::test_an_event_that_waits_longer_than_its_lease_is_delivered_by_one_process_only[sqlite]",
+            Swap("checkouts.outbox:Outbox._together", "self._clock() - since > LEASE / 2", "False"),
+        ),
+        "nobody looks again at the queues of events that were delivered together": (
+            f"{_TOGETHER}::test_what_is_stored_while_a_receiver_works_follows_right_after_it[sqlite]",
+            Swap("checkouts.outbox:Outbox._together", "self._queues_of(told)", "{}"),
         ),
         "two databases are taken for one": (
             "store/test_separate_database.py::test_a_receivers_effect_is_never_lost_whenever_its_process_dies",
