@@ -151,6 +151,7 @@ class Demo:
                 control_token=self.control_token,
                 base_url=self.sandbox_url,
                 unknowns={"disbursement_progress": "completed"},  # as banks do, after ten minutes
+                send_in_call=True,  # so that a customer who has paid finds the order paid, every time
             )
             self._sandbox_now: Callable[[], datetime] = sandbox_clock(self.sandbox)
             self.warehouse = create_warehouse()

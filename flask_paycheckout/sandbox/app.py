@@ -23,6 +23,7 @@ from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.levers.accounts import NewAccount, check_further_name
 from flask_paycheckout.sandbox.levers.control import control
+from flask_paycheckout.sandbox.levers.courier import Courier
 from flask_paycheckout.sandbox.levers.health import health
 from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
 from flask_paycheckout.sandbox.levers.identity_page import identity_page
@@ -51,6 +52,8 @@ from flask_paycheckout.sandbox.world.database import configure_database, db, is_
 from flask_paycheckout.sandbox.world.switches import Switches
 
 DEFAULT_BASE_URL = "http://127.0.0.1:8790"
+COURIER = "paycheckout_sandbox_courier"
+"""Key of the `Courier` among an application's extensions, where threads send what is due."""
 MAX_PROXIES = 5
 """The most proxies in front that can be trusted."""
 
@@ -75,6 +78,7 @@ def create_sandbox(
     teams: str | PathLike[str] | None = None,
     trusted_proxies: int = 0,
     start: str | PathLike[str] | Mapping[str, Any] | None = None,
+    send_in_call: bool | None = None,
 ) -> Flask:
     """The payments service in its start state, as a WSGI application of its own.
 
@@ -106,6 +110,8 @@ def create_sandbox(
     :param start: the path of a start file, or its content as a mapping: accounts, payment methods, checkouts and more
         that exist from the start, and again after a reset. A database that already holds a sandbox continues, and
         takes it for the next reset.
+    :param send_in_call: True: webhooks and mails are sent within the call that causes them, which makes tests
+        repeatable. False: threads send them after it, and run what falls due by time. None: True with `send_webhook`.
     :raises AccountNameError: a further account cannot be made.
     :raises AssumptionError: a switch or value that does not exist.
     :raises ClockError: there is no such clock.
@@ -131,6 +137,7 @@ def create_sandbox(
     for url in (webhook_url, *(account.webhook_url for account in further)):
         if url is not None:
             check_endpoint(url, loopback_only=loopback_only)
+    courier = None if (send_webhook is not None if send_in_call is None else send_in_call) else Courier()
     world = World(
         clock=read_clock_option(clock),
         unknowns=Switches(unknowns),
@@ -144,6 +151,7 @@ def create_sandbox(
         allow_remote_control=allow_remote_control,
         loopback_webhooks_only=loopback_only,
         send_mail=None if smtp is None else make_mail_sender(smtp),
+        wake=None if courier is None else courier.wake,
         access=access,
     )
     if clock == FROZEN and world.shared_database:
@@ -153,6 +161,12 @@ def create_sandbox(
         )
     beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further), start_file)
     app = _assemble(world, database, beginning)
+    if courier is not None:
+        courier.serve(app)
+        app.extensions[COURIER] = courier
+        if world.shared_database:
+            # What was due when the process before this one ended is sent, although no call causes more.
+            app.before_request(courier.begin)
     if trusted_proxies:
         fixed = ProxyFix(app.wsgi_app, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
         app.wsgi_app = fixed  # type: ignore[method-assign]  # as Flask documents it

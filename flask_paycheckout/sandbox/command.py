@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread, current_thread, main_thread
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.sandbox.app import create_sandbox
+from flask_paycheckout.sandbox.app import COURIER, create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
 from flask_paycheckout.sandbox.levers.accounts import AccountNameError, list_accounts
-from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.levers.courier import Courier
 from flask_paycheckout.sandbox.levers.snapshot_calls import RESTORE
 from flask_paycheckout.sandbox.levers.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
 from flask_paycheckout.sandbox.levers.start_file import StartFileError, account_names, load_start
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 DATABASE, PASSWORD = "SANDBOX_DATABASE", "SANDBOX_PASSWORD"
 """Variables of the environment with the database's URL and with the password that shares the sandbox."""
-TICK = 1.0
-"""Seconds between two runs of what has become due while nobody sends requests."""
 
 
 class ServerMissing(Exception):
@@ -216,15 +214,9 @@ def address_of(host: str, port: int) -> str:
 
 
 def _run(server: Server, app: Flask) -> None:
-    stop = Event()
-    ticker = Thread(target=run_ticker, args=(app, stop), name="sandbox-ticker", daemon=True)
-    ticker.start()
-    try:
-        with _stopped_by_sigterm():
-            server.run(app, partial(body_limit, world(app)))
-    finally:
-        stop.set()
-        ticker.join()
+    courier: Courier = app.extensions[COURIER]
+    with courier.running(), _stopped_by_sigterm():
+        server.run(app, partial(body_limit, world(app)))
 
 
 @contextmanager
@@ -244,17 +236,6 @@ def body_limit(here: World, path: str, headers: Mapping[str, str]) -> int:
     """The bytes that the body of a request may have; only who holds the control token may send a snapshot."""
     is_snapshot = path == f"{CONTROL}{RESTORE}" and here.is_control_token(headers.get("X_SANDBOX_CONTROL", ""))
     return MAX_SNAPSHOT_BYTES if is_snapshot else MAX_BODY_BYTES
-
-
-def run_ticker(app: Flask, stop: Event) -> None:
-    """Run what becomes due, until stopped."""
-    while not stop.wait(TICK):
-        try:
-            with app.app_context():
-                run_due()
-        except Exception:
-            # A temporary failure of the database must not stop retries for good.
-            app.logger.exception("What fell due could not be run; it is tried again.")
 
 
 def facts(app: Flask, names: Sequence[str] = ()) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from flask_paycheckout.sandbox.levers.customer import pays
 from flask_paycheckout.sandbox.levers.health import HEALTH
 from flask_paycheckout.sandbox.levers.pages import refusal_page
 from flask_paycheckout.sandbox.outgoing.faults import GARBAGE, MAX_SECONDS_OF_DELAY, Fault, take_fault
+from flask_paycheckout.sandbox.outgoing.sending import send_first
 from flask_paycheckout.sandbox.wire.callers import CallRefused, check_host
 from flask_paycheckout.sandbox.wire.connection import TooManyHeld, drop_connection, holding
 from flask_paycheckout.sandbox.wire.cross_origin import check_site, is_cross_site, is_noise, isolate, preflight
@@ -142,6 +143,7 @@ def _end(response: Response) -> Response:
             with suppress(TooManyHeld):
                 held.enter_context(holding())
             pays(paid)
+            send_first(paid)
     if g.get("retry_after") is not None:
         response.headers["Retry-After"] = str(g.retry_after)
     if g.get("fault_kind") == "lose_response":

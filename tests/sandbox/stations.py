@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -117,7 +117,7 @@ def port_of(facts: dict[str, str]) -> int:
 
 
 @contextmanager
-def gunicorn(workers: int, database: str, webhook_url: str, *options: str) -> Iterator[list[Flask]]:
+def gunicorn(workers: int, database: str, webhook_url: str, *, options: Sequence[str] = ()) -> Iterator[list[Flask]]:
     """A pre-forking server, each of whose workers makes the application; one address for all of them."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as door:
         port = door.getsockname()[1]

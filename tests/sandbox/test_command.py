@@ -6,19 +6,13 @@ import json
 import subprocess
 import sys
 from argparse import Namespace
-from datetime import timedelta
-from threading import Event
 
 import pytest
-from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.command import address_of, facts, greeting, main, run_ticker
-from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.command import address_of, facts, greeting, main
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
-from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import transaction
-from tests.sandbox.actors import ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.actors import ENDPOINT
 
 
 def test_list_unknowns_prints_the_table_for_people_and_programs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,42 +62,6 @@ def test_a_wrong_option_is_one_sentence_and_exit_code_2(
     # The database cannot be used either: whatever is wrongly let through ends there instead of serving for ever.
     assert main(["--port", "0", "--database", "nonsense", *arguments]) == 2
     assert told in capsys.readouterr().err
-
-
-class Ticks(Event):
-    """Lets the ticker run a few times without waiting."""
-
-    def __init__(self, times: int) -> None:
-        super().__init__()
-        self.left = times
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.left -= 1
-        return self.left < 0
-
-
-def test_the_ticker_runs_what_fell_due_by_time_alone(sandbox: Flask, receiver: Receiver) -> None:
-    receiver.answers = [500]
-    Tester(sandbox).pays(Merchant(sandbox).makes_checkout())
-    world(sandbox).clock.offset += timedelta(seconds=61)
-    run_ticker(sandbox, Ticks(1))
-    assert len(receiver.received) == 2
-
-
-def test_the_ticker_outlives_a_bad_moment(sandbox: Flask, receiver: Receiver) -> None:
-    def fails(payload: object) -> None:
-        raise ValueError(payload)
-
-    sandbox.logger.disabled = True
-    tester = Tester(sandbox)
-    tester.does("PUT", "webhook-endpoint", {"url": None})
-    tester.pays(Merchant(sandbox).makes_checkout())
-    tester.does("PUT", "webhook-endpoint", {"url": ENDPOINT})
-    receiver.reacts = fails
-    with sandbox.app_context(), transaction() as session:
-        redeliver(session, tester.webhooks()[0]["id"])
-    run_ticker(sandbox, Ticks(3))
-    assert len(receiver.received) == 1
 
 
 def test_each_account_is_printed_with_the_lines_that_a_shop_needs() -> None:

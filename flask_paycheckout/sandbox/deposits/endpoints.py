@@ -14,7 +14,7 @@ from flask_paycheckout.sandbox.deposits.transitions import (
     force_deposit,
     may_be_forced_to,
 )
-from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
+from flask_paycheckout.sandbox.outgoing.sending import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.world.database import transaction
@@ -49,7 +49,7 @@ def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
         if not may_be_forced_to(status):
             raise unspecified_refusal(400, "status is none that the service knows.")
         record = represent(session, _forced(session, account.user_id, deposit_id, status))
-    deliver_due()
+    send_due()
     return success(record, "Deposit updated successfully")
 
 

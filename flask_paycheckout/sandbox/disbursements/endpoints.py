@@ -7,7 +7,7 @@ from flask import Blueprint
 from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.disbursements.schemas import DisbursementUpdate
 from flask_paycheckout.sandbox.disbursements.transitions import force_disbursement, may_be_forced_to
-from flask_paycheckout.sandbox.outgoing.webhooks import deliver_due
+from flask_paycheckout.sandbox.outgoing.sending import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, empty_success, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
 from flask_paycheckout.sandbox.wire.parsing import FieldError
@@ -32,5 +32,5 @@ def update_disbursement(disbursement_id: str) -> Envelope[None]:
             raise unspecified_refusal(400, f"{refused}.") from None
         if not found:
             raise Refusal(400, "Disbursement not found")
-    deliver_due()
+    send_due()
     return empty_success("Disbursement updated successfully")

@@ -71,6 +71,7 @@ from flask_paycheckout.sandbox.levers import (
     account_calls,
     bank,
     customer,
+    due,
     log_calls,
     snapshot_calls,
     trigger_calls,
@@ -79,7 +80,6 @@ from flask_paycheckout.sandbox.levers import (
 from flask_paycheckout.sandbox.levers.accounts import AccountTaken, NoSuchAccount, TooManyAccounts, find_account
 from flask_paycheckout.sandbox.levers.answers import answer
 from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook, list_webhooks
-from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.levers.fault_parsing import limit_fault, read_fault
 from flask_paycheckout.sandbox.levers.start_file import StartFileError
 from flask_paycheckout.sandbox.levers.start_state import reset_world
@@ -140,7 +140,7 @@ def advance() -> Response:
         raise FieldError(f"advanceSeconds must be a number from 0 to {MAX_SECONDS}.")
     with transaction() as session:
         advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
-    run_due()
+    due.run_due()
     return answer(_time())
 
 
@@ -188,7 +188,7 @@ def send_again(webhook_id: str) -> Response:
     with transaction() as session:
         if not redeliver(session, webhook_id):
             raise CallRefused(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
-    run_due()
+    due.send_again(webhook_id)
     with transaction() as session:
         return answer(describe_webhook(session, webhook_id))
 

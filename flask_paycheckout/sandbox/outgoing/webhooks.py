@@ -1,7 +1,8 @@
 """Webhooks to the merchants, each to the address of the account that it concerns, and their delivery with retries.
 
 A webhook is stored in the transaction of the event that it reports, and sent after the commit, with no transaction
-open. Deliveries and retries become due by the virtual clock.
+open, by whoever claims it: a thread, or the call that caused it. Deliveries and retries become due by the virtual
+clock.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, String, Text, select, update
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, select, update
+from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 
 from flask_paycheckout.sandbox.outgoing.claims import claim_next
 from flask_paycheckout.sandbox.outgoing.faults import Fault, take_webhook_fault
@@ -87,6 +88,7 @@ class ClaimedWebhook:
     """A claimed webhook, to be sent without a transaction. It has no repr, because it holds a secret."""
 
     id: str
+    user_id: str
     url: str | None
     """None when the account has no address; the webhook is then given up already."""
     body: bytes
@@ -141,21 +143,56 @@ def _apply(fault: Fault, webhook: Webhook) -> None:
             webhook.held, webhook.due_at = True, webhook.due_at + HELD_FOR
 
 
-def deliver_due() -> int:
-    """Send the webhooks that are due; must be called outside of a transaction.
+def deliver_due(order_id: str | None = None) -> int:
+    """Send the webhooks that are due, or those of them about one order; must be called outside of a transaction.
 
     :return: how many were sent."""
+    about = [] if order_id is None else [Webhook.order_id == order_id]
     sent = 0
     for _ in range(_MAX_AT_ONCE):
-        parcel = _claim_next()
+        parcel = claim_webhook(*about)
         if parcel is None:
             break
-        if parcel.url is not None:
-            headers = headers_of(parcel.id, parcel.attempt, parcel.body, parcel.client_secret)
-            results = [_send(parcel.url, headers, parcel.body) for _ in range(parcel.copies)]
-            _record(parcel, parcel.url, headers, results)
-            sent += 1
+        sent += deliver(parcel)
     return sent
+
+
+def deliver(parcel: ClaimedWebhook) -> bool:
+    """Send a claimed webhook and record the result; False when there is nowhere to send it."""
+    if parcel.url is None:
+        return False
+    headers = headers_of(parcel.id, parcel.attempt, parcel.body, parcel.client_secret)
+    results = [_send(parcel.url, headers, parcel.body) for _ in range(parcel.copies)]
+    _record(parcel, parcel.url, headers, results)
+    return True
+
+
+def is_in_turn() -> ColumnElement[bool]:
+    """The condition that no other webhook about the same order is being sent, in any process."""
+    other = aliased(Webhook)
+    now = world().clock.machine()
+    return ~exists().where(
+        other.order_id == Webhook.order_id, other.id != Webhook.id, other.state == WAITING, other.claimed_until > now
+    )
+
+
+def is_being_sent(order_id: str) -> bool:
+    """Whether a thread or process has claimed a webhook about an order and not recorded its result."""
+    now = world().clock.machine()
+    claimed = select(Webhook.id).where(
+        Webhook.order_id == order_id, Webhook.state == WAITING, Webhook.claimed_until > now
+    )
+    with transaction() as session:
+        return session.scalars(claimed.limit(1)).first() is not None
+
+
+def is_waiting(webhook_id: str) -> bool:
+    """Whether a webhook is due whose result is not recorded."""
+    due = select(Webhook.id).where(
+        Webhook.id == webhook_id, Webhook.state == WAITING, Webhook.due_at <= world().clock.now()
+    )
+    with transaction() as session:
+        return session.scalars(due).one_or_none() is not None
 
 
 def redeliver(session: Session, webhook_id: str) -> bool:
@@ -171,9 +208,10 @@ def redeliver(session: Session, webhook_id: str) -> bool:
     )
 
 
-def _claim_next() -> ClaimedWebhook | None:
+def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
+    """Claim the first webhook that is due and fulfils the conditions; None when there is none."""
     with transaction() as session:
-        due = [Webhook.state == WAITING, Webhook.due_at <= world().clock.now()]
+        due = [Webhook.state == WAITING, Webhook.due_at <= world().clock.now(), *conditions]
         order = [Webhook.due_at, Webhook.created_at]
         # No longer held, because two processes that send held webhooks could deadlock on each other's rows.
         webhook = claim_next(session, Webhook, Webhook.id, due, order, _LEASE, held=False)
@@ -185,6 +223,7 @@ def _claim_next() -> ClaimedWebhook | None:
             rows_changed(session, given_up)
         return ClaimedWebhook(
             id=webhook.id,
+            user_id=webhook.user_id,
             url=url,
             body=webhook.payload.encode(),
             copies=webhook.copies,

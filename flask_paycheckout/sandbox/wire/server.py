@@ -44,8 +44,6 @@ STOP_SECONDS = 5
 """Seconds that calls under way may take when the server stops."""
 _BACKLOG = 256
 _CLEANUP_SECONDS = 5
-# Bytes of the line before a chunk, or of the headers after the last one.
-_MAX_FRAMING = 4096
 # A body of up to so many times its limit is read to its end.
 _DISCARDED = 16
 # The largest answer, a snapshot, has half of it. A thread never waits for the one who receives an answer.
@@ -97,9 +95,9 @@ class _Request(HTTPRequestParser):
                 self._refuse(self.content_length)
                 return
         if isinstance(self.body_rcv, ChunkedReceiver):
-            stored, framing = len(self.body_rcv), self.body_rcv.control_line + self.body_rcv.trailer
-            # Each part of an unfinished line is added to a copy of the line, and each chunk costs time.
-            if len(framing) > _MAX_FRAMING or max(stored, 0.8 * self.body_bytes_received) > self._limit:
+            stored = len(self.body_rcv)
+            # Lengths of chunks and further headers are not stored; they may be a fifth of what arrives.
+            if max(stored, 0.8 * self.body_bytes_received) > self._limit:
                 self._refuse(max(stored, self._limit + 1))
 
     def _refuse(self, length: int) -> None:
@@ -202,15 +200,17 @@ class Server:
             # It is how the main thread is told to stop.
             pass
         finally:
-            self._is_stopping = True
+            with self._lock:
+                self._is_stopping, self._server = True, None
             server.task_dispatcher.shutdown(timeout=STOP_SECONDS)
             wasyncore.close_all(connections)
 
     def stop(self) -> None:
         """Let `run` return; may be called in any thread."""
-        self._is_stopping = True
-        if self._server is not None:
-            self._server.pull_trigger()
+        with self._lock:
+            self._is_stopping = True
+            if self._server is not None:
+                self._server.pull_trigger()
 
     def close(self) -> None:
         """Give the port back."""
@@ -237,5 +237,5 @@ class Server:
             if self._held + by > MAX_HELD:
                 raise TooManyHeld
             self._held += by
-            if self._server is not None and not self._is_stopping:
+            if self._server is not None:
                 self._server.task_dispatcher.set_thread_count(THREADS + self._held)

@@ -46,6 +46,8 @@ class World:
     allow_remote_control: bool = False
     send_mail: MailSender | None = None
     """Sends a mail over SMTP; None when mails are only listed."""
+    wake: Callable[[], None] | None = None
+    """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
     access: Access | None = None
     """Who may use a shared sandbox; None for one of this machine's developer."""
     loopback_webhooks_only: bool = True

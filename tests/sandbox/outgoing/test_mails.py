@@ -76,7 +76,7 @@ def post_office(**replies: str) -> Iterator[PostOffice]:
 
 
 def sandbox_with(smtp: str | None) -> Flask:
-    return create_sandbox(control_token=CONTROL_TOKEN, smtp=smtp)
+    return create_sandbox(control_token=CONTROL_TOKEN, smtp=smtp, send_in_call=True)
 
 
 def states(app: Flask) -> list[tuple[str, int]]:

@@ -7,7 +7,7 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from threading import Event, Thread
 from typing import Any
@@ -21,6 +21,7 @@ from flask_paycheckout.sandbox.wire import server as own_server
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
 from tests.sandbox.stations import PATIENCE, ROOT, port_of, station
 from tests.sandbox.wire.test_sockets import post_checkout, served
+from tests.waiting import eventually
 
 Line = http.client.HTTPConnection
 
@@ -77,17 +78,8 @@ def hanging(count: int) -> Iterator[tuple[Flask, int, Hang]]:
             caller.start()
             until.callback(caller.join)
         until.callback(hang.over.set)
-        wait_for(lambda: len(hang.waiting) == count)
+        eventually(lambda: len(hang.waiting) == count)
         yield app, port, hang
-
-
-def wait_for(is_so: Callable[[], bool]) -> None:
-    pause = Event()
-    for _ in range(PATIENCE * 100):
-        if is_so():
-            return
-        pause.wait(0.01)
-    raise AssertionError("it did not come true")
 
 
 def test_calls_that_hang_on_purpose_hold_up_nobody() -> None:
@@ -102,7 +94,7 @@ def test_more_calls_than_can_hang_are_refused_and_places_are_given_back(monkeypa
         refused = Merchant(station(port)).reads_deposit("none")
         assert (refused.code, refused.message) == (503, "A fault delays this call, but as many as can be wait already.")
         hang.over.set()
-        wait_for(lambda: Merchant(station(port)).reads_deposit("none").code == 404)
+        eventually(lambda: Merchant(station(port)).reads_deposit("none").code == 404)
 
 
 def test_callers_who_send_slowly_or_nothing_hold_up_nobody(sandbox: Flask) -> None:
@@ -140,7 +132,7 @@ def test_who_does_not_take_the_answer_is_let_go(monkeypatch: pytest.MonkeyPatch)
         line.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         # Others are answered meanwhile; then the connection is at its end before the answer is.
         assert post_checkout(port).code == 200
-        wait_for(lambda: not alive(line))
+        eventually(lambda: not alive(line))
         with suppress(ConnectionError):
             assert len(whole(line)) < size
 
@@ -214,7 +206,7 @@ def test_a_call_under_way_is_answered_when_the_command_is_terminated() -> None:
         codes = list[int]()
         caller = Thread(target=lambda: codes.append(post_checkout(port).code))
         caller.start()
-        wait_for(lambda: tester.does("GET", "faults") == [])
+        eventually(lambda: tester.does("GET", "faults") == [])
         process.terminate()
         caller.join()
         assert (codes, process.wait(PATIENCE), process.stderr.read()) == ([200], 0, "")

@@ -1,0 +1,143 @@
+"""Sends webhooks and mails after the calls that cause them, in threads, and runs what falls due by time alone.
+
+What waits is in the database, and a call only wakes the thread that looks there. So nothing is lost when the process
+ends between a commit and the sending: whoever runs next on this database finds it.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition, Event, Lock, Thread
+from time import monotonic
+
+from flask import Flask
+
+from flask_paycheckout.sandbox.levers.due import pass_time
+from flask_paycheckout.sandbox.outgoing.mails import deliver_mails
+from flask_paycheckout.sandbox.outgoing.webhooks import ClaimedWebhook, Webhook, claim_webhook, deliver, is_in_turn
+from flask_paycheckout.sandbox.world.context import world
+
+TICK = 1.0
+"""Seconds between two runs of what has become due while nobody sends requests."""
+MAX_SENDING = 8
+"""The most webhooks that a process sends at the same time."""
+MAX_OF_ACCOUNT = 4
+"""The most of one account, so that a receiver that hangs does not keep the webhooks of others waiting."""
+STOP_SECONDS = 2.0
+"""Seconds that webhooks which are being sent may take when the sandbox stops."""
+
+
+class Courier:
+    """Sends what is due in one application. Its threads are those of the process that first needs them."""
+
+    def __init__(self) -> None:
+        self._app: weakref.ref[Flask] | None = None
+        self._lock = Lock()
+        self._process: int | None = None
+        self._thread: Thread | None = None
+
+    def serve(self, app: Flask) -> None:
+        """Say which application it is."""
+        self._app = weakref.ref(app)
+
+    def wake(self) -> None:
+        """Something is due: have it sent soon."""
+        self.begin()
+        self._woken.set()
+
+    def begin(self) -> None:
+        """Start the thread that looks for what is due, unless it runs in this process."""
+        if self._process == os.getpid():
+            return
+        with self._lock:
+            if self._process == os.getpid():
+                return
+            # Made here because a process that was forked has copies in whatever state they were.
+            self._woken, self._stopped, self._free = Event(), Event(), Condition()
+            self._sending: Counter[str] = Counter()
+            self._is_mailing = False
+            self._thread = Thread(target=self._run, name="sandbox-courier", daemon=True)
+            self._process = os.getpid()
+            self._thread.start()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Look for what is due from now until the end of the context."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self._stopped.set()
+            self._woken.set()
+            if self._thread is not None:
+                self._thread.join()
+            with self._free:
+                self._free.wait_for(lambda: not self._sending.total(), STOP_SECONDS)
+
+    def _run(self) -> None:
+        tick = monotonic()
+        while not self._stopped.is_set():
+            app = None if self._app is None else self._app()
+            if app is None:
+                return
+            self._woken.clear()
+            is_time = monotonic() >= tick
+            if is_time:
+                tick = monotonic() + TICK
+            try:
+                self._look(app, is_time=is_time)
+            except Exception:
+                # A temporary failure of the database must not stop retries for good.
+                app.logger.exception("What fell due could not be run; it is tried again.")
+            # An application that nobody uses any more must not be kept alive while waiting.
+            del app
+            self._woken.wait(max(0.0, tick - monotonic()))
+
+    def _look(self, app: Flask, *, is_time: bool) -> None:
+        with app.app_context():
+            if is_time:
+                pass_time()
+            if world().send_mail is not None and not self._is_mailing:
+                self._is_mailing = True
+                Thread(target=self._deliver_mails, args=(app,), name="sandbox-mails", daemon=True).start()
+            while not self._stopped.is_set() and (claimed := self._claim()) is not None:
+                self._change(claimed.user_id, 1)
+                Thread(target=self._deliver, args=(app, claimed), name="sandbox-webhook", daemon=True).start()
+
+    def _claim(self) -> ClaimedWebhook | None:
+        with self._free:
+            sending = Counter(self._sending)
+        if sending.total() >= MAX_SENDING:
+            return None
+        busy = [user_id for user_id, count in sending.items() if count >= MAX_OF_ACCOUNT]
+        return claim_webhook(is_in_turn(), *([Webhook.user_id.not_in(busy)] if busy else []))
+
+    def _deliver(self, app: Flask, claimed: ClaimedWebhook) -> None:
+        try:
+            with app.app_context():
+                deliver(claimed)
+        except Exception:
+            # Its claim ends after a while, and it is sent again.
+            app.logger.exception("A webhook could not be sent; it is tried again.")
+        finally:
+            self._change(claimed.user_id, -1)
+            self._woken.set()
+
+    def _deliver_mails(self, app: Flask) -> None:
+        try:
+            with app.app_context():
+                deliver_mails()
+        except Exception:
+            app.logger.exception("Mails could not be delivered; it is tried again.")
+        finally:
+            self._is_mailing = False
+
+    def _change(self, user_id: str, by: int) -> None:
+        with self._free:
+            self._sending[user_id] += by
+            self._sending += Counter()
+            self._free.notify_all()

@@ -1,0 +1,259 @@
+"""Webhooks and mails are sent after the call that causes them, once, whatever happens to processes and receivers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from flask import Flask
+
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.app import COURIER
+from flask_paycheckout.sandbox.levers.courier import MAX_OF_ACCOUNT, MAX_SENDING, Courier
+from flask_paycheckout.sandbox.outgoing.sending import send_first
+from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import db, transaction
+from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
+from tests.sandbox.stations import PATIENCE, ROOT, Shop, commands, gunicorn, station
+from tests.sandbox.wire.test_sockets import served
+from tests.waiting import eventually
+
+
+def courier_of(app: Flask) -> Courier:
+    found: Courier = app.extensions[COURIER]
+    return found
+
+
+@contextmanager
+def made(receiver: Callable[[str, dict[str, str], bytes], int], **options: Any) -> Iterator[Flask]:
+    """A sandbox whose webhooks are sent by threads."""
+    app = create_sandbox(
+        control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=receiver, send_in_call=False, **options
+    )
+    with courier_of(app).running():
+        yield app
+    with app.app_context():
+        db.engine.dispose()
+
+
+def delivered(app: Flask) -> list[str]:
+    return [webhook["orderId"] for webhook in Tester(app).webhooks() if webhook["state"] == "delivered"]
+
+
+class Slow(Receiver):
+    """A receiver that takes a webhook, and answers when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.goes_on = Event()
+        self.reacts = lambda payload: self.goes_on.wait(PATIENCE)
+
+
+def test_a_call_does_not_wait_for_the_receiver_of_its_webhook() -> None:
+    receiver = Slow()
+    with made(receiver) as app:
+        checkout = Merchant(app).makes_checkout()
+        # It returns, although the receiver answers only after it.
+        Tester(app).pays(checkout)
+        eventually(lambda: receiver.order_ids == [checkout])
+        assert delivered(app) == []
+        receiver.goes_on.set()
+        eventually(lambda: delivered(app) == [checkout])
+
+
+def test_a_shop_of_one_worker_does_not_wait_for_itself() -> None:
+    """Its only thread calls the service, and is therefore not free for the webhook before the call is answered."""
+    shop = ThreadPoolExecutor(1)
+    received = list[bytes]()
+
+    def receive(url: str, headers: dict[str, str], body: bytes) -> int:
+        shop.submit(received.append, body).result(PATIENCE)
+        return 200
+
+    with shop, made(receive) as app:
+        checkout = Merchant(app).makes_checkout()
+        Tester(app).picks(checkout)
+        shop.submit(Merchant(app).forces_status, checkout).result(PATIENCE)
+        eventually(lambda: delivered(app) == [checkout])
+        assert received == [f'{{"orderId":"{checkout}"}}'.encode()]
+
+
+def test_before_response_still_overtakes_the_answer() -> None:
+    receiver = Receiver()
+    with made(receiver) as app:
+        for _ in range(5):
+            Tester(app).orders_fault("webhook", "before_response")
+            checkout = Merchant(app).makes_checkout()
+            assert receiver.order_ids[-1:] == delivered(app)[-1:] == [checkout]
+
+
+def test_before_response_waits_for_who_is_sending_the_webhook_already() -> None:
+    receiver = Slow()
+    with made(receiver) as app, ThreadPoolExecutor(1) as hands:
+
+        def first() -> list[str]:
+            with app.app_context():
+                send_first(checkout)
+            return delivered(app)
+
+        checkout = Merchant(app).makes_checkout()
+        Tester(app).pays(checkout)
+        eventually(lambda: receiver.order_ids == [checkout])
+        sent = hands.submit(first)
+        # If it does not wait, it is at its end by then.
+        wait([sent], timeout=0.3)
+        receiver.goes_on.set()
+        assert sent.result(PATIENCE) == [checkout]
+
+
+def test_many_before_response_at_once_leave_threads_for_what_the_receiver_asks() -> None:
+    """As many calls as the server has threads wait for receivers that call the service before they answer."""
+    app = create_sandbox(control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=lambda *_: asks(), seed=1)
+    Tester(app).orders_fault("webhook", "before_response", times=12)
+    with served(app) as port:
+
+        def asks() -> int:
+            return 200 if Merchant(station(port)).reads_deposit("none").code == 404 else 500
+
+        with ThreadPoolExecutor(12) as hands:
+            list(hands.map(lambda _: Merchant(station(port)).makes_checkout(), range(12)))
+        assert len(delivered(app)) == 12
+
+
+def test_a_receiver_that_hangs_keeps_other_accounts_webhooks_not_waiting() -> None:
+    hanging, other = Event(), list[str]()
+
+    def receive(url: str, headers: dict[str, str], body: bytes) -> int:
+        if url == ENDPOINT:
+            assert hanging.wait(PATIENCE)
+        else:
+            other.append(url)
+        return 200
+
+    with made(receive) as app:
+        anna = Tester(app).makes_account("anna", webhookUrl="http://127.0.0.1:9/anna")
+        for _ in range(MAX_SENDING):
+            Tester(app).pays(Merchant(app).makes_checkout())
+        Tester(app).pays(Merchant(app, anna["clientSecret"], anna["clientId"]).makes_checkout())
+        eventually(lambda: len(other) == 1)
+        sent = [webhook["account"] for webhook in Tester(app).webhooks() if webhook["state"] == "delivered"]
+        assert sent == ["anna"]
+        hanging.set()
+        eventually(lambda: len(delivered(app)) == MAX_SENDING + 1)
+    assert MAX_OF_ACCOUNT < MAX_SENDING
+
+
+def test_webhooks_about_one_order_are_sent_one_after_the_other() -> None:
+    receiver = Slow()
+    with made(receiver) as app:
+        checkout = Merchant(app).makes_checkout()
+        Tester(app).picks(checkout)
+        for status in ("failed", "completed"):
+            Merchant(app).forces_status(checkout, status)
+        eventually(lambda: receiver.order_ids == [checkout])
+        # Another one overtakes the second, which is not sent before the first is at its end.
+        another = Merchant(app).makes_checkout()
+        Tester(app).pays(another)
+        eventually(lambda: receiver.order_ids == [checkout, another])
+        receiver.goes_on.set()
+        eventually(lambda: receiver.order_ids == [checkout, another, checkout])
+        eventually(lambda: len(delivered(app)) == 3)
+
+
+def test_sending_again_tells_the_result() -> None:
+    receiver = Receiver()
+    receiver.answers = [500]
+    with made(receiver) as app:
+        Tester(app).pays(Merchant(app).makes_checkout())
+        eventually(lambda: len(Tester(app).webhooks()[0]["attempts"]) == 1)
+        webhook = Tester(app).webhooks()[0]
+        assert Tester(app).does("POST", f"webhooks/{webhook['id']}/redeliver")["state"] == "delivered"
+
+
+def test_what_falls_due_by_time_alone_is_run() -> None:
+    receiver = Receiver()
+    receiver.answers = [500]
+    with made(receiver) as app:
+        Tester(app).pays(Merchant(app).makes_checkout())
+        eventually(lambda: len(Tester(app).webhooks()[0]["attempts"]) == 1)
+        world(app).clock.offset += timedelta(seconds=61)
+        eventually(lambda: len(receiver.received) == 2)
+
+
+def test_a_bad_moment_is_outlived() -> None:
+    receiver, failures = Receiver(), [ZeroDivisionError(), ZeroDivisionError()]
+
+    def fails(payload: object) -> None:
+        if failures:
+            raise failures.pop()
+
+    receiver.reacts = fails
+    with made(receiver) as app:
+        app.logger.disabled = True
+        checkout = Merchant(app).makes_checkout()
+        Tester(app).pays(checkout)
+        eventually(lambda: len(failures) == 1)
+        # Its claim has not ended yet.
+        webhook = Tester(app).webhooks()[0]["id"]
+        for _ in range(2):
+            with app.app_context(), transaction() as session:
+                redeliver(session, webhook)
+            courier_of(app).wake()
+            eventually(lambda: not failures)
+        eventually(lambda: delivered(app) == [checkout])
+
+
+@pytest.mark.parametrize("start", [commands, gunicorn])
+def test_a_process_that_is_killed_between_commit_and_sending_loses_nothing(
+    tmp_path: Path, start: Callable[..., Any]
+) -> None:
+    database = f"sqlite:///{tmp_path / 'world.db'}"
+    shop = Shop()
+    with shop.running():
+        killed = f"""
+import os, signal
+from flask_paycheckout.sandbox import create_sandbox
+from flask_paycheckout.sandbox.levers.courier import Courier
+from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
+Courier.wake = lambda self: os.kill(os.getpid(), signal.SIGKILL)
+Courier.begin = lambda self: None
+app = create_sandbox(database={database!r}, webhook_url={shop.url!r}, control_token=CONTROL_TOKEN)
+checkout = Merchant(app).makes_checkout()
+print(checkout, flush=True)
+Tester(app).pays(checkout)
+"""
+        died = subprocess.run([sys.executable, "-c", killed], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert (died.returncode, died.stderr) == (-9, "")
+        assert shop.order_ids == []
+        with start(1, database, shop.url) as (after,):
+            after.test_client().open("/health", method="GET")
+            eventually(lambda: shop.order_ids == [died.stdout.strip()])
+
+
+@pytest.mark.parametrize("start", [commands, partial(gunicorn, options=["--preload"])], ids=["commands", "gunicorn"])
+def test_several_processes_send_nothing_twice(tmp_path: Path, start: Callable[..., Any]) -> None:
+    """With gunicorn the application is made before the workers are forked; each sends by threads of its own."""
+    shop = Shop()
+    with shop.running(), start(2, f"sqlite:///{tmp_path / 'world.db'}", shop.url) as stations:
+
+        def pay(number: int) -> str:
+            where = stations[number % 2]
+            checkout = Merchant(where).makes_checkout()
+            Tester(where).pays(checkout)
+            return checkout
+
+        with ThreadPoolExecutor(4) as hands:
+            paid = list(hands.map(pay, range(24)))
+        eventually(lambda: [one["state"] for one in Tester(stations[0]).webhooks()] == ["delivered"] * 24)
+        assert sorted(shop.order_ids) == sorted(paid)
+        assert {len(one["attempts"]) for one in Tester(stations[0]).webhooks()} == {1}
