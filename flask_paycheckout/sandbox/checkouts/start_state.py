@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
+from typing import Any
 
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.tables import BANK_TRANSFER, CRYPTO, QR, Conversion, PaymentMethod
+from flask_paycheckout.sandbox.world.database import insert_rows
 
 # Columns: code, name, group, currency, flat fee, percentage, min, max, token, token rate, enabled
 _METHODS: tuple[tuple[str, str, str, str, str, str, str, str, str | None, str | None, bool], ...] = (
@@ -58,40 +61,25 @@ _CONVERSIONS = (
 )
 
 
+_METHOD_COLUMNS = (
+    *("code", "name", "group", "currency", "flat_fee", "percent_fee", "min_amount", "max_amount"),
+    *("token", "token_rate", "enabled"),
+)
+_AMOUNTS = frozenset({"flat_fee", "percent_fee", "min_amount", "max_amount", "token_rate", "rate"})
+
+
+def _row(columns: Sequence[str], values: Sequence[str | bool | None]) -> dict[str, Any]:
+    return {
+        column: Decimal(value) if column in _AMOUNTS and isinstance(value, str) else value
+        for column, value in zip(columns, values, strict=True)
+    }
+
+
+_METHOD_ROWS = [{"position": place} | _row(_METHOD_COLUMNS, values) for place, values in enumerate(_METHODS)]
+_CONVERSION_ROWS = [_row(("input_currency", "output_currency", "rate", "enabled"), values) for values in _CONVERSIONS]
+
+
 def add_start_methods(session: Session) -> None:
     """Add the payment methods and conversions."""
-    session.add_all(_method(position, *row) for position, row in enumerate(_METHODS))
-    session.add_all(
-        Conversion(input_currency=paid, output_currency=received, rate=Decimal(rate), enabled=enabled)
-        for paid, received, rate, enabled in _CONVERSIONS
-    )
-
-
-def _method(
-    position: int,
-    code: str,
-    name: str,
-    group: str,
-    currency: str,
-    flat: str,
-    percent: str,
-    minimum: str,
-    maximum: str,
-    token: str | None,
-    token_rate: str | None,
-    enabled: bool,
-) -> PaymentMethod:
-    return PaymentMethod(
-        position=position,
-        code=code,
-        name=name,
-        group=group,
-        currency=currency,
-        flat_fee=Decimal(flat),
-        percent_fee=Decimal(percent),
-        min_amount=Decimal(minimum),
-        max_amount=Decimal(maximum),
-        token=token,
-        token_rate=None if token_rate is None else Decimal(token_rate),
-        enabled=enabled,
-    )
+    insert_rows(session, PaymentMethod, _METHOD_ROWS)
+    insert_rows(session, Conversion, _CONVERSION_ROWS)

@@ -15,10 +15,10 @@ from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
 from flask_paycheckout.sandbox.levers.accounts import AccountNameError, NewAccount, make_start_accounts
 from flask_paycheckout.sandbox.levers.start_file import NOTHING, StartFile, StartFileError, read_start
 from flask_paycheckout.sandbox.levers.start_history import build, new_accounts
-from flask_paycheckout.sandbox.outgoing.webhook_addresses import set_webhook_url
+from flask_paycheckout.sandbox.outgoing.webhook_addresses import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
-from flask_paycheckout.sandbox.world.database import make_tables, tables_of_world
+from flask_paycheckout.sandbox.world.database import empty_tables, insert_rows, make_tables
 from flask_paycheckout.sandbox.world.settings import WorldSettings, follow
 
 
@@ -64,9 +64,8 @@ def reset_world(session: Session, world: World) -> None:
     beginning = StartOptions(
         settings.seed, settings.first_webhook_url, _accounts_of(settings), start_file=settings.start_file
     )
-    for table in reversed(tables_of_world()):
-        session.execute(table.delete())
     session.expunge_all()
+    empty_tables(session)
     values = dict(world.unknowns)
     world.unknowns.take({})
     try:
@@ -94,7 +93,8 @@ def _begin(session: Session, beginning: StartOptions) -> None:
     add_invited_user(session)
     add_start_recipients(session, USER_ID, ORGANIZATION_ID)
     add_start_methods(session)
-    set_webhook_url(session, USER_ID, beginning.webhook_url)
+    session.flush()
+    insert_rows(session, WebhookAddress, [{"user_id": USER_ID, "url": beginning.webhook_url}])
     found = read_start(beginning.start_file)
     # Those of a reset have their credentials already.
     accounts = {one.name: one for one in (*new_accounts(found), *beginning.accounts)}

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import insert_rows
 
 INDIVIDUAL, BUSINESS = "Individual", "Business"
 
@@ -43,6 +44,7 @@ _RECIPIENTS: tuple[tuple[str, str, str, str, str, str, str, str, str, str, dict[
 
 
 COUNT = len(_RECIPIENTS)
+_NO_DETAILS: dict[str, str | None] = {name: None for row in _RECIPIENTS for name in row[-1]}
 FIRST_IDS = [(f"5a6d0000000000000000010{place}", f"5a6d0000000000000000020{place}") for place in range(1, COUNT + 1)]
 """Ids of the first account's recipients and of their banks."""
 
@@ -52,30 +54,20 @@ def add_start_recipients(
 ) -> None:
     """Add an account's recipients, created on consecutive days up to yesterday."""
     now = world().clock.begin()
+    rows = []
     for position, (row, (recipient_id, bank_id)) in enumerate(zip(_RECIPIENTS, ids, strict=True), 1):
         name, email, kind, address, city, post_code, bank, number, currency, country, details = row
         made = now - timedelta(days=COUNT + 1 - position)
-        session.add(
-            Recipient(
-                id=recipient_id,
-                user_id=user_id,
-                name=name,
-                email=email,
-                name_key=name.casefold(),
-                email_key=email.casefold(),
-                recipient_type=kind,
-                organization_id=organization_id,
-                address=address,
-                city=city,
-                post_code=post_code,
-                bank_id=bank_id,
-                account_name=name,
-                bank_name=bank,
-                account_number=number,
-                currency=currency,
-                country=country,
-                created_at=made,
-                updated_at=made,
-                **details,
-            )
+        rows.append(
+            {
+                **{"id": recipient_id, "user_id": user_id, "name": name, "email": email},
+                **{"name_key": name.casefold(), "email_key": email.casefold(), "recipient_type": kind},
+                **{"organization_id": organization_id, "address": address, "city": city, "post_code": post_code},
+                **{"bank_id": bank_id, "account_name": name, "bank_name": bank, "account_number": number},
+                **{"currency": currency, "country": country, "created_at": made, "updated_at": made},
+                **(_NO_DETAILS | details),
+            }
         )
+    # The account that they belong to must be there before.
+    session.flush()
+    insert_rows(session, Recipient, rows)

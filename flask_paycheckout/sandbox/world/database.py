@@ -7,7 +7,7 @@ webhook may call the sandbox again, perhaps in the same thread.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -217,9 +217,27 @@ def insert_row(session: Session, row: Table) -> None:
     session.connection().execute(insert(table), values)  # type: ignore[arg-type]  # every mapped table is one
 
 
+def insert_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows with these values immediately; much cheaper than objects."""
+    session.connection().execute(insert(model.__table__), rows)  # type: ignore[arg-type]  # every mapped table is one
+
+
 def tables_of_world() -> list[AnyTable]:
     """The tables that a reset empties, in the order of their foreign keys: a table comes after those it refers to."""
     return [table for table in Table.metadata.sorted_tables if not table.info.get("outlives_reset")]
+
+
+def empty_tables(session: Session) -> None:
+    """Delete all rows of the tables that a reset empties."""
+    connection = session.connection()
+    for statement in _emptying():
+        connection.exec_driver_sql(statement)
+
+
+@cache
+def _emptying() -> tuple[str, ...]:
+    """The DELETE statements, written once per process; they are the same in all databases."""
+    return tuple(str(table.delete()) for table in reversed(tables_of_world()))
 
 
 def make_tables(session: Session, *, is_new: bool) -> None:
