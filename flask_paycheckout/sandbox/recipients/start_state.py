@@ -65,7 +65,8 @@ def add_start_recipients(
                 **{"organization_id": organization_id, "address": address, "city": city, "post_code": post_code},
                 **{"bank_id": bank_id, "account_name": name, "bank_name": bank, "account_number": number},
                 **{"currency": currency, "country": country, "created_at": made, "updated_at": made},
-                **(_NO_DETAILS | details),
+                **_NO_DETAILS,
+                **details,
             }
         )
     # The account that they belong to must be there before.
