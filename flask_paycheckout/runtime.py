@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from flask import Flask, current_app, has_request_context, request
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Engine, SingletonThreadPool, StaticPool
@@ -17,7 +18,6 @@ from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.outbox import Outbox
-from flask_paycheckout.checkouts.payment_backfill import PaymentBackfill
 from flask_paycheckout.checkouts.payouts_beside import PayoutsBeside
 from flask_paycheckout.checkouts.reconcile import Reconciler
 from flask_paycheckout.checkouts.settlement import Settlement
@@ -56,7 +56,6 @@ from flask_paycheckout.store.payout_hints import PayoutHints
 from flask_paycheckout.store.payout_moves import PayoutMoves
 from flask_paycheckout.store.payout_queue import PayoutQueue
 from flask_paycheckout.store.payouts import Payouts
-from flask_paycheckout.store.pruning import Pruning
 from flask_paycheckout.store.refund_limits import RefundLimits
 from flask_paycheckout.store.shop_session import own_session
 from flask_paycheckout.store.shop_transaction import ShopTransactions
@@ -93,8 +92,7 @@ def _no_url(order_id: str) -> str | None:
     return None
 
 
-@dataclass
-class Callbacks:
+class Callbacks(msgspec.Struct):
     """The functions that a shop has registered."""
 
     order_total: OrderTotal | None = None
@@ -112,8 +110,7 @@ class Callbacks:
         return self.order_total(order_id)
 
 
-@dataclass(frozen=True)
-class Runtime:
+class Runtime(msgspec.Struct, frozen=True):
     """Everything that the extension keeps for one app; pages, commands and tasks call its `operations`."""
 
     app: Flask
@@ -140,7 +137,6 @@ class Runtime:
     statuses: OrderStatuses
     reconciler: Reconciler
     paybacks: Paybacks
-    payment_backfill: PaymentBackfill
     record: ServiceRecord
     outbox: Outbox
     payouts: Payouts
@@ -153,7 +149,6 @@ class Runtime:
     refund_claims: RefundClaims
     refunds: Refunds
     payout_hints: PayoutHints
-    pruning: Pruning
 
 
 def runtime() -> Runtime:
@@ -275,7 +270,7 @@ def build_runtime(
     def receivers(name: str) -> list[Receiver]:
         found = receivers_of(name, app)
         # A transaction covers one database: with two, atomic receivers run after the commit like all others.
-        return [replace(one, atomic=False) for one in found] if settings.separate_database else found
+        return [msgspec.structs.replace(one, atomic=False) for one in found] if settings.separate_database else found
 
     def unheard(name: str) -> bool:
         return is_unheard(name, app, settings.unheard)
@@ -387,7 +382,6 @@ def build_runtime(
             log,
         ),
         paybacks=Paybacks(engine, models, clock),
-        payment_backfill=PaymentBackfill(engine, models, settlement.reading, settings.reconcile_readers),
         record=record,
         outbox=outbox,
         payouts=payouts,
@@ -398,8 +392,6 @@ def build_runtime(
         payout_queue=payout_queue,
         payout_sender=payout_sender,
         payout_hints=PayoutHints(engine, models, clock, settings.webhook_cooldown),
-        # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
-        pruning=Pruning(engine, models, clock, max(settings.watch_for, settings.token_max_age)),
         refund_claims=RefundClaims(payouts, ClaimCounts(engine, models), payout_moves, outbox, service, sealing, clock),
         refunds=Refunds(scope, models, checkouts, payouts, payout_requests),
     )

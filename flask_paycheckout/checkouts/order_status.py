@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
+import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.settlement import Settlement
@@ -31,8 +31,7 @@ _ABANDONED_COOLDOWN = timedelta(seconds=20)
 _EAGER, _PATIENT = 2, 20
 
 
-@dataclass(frozen=True)
-class OrderStatus:
+class OrderStatus(msgspec.Struct, frozen=True):
     """The facts that the status page and its JSON show."""
 
     status: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from threading import Event, Thread
+
+import msgspec
 
 from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.rules.payout_report import PayoutReport
@@ -17,8 +18,7 @@ Stopped = Callable[[], bool]
 Paid = tuple[PayoutReport, Delivery]
 
 
-@dataclass(frozen=True)
-class PayoutsBeside:
+class PayoutsBeside(msgspec.Struct, frozen=True):
     """Starts rounds of payouts for reconcile."""
 
     idle: Callable[[], PayoutReport | None]

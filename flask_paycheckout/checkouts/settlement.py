@@ -6,11 +6,11 @@ Only a fresh read of the service counts as evidence, whoever asked for it, and w
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
+import msgspec
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from flask_paycheckout.checkouts.outbox import Outbox
@@ -53,8 +53,7 @@ def says_absent(error: NotFound) -> bool:
     return (error.message or "").strip().rstrip(".").lower() == _NOT_FOUND
 
 
-@dataclass(frozen=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """The result of applying one read."""
 
     checkout: CheckoutMixin

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -243,8 +243,7 @@ class Caller:
         _log.debug("%s %s: %s (%.0f ms)", call.operation.method, call.path, outcome, took)
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(msgspec.Struct, frozen=True):
     """What is sent in every attempt of one call.
 
     :ivar path: below the base URL, without the query.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+import msgspec
 
 __all__ = ["Forms", "PaymentsPath", "RecipientDelete"]
 
@@ -11,8 +12,7 @@ PaymentsPath = Literal["/v2/payments", "/v2/payment"]
 RecipientDelete = Literal["path", "query"]
 
 
-@dataclass(frozen=True, slots=True)
-class Forms:
+class Forms(msgspec.Struct, frozen=True):
     """The forms that a client uses; each default is the form that the interface gives first.
 
     :raises ValueError: there is no such form.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from urllib.parse import quote
+
+import msgspec
 
 __all__ = ["MEBIBYTE", "Access", "Operation", "segment"]
 
@@ -26,8 +27,7 @@ class Access(Enum):
     OPEN = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(msgspec.Struct, frozen=True):
     """One call of the service.
 
     :ivar method: the HTTP verb.

@@ -10,10 +10,11 @@ import logging
 import math
 import random
 import time
-from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from flask_paycheckout.client.errors import PaymentsError, RateLimited, ServiceFault, TransportFailed
 
@@ -34,8 +35,7 @@ _LONGEST_HEADER = 40
 _WORTH_REPEATING = (TransportFailed, ServiceFault, RateLimited)
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(msgspec.Struct, frozen=True):
     """Where time and chance come from; tests bring their own.
 
     :ivar wall: Unix time in seconds.
@@ -50,8 +50,7 @@ class Pace:
     chance: Callable[[], float] = random.random
 
 
-@dataclass(frozen=True, slots=True)
-class Retries:
+class Retries(msgspec.Struct, frozen=True):
     """The number of attempts and the time that one call has.
 
     :ivar count: attempts after the first.

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.checkouts.outbox import Delivery
-from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.operations.base import OperationsBase
@@ -15,6 +14,7 @@ from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.payout_report import PayoutReport
 
 if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.payment_backfill import BackfillReport, PaymentBackfill
     from flask_paycheckout.payouts.booking_backfill import BookingReport
     from flask_paycheckout.reports.export import Export
     from flask_paycheckout.store.pruning import Pruned
@@ -25,7 +25,8 @@ __all__ = ["UpkeepOperations"]
 class UpkeepOperations(OperationsBase):
     """The calls that commands and scheduled tasks make.
 
-    What keeps the books is imported when it is used: a web process seldom uses it, and would load it at its start.
+    What keeps the books and removes old rows is imported when it is used: a web process seldom uses it, and would load
+    it at its start.
     """
 
     def reconcile_with_progress(self, limit: int | None, progress: Progress | None) -> ReconcileReport:
@@ -95,7 +96,13 @@ class UpkeepOperations(OperationsBase):
         :param dry_run: only count it.
         :param progress: called with how far the run is, and with the end.
         """
-        return self._beside_session("prune()").pruning.run(older_than, dry_run=dry_run, progress=progress)
+        from flask_paycheckout.store.pruning import Pruning
+
+        shop = self._beside_session("prune()")
+        # As long as a link to its order's page may be valid, an abandoned checkout tells what became of it.
+        readable = max(shop.settings.watch_for, shop.settings.token_max_age)
+        pruning = Pruning(shop.engine, shop.models, shop.clock, readable)
+        return pruning.run(older_than, dry_run=dry_run, progress=progress)
 
     # The books
 
@@ -147,8 +154,14 @@ class UpkeepOperations(OperationsBase):
         :param after: where an earlier run ended.
         :param progress: called after each read with the counts so far.
         """
-        return self._runtime.payment_backfill.run(limit, after, progress)
+        return self._payment_backfill().run(limit, after, progress)
 
     def count_unfilled(self, after: int) -> int:
         """How many payments `fill_payments` would read."""
-        return self._runtime.payment_backfill.count(after)
+        return self._payment_backfill().count(after)
+
+    def _payment_backfill(self) -> PaymentBackfill:
+        from flask_paycheckout.checkouts.payment_backfill import PaymentBackfill
+
+        shop = self._runtime
+        return PaymentBackfill(shop.engine, shop.models, shop.settlement.reading, shop.settings.reconcile_readers)

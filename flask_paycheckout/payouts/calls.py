@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from flask_paycheckout.client import (
     CryptoReceiver,
@@ -39,8 +40,7 @@ Result = TypeVar("Result")
 _MAX_WORDS = 500
 
 
-@dataclass(frozen=True)
-class Addressed:
+class Addressed(msgspec.Struct, frozen=True):
     """A payout with its destination."""
 
     payout: PayoutMixin

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
+
+import msgspec
 
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.store.payouts import Payouts, RefundState
@@ -25,8 +26,7 @@ class RefundProgress(IntEnum):
     WHOLLY = 3
 
 
-@dataclass(frozen=True)
-class OrderRefunds:
+class OrderRefunds(msgspec.Struct, frozen=True):
     """How far the payments of an order were paid back; None where no refund is under way or completed."""
 
     of_payment: RefundProgress | None = None

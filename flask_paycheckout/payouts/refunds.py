@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
+import msgspec
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -28,8 +28,7 @@ __all__ = ["RefundablePayment", "Refunds"]
 _EXACT = Context(prec=600)
 
 
-@dataclass(frozen=True)
-class RefundablePayment:
+class RefundablePayment(msgspec.Struct, frozen=True):
     """A payment of which a part, or all, can be refunded."""
 
     checkout: CheckoutMixin

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from flask_paycheckout.rules.states import Reason
 
@@ -31,8 +32,7 @@ _REJECTING = (
 )
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """A person's decision on a held payment, with the name and the reason to record."""
 
     accepted: bool

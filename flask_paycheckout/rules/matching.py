@@ -5,9 +5,10 @@ No float, no rounding, no tolerance.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from flask_paycheckout.rules.states import Reason
 from flask_paycheckout.totals import Pay, Total
@@ -20,8 +21,7 @@ __all__ = ["Comparison", "compare", "order_disagreement"]
 _SHOWN = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """One field of the deposit, compared with the value that was stored before the redirect."""
 
     field: str

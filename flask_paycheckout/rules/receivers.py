@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import ref
+
+import msgspec
 
 from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER
 
@@ -25,8 +26,7 @@ _ATOMIC = "__paycheckout_atomic__"
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True)
-class Receiver:
+class Receiver(msgspec.Struct, frozen=True):
     """One receiver of a signal."""
 
     name: str

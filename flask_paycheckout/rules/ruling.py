@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from flask_paycheckout.rules.matching import Comparison, compare
 from flask_paycheckout.rules.schedule import PAGE_GONE, Schedule
@@ -21,8 +22,7 @@ COMPLETED = "completed"
 """The status of a deposit whose money arrived."""
 
 
-@dataclass(frozen=True)
-class Ruling:
+class Ruling(msgspec.Struct, frozen=True):
     """The evidence that a read provides, with the comparisons behind it."""
 
     evidence: Evidence | None

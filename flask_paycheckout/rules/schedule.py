@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from flask_paycheckout.rules.states import Status
 
@@ -32,8 +33,7 @@ A mapping must have the key "default", and may have "crypto", "bank" (any bank),
 """
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(msgspec.Struct, frozen=True):
     """A shop's waiting times: for a pending deposit, and for reads of an abandoned one."""
 
     pending_for: PendingFor

@@ -16,6 +16,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import msgspec
+
 from flask_paycheckout.client import PaymentsClient, TransportFailed
 from flask_paycheckout.config import check_account
 from flask_paycheckout.errors import ConfigurationError
@@ -61,8 +63,7 @@ class AccountUnavailable(TransportFailed):
         self.name = name
 
 
-@dataclass
-class _InUse:
+class _InUse(msgspec.Struct):
     """An account with its client, and when the shop was last asked for it."""
 
     account: Account | None
@@ -70,17 +71,16 @@ class _InUse:
     asked_at: float
 
 
-@dataclass
-class _Kept:
+class _Kept(msgspec.Struct):
     """What one process keeps."""
 
-    in_use: OrderedDict[str, _InUse] = field(default_factory=OrderedDict)
+    in_use: OrderedDict[str, _InUse] = msgspec.field(default_factory=OrderedDict)
     """By the account's name, the least recently used first."""
 
-    replaced: list[tuple[float, PaymentsClient]] = field(default_factory=list)
+    replaced: list[tuple[float, PaymentsClient]] = msgspec.field(default_factory=list)
     """Clients that are not given out any more, each with the time since when."""
 
-    changing: Lock = field(default_factory=Lock)
+    changing: Lock = msgspec.field(default_factory=Lock)
     """Protects both; never held while the shop is asked or a connection is closed."""
 
 

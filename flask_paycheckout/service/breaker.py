@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from threading import Lock
+
+import msgspec
 
 __all__ = ["Admission", "Breaker"]
 
@@ -21,16 +22,14 @@ _FAILURES = 3
 _FIRST_WAIT, _GROWTH, _LONGEST_WAIT = 5.0, 1.3, 8.0
 
 
-@dataclass(frozen=True)
-class Admission:
+class Admission(msgspec.Struct, frozen=True):
     """Permission for one call, to be returned to the breaker together with the call's outcome."""
 
     probe: bool = False
 
 
-@dataclass
-class _Circuit:
-    lock: Lock = field(default_factory=Lock)
+class _Circuit(msgspec.Struct):
+    lock: Lock = msgspec.field(default_factory=Lock)
     failures: int = 0
     """The number of failures in a row."""
 

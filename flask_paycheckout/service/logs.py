@@ -11,10 +11,11 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
+
+import msgspec
 
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.clock import Clock
@@ -104,8 +105,7 @@ def prepare_logger() -> None:
             logger.addFilter(_Lines())
 
 
-@dataclass
-class _Written:
+class _Written(msgspec.Struct):
     """The last line about a failure."""
 
     at: datetime
@@ -113,14 +113,13 @@ class _Written:
     """The number of lines that were not written since."""
 
 
-@dataclass
-class _Kept:
+class _Kept(msgspec.Struct):
     """What one process keeps."""
 
-    written: dict[tuple[str, str, str], _Written] = field(default_factory=dict)
+    written: dict[tuple[str, str, str], _Written] = msgspec.field(default_factory=dict)
     """By kind, account, and type of error."""
 
-    changing: Lock = field(default_factory=Lock)
+    changing: Lock = msgspec.field(default_factory=Lock)
 
 
 class FailureLog:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from threading import Condition
+
+import msgspec
 
 __all__ = ["Places"]
 
@@ -57,15 +58,14 @@ class Places:
         return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Taken())
 
 
-@dataclass
-class _Taken:
-    since: dict[object, float] = field(default_factory=dict)
+class _Taken(msgspec.Struct):
+    since: dict[object, float] = msgspec.field(default_factory=dict)
     """The places that are taken, with the time of taking."""
 
-    following: set[object] = field(default_factory=set)
+    following: set[object] = msgspec.field(default_factory=set)
     """Those taken by requests that wait for another request's call."""
 
-    changed: Condition = field(default_factory=Condition)
+    changed: Condition = msgspec.field(default_factory=Condition)
 
     def has_room(self, most: int) -> bool:
         return len(self.since) < most

@@ -12,11 +12,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
 
+import msgspec
 from sqlalchemy import Engine, Table, func, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
@@ -58,8 +59,7 @@ class FailingCalls:
     """The last failure's error message."""
 
 
-@dataclass
-class _Calls:
+class _Calls(msgspec.Struct):
     """One process's knowledge of one operation."""
 
     failing: bool = False
@@ -86,15 +86,14 @@ class _Calls:
     """Whether an answer came before the unwritten failures, so that they begin a new series."""
 
 
-@dataclass
-class _Noted:
+class _Noted(msgspec.Struct):
     """The outcomes that one process has collected."""
 
-    calls: dict[tuple[str, str], _Calls] = field(default_factory=dict)
-    noting: Lock = field(default_factory=Lock)
+    calls: dict[tuple[str, str], _Calls] = msgspec.field(default_factory=dict)
+    noting: Lock = msgspec.field(default_factory=Lock)
     """Protects `calls`; never held while a statement runs."""
 
-    writing: Lock = field(default_factory=Lock)
+    writing: Lock = msgspec.field(default_factory=Lock)
     """Held by the thread that writes to the table; the others do not wait for it."""
 
 
@@ -158,7 +157,7 @@ class ServiceRecord:
 
     def _write_one(self, row: dict[str, str], calls: _Calls) -> None:
         with self._here().noting:
-            noted = replace(calls)
+            noted = msgspec.structs.replace(calls)
             news = noted.failures and self._is_news(calls)
             if news:
                 calls.written_at, calls.written = self._clock(), calls.written + calls.failures

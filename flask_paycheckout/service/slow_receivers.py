@@ -7,10 +7,10 @@ memory and written after their transaction has ended: at most one write of each 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2s
 
+import msgspec
 from sqlalchemy import Engine, Table, select
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
@@ -30,8 +30,7 @@ _MOST_LISTED = 20
 _OPERATION = "slow receiver "
 
 
-@dataclass(frozen=True)
-class SlowReceiver:
+class SlowReceiver(msgspec.Struct, frozen=True):
     """An atomic receiver that held its transaction for too long."""
 
     name: str

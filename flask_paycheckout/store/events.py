@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
+
+import msgspec
 
 from flask_paycheckout.rules.receivers import nobody_listens
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -22,8 +23,7 @@ Subject = CheckoutMixin | PayoutMixin
 """An event is about a checkout or about a payout."""
 
 
-@dataclass(frozen=True)
-class NewEvent:
+class NewEvent(msgspec.Struct, frozen=True):
     """An event to be stored."""
 
     name: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Any, cast
 
+import msgspec
 from sqlalchemy import BindParameter, ColumnElement, Connection, Engine, bindparam, exists, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError
 
@@ -36,8 +36,7 @@ class _OrderPaid(Exception):
     """The order was paid meanwhile, so the transaction that would store another checkout is rolled back."""
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """A change of a checkout's state, to be stored."""
 
     to: Status
@@ -48,12 +47,11 @@ class Move:
     decision: Decision | None = None
     """A person's decision, which may accept this payment although another one paid the order."""
 
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Further columns of the checkout with their values."""
 
 
-@dataclass(frozen=True)
-class Moved:
+class Moved(msgspec.Struct, frozen=True):
     """A move that was stored."""
 
     checkout: CheckoutMixin

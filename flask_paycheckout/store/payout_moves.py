@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
+import msgspec
 from sqlalchemy import Connection, Engine, Table, bindparam, update
 from sqlalchemy.exc import OperationalError
 
@@ -40,20 +40,18 @@ __all__ = ["MovedPayout", "PayoutMove", "PayoutMoves"]
 _ROUTINE = frozenset({PayoutEvidence.NOT_CARRIED_OUT, PayoutEvidence.MISSED})
 
 
-@dataclass(frozen=True)
-class PayoutMove:
+class PayoutMove(msgspec.Struct, frozen=True):
     """A change of a payout's state, to be stored."""
 
     evidence: PayoutEvidence
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Further columns of the payout with their values."""
 
-    facts: Mapping[str, object] = field(default_factory=dict)
+    facts: Mapping[str, object] = msgspec.field(default_factory=dict)
     """Facts for the line of the history, such as who decided, and why."""
 
 
-@dataclass(frozen=True)
-class MovedPayout:
+class MovedPayout(msgspec.Struct, frozen=True):
     """A move that was stored."""
 
     payout: PayoutMixin

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+import msgspec
 from sqlalchemy import ColumnElement, Engine, Integer, Table, bindparam, exists, func, literal, null, select, update
 from sqlalchemy.exc import OperationalError
 
@@ -31,8 +31,7 @@ _READY, _SENDING, _SENT = PayoutStatus.READY.value, PayoutStatus.SENDING.value, 
 _LEASED = ("next_attempt_at", "lease_token")
 
 
-@dataclass(frozen=True)
-class ReadyPayout:
+class ReadyPayout(msgspec.Struct, frozen=True):
     """The payout that has been ready for the longest time."""
 
     id: int
@@ -41,8 +40,7 @@ class ReadyPayout:
     alone: bool
 
 
-@dataclass(frozen=True)
-class Backlog:
+class Backlog(msgspec.Struct, frozen=True):
     """The work that waits."""
 
     due: bool

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import msgspec
 from sqlalchemy import Connection, Engine, Table, bindparam, delete, func, select, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -79,8 +80,7 @@ class _Removed(NamedTuple):
 _Removal = Callable[[Connection], _Removed]
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(msgspec.Struct, frozen=True):
     """One run: its conditions, its time, and how it reports progress."""
 
     prunable: Prunable

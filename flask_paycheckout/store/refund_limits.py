@@ -7,10 +7,10 @@ same time add up to what arrived at most.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
+import msgspec
 from sqlalchemy import Connection, Table, select, update
 
 from flask_paycheckout.errors import NothingToRefund, PaybackRefused, RefundTooLarge, UnknownCheckout
@@ -29,8 +29,7 @@ _PAID_BACK = "paid_back"
 _EXACT = Context(prec=600)
 
 
-@dataclass(frozen=True)
-class Refundable:
+class Refundable(msgspec.Struct, frozen=True):
     """The money of a checkout, as far as it was not refunded yet."""
 
     arrived: Amount

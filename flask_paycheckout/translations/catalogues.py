@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from gettext import NullTranslations, translation
 from pathlib import Path
+
+import msgspec
 
 __all__ = ["DOMAIN", "FOLDER", "LANGUAGES", "Language", "catalogue", "choose"]
 
@@ -23,8 +24,7 @@ _TAG = re.compile(r"([A-Za-z]{2,3})(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3})
 _FORMER = {"in": "id"}
 
 
-@dataclass(frozen=True)
-class Language:
+class Language(msgspec.Struct, frozen=True):
     """The language of a page, and the notation of its amounts."""
 
     code: str

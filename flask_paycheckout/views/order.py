@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import msgspec
 from flask import Response, abort, jsonify, url_for
 
 from flask_paycheckout.operations.app import operations
@@ -55,7 +54,7 @@ def order_page(token: str) -> Response:
 def unpayable_page(link: Link) -> Response:
     """Show the status of an order that the shop wants no payment for: the answer to an outdated pay button."""
     # The page's address accepts only POST and cannot be fetched again, so this page does not update itself.
-    current = replace(operations().read_order_status(link.order_id), final=True, poll_after=0)
+    current = msgspec.structs.replace(operations().read_order_status(link.order_id), final=True, poll_after=0)
     return page(
         "order.html",
         link.order_id,

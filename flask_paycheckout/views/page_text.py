@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import msgspec
 
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, RefundProgress
 from flask_paycheckout.rules.states import Reason, Status
@@ -31,8 +31,7 @@ def message(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
-class PageText:
+class PageText(msgspec.Struct, frozen=True):
     """The translated texts of one page; templates show them as `words.title` and so on."""
 
     title: str
@@ -208,11 +207,11 @@ def order_text(
     refunded = _OF_REFUND.get(refunds.of_payment) if refunds.of_payment and status == Status.PAID else None
     text = _CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status]
     if refunds.of_others is not None:
-        text = replace(text, refund=_OF_OTHER_REFUND[refunds.of_others])
+        text = msgspec.structs.replace(text, refund=_OF_OTHER_REFUND[refunds.of_others])
     if unrecorded:
-        text = replace(text, unrecorded=_UNRECORDED)
+        text = msgspec.structs.replace(text, unrecorded=_UNRECORDED)
     text = _translated(text, language)
-    return text if total is None else replace(text, total=_to_pay(total, language))
+    return text if total is None else msgspec.structs.replace(text, total=_to_pay(total, language))
 
 
 def retry_text(wait: int, language: Language) -> PageText:
@@ -220,7 +219,7 @@ def retry_text(wait: int, language: Language) -> PageText:
 
     :param wait: seconds to wait before another try.
     """
-    return replace(_translated(_RETRY, language), when=when_text(wait, language))
+    return msgspec.structs.replace(_translated(_RETRY, language), when=when_text(wait, language))
 
 
 def database_text(wait: int, language: Language) -> PageText:
@@ -228,7 +227,7 @@ def database_text(wait: int, language: Language) -> PageText:
 
     :param wait: seconds to wait before another look.
     """
-    return replace(_translated(_DATABASE, language), when=when_text(wait, language))
+    return msgspec.structs.replace(_translated(_DATABASE, language), when=when_text(wait, language))
 
 
 def bad_link_text(language: Language) -> PageText:
@@ -249,7 +248,7 @@ def pay_now(language: Language) -> str:
 def _translated(page: PageText, language: Language) -> PageText:
     messages = catalogue(language.code)
     # For an empty message, gettext would return the catalogue's header.
-    texts = {name: messages.gettext(text) if text else "" for name, text in vars(page).items()}
+    texts = {name: messages.gettext(text) if text else "" for name, text in msgspec.structs.asdict(page).items()}
     return PageText(**texts | {"language": language.code})
 
 

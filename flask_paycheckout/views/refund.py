@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+import msgspec
 from flask import Response, redirect, request, url_for
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
@@ -56,8 +56,7 @@ _LOOKS = {
 }
 
 
-@dataclass(frozen=True)
-class _Field:
+class _Field(msgspec.Struct, frozen=True):
     """A field of the form, as the template shows it."""
 
     name: str
@@ -161,7 +160,7 @@ def _show(
     return page(
         "refund.html",
         payout.order_id,
-        replace(text, problem=told, detail=detail, when=when),
+        msgspec.structs.replace(text, problem=told, detail=detail, when=when),
         status,
         look="paid" if sent_for_good else _LOOKS.get(state, "waiting"),
         state=state.value,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum, auto
+
+import msgspec
 
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, Fault
@@ -26,8 +27,7 @@ class Problem(Enum):
     TOO_OFTEN = auto()
 
 
-@dataclass(frozen=True)
-class RefundText:
+class RefundText(msgspec.Struct, frozen=True):
     """The translated texts of the refund page; templates show them as `words.title` and so on."""
 
     title: str
@@ -65,8 +65,7 @@ class RefundText:
     """The language of these texts, for the attribute `lang`."""
 
 
-@dataclass(frozen=True)
-class FieldText:
+class FieldText(msgspec.Struct, frozen=True):
     """The translated texts of one field."""
 
     label: str
@@ -182,7 +181,7 @@ def refund_text(
         text = _NO_MORE
     messages = catalogue(language.code)
     shown = messages.gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
-    return replace(
+    return msgspec.structs.replace(
         _translated(text, language), amount=plain_or_formatted(amount, currency, language.tag), destination=shown
     )
 
@@ -206,5 +205,7 @@ def field_text(name: str, fault: Fault | None, currency: str, language: Language
 def _translated(text: RefundText, language: Language) -> RefundText:
     messages = catalogue(language.code)
     # For an empty message, gettext would return the catalogue's header.
-    texts: Mapping[str, str] = {name: messages.gettext(text) if text else "" for name, text in vars(text).items()}
+    texts: Mapping[str, str] = {
+        name: messages.gettext(text) if text else "" for name, text in msgspec.structs.asdict(text).items()
+    }
     return RefundText(**{**texts, "language": language.code})

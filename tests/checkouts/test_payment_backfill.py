@@ -10,6 +10,7 @@ from sqlalchemy import select, update
 
 from flask_paycheckout import Amount, Pay
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
+from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS
 from tests.conftest import OpenShop
 from tests.scripted import Shop
@@ -33,7 +34,7 @@ def rows(shop: Shop) -> dict[str, dict[str, Any]]:
 
 def fills(shop: Shop, **options: Any) -> BackfillReport:
     with shop.app.app_context():
-        return shop.runtime.payment_backfill.run(**options)
+        return AppOperations(shop.runtime).fill_payments(**{"limit": None, "after": 0} | options)
 
 
 def settled(shop: Shop) -> tuple[str, str, str]:

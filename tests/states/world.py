@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 import httpx
+import msgspec
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
 
@@ -173,4 +174,4 @@ class World:
 def _wait_for_nothing(client: PaymentsClient) -> None:
     """Tries again at once: a run of the machine is not worth the seconds between attempts."""
     caller = client.deposits._caller
-    caller.retries = replace(caller.retries, pace=Pace(sleep=lambda seconds: None))
+    caller.retries = msgspec.structs.replace(caller.retries, pace=Pace(sleep=lambda seconds: None))

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from flask_paycheckout import order_paid
 from flask_paycheckout.errors import OrderSettled, PayoutConflict
+from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.store import pruning
 from flask_paycheckout.store.pruning import Pruned
 from flask_paycheckout.testing import Signals
@@ -69,7 +70,8 @@ def completes(shop: Shop, reference: str, **columns: Any) -> None:
 
 
 def prunes(shop: Shop, *, dry_run: bool = False) -> Pruned:
-    return shop.runtime.pruning.run(DAYS, dry_run=dry_run)
+    with shop.app.app_context():
+        return AppOperations(shop.runtime).prune(DAYS, dry_run=dry_run)
 
 
 def counts(pruned: Pruned) -> tuple[int, int, int, int, int]:
@@ -404,7 +406,10 @@ def test_transactions_are_small_and_ids_that_are_missing_cost_nothing(
         connection.execute(models.checkouts.update().where(models.checkouts.c.id == 5).values(id=10**9))
     shop.clock.now += AGES
     steps: list[tuple[int, int]] = []
-    pruned = shop.runtime.pruning.run(DAYS, progress=lambda place, end: steps.append((place, end)))
+    with shop.app.app_context():
+        pruned = AppOperations(shop.runtime).prune(
+            DAYS, dry_run=False, progress=lambda place, end: steps.append((place, end))
+        )
     assert counts(pruned) == (5, 0, 10, 0, 0)
     assert len(steps) < 20
     assert steps == sorted(steps)
