@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.quotes import Quote, Terms, quote_paying, quote_receiving
 from flask_paycheckout.sandbox.checkouts.tables import Conversion, ConversionSwitch, MethodSwitch, PaymentMethod
-from flask_paycheckout.sandbox.world.database import select_untracked
+from flask_paycheckout.sandbox.world.database import iterate_untracked, select_untracked
 
 Chosen = TypeVar("Chosen", bound=Select[Any])
 
@@ -32,9 +32,9 @@ def all_methods(session: Session, user_id: str) -> list[PaymentMethod]:
     return select_untracked(session, PaymentMethod, _METHODS, user_id=user_id)
 
 
-def enabled_methods(session: Session, user_id: str, currency: str) -> list[PaymentMethod]:
+def enabled_methods(session: Session, user_id: str, currency: str) -> Iterator[PaymentMethod]:
     """The methods for a currency that are enabled for the account, in the order of the hosted page."""
-    return select_untracked(session, PaymentMethod, _ENABLED, user_id=user_id, currency=currency)
+    return iterate_untracked(session, PaymentMethod, _ENABLED, user_id=user_id, currency=currency)
 
 
 def all_conversions(session: Session, user_id: str) -> list[Conversion]:

@@ -207,7 +207,13 @@ def select_untracked(session: Session, model: type[Model], chosen: Select[Any], 
     :param chosen: a statement that selects all columns of the model's table.
     :param asked: values of its parameters.
     """
-    return [model(**row) for row in session.connection().execute(chosen, asked).mappings()]
+    return list(iterate_untracked(session, model, chosen, **asked))
+
+
+def iterate_untracked(session: Session, model: type[Model], chosen: Select[Any], **asked: object) -> Iterator[Model]:
+    """Select rows like `select_untracked`, and make each object when it is asked for: callers may not need all."""
+    rows = session.connection().execute(chosen, asked).mappings().all()
+    return (model(**row) for row in rows)
 
 
 def insert_row(session: Session, row: Table) -> None:
