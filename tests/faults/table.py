@@ -571,7 +571,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "passwords may be guessed without end": (
             f"{_ACCESS}/test_sign_in.py::test_attempts_of_an_address_are_bounded_and_a_success_does_not_clear_them",
-            Swap("sandbox.access.attempts:count_attempt", "_count(session, key, now // WINDOW) > most", "False"),
+            Swap(
+                "sandbox.access.attempts:count_attempt",
+                "_ATTEMPTS.add(session.connection(), key, now // WINDOW) > most",
+                "False",
+            ),
         ),
         "a team can make a form for the operator's browser": (
             f"{_ACCESS}/test_sign_in.py::test_a_forms_token_is_that_of_one_session",
@@ -666,7 +670,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a call above the limit is done": (
             "sandbox/wire/test_every_answer.py::test_unknown_rate_limit[memory]",
-            Swap("sandbox.wire.rate_limits:check_rate", "_count(_caller(), now // _SECONDS) > int(limit)", "False"),
+            Swap("sandbox.wire.rate_limits:check_rate", "calls > int(limit)", "False"),
         ),
         "of a list that shows one record, only that one is read": (
             "client/test_forms.py::test_every_form_of_the_list_is_read_whole[record]",

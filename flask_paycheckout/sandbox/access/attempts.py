@@ -10,12 +10,12 @@ from hashlib import sha256
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from flask import request
-from sqlalchemy import BigInteger, String, delete, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import BigInteger, String, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.world.access import OPERATOR, Access
 from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.counting import CountInWindows
 from flask_paycheckout.sandbox.world.database import OUTLIVES_RESET, Table
 
 WINDOW = 15 * 60
@@ -37,6 +37,9 @@ class SignInAttempt(Table):
     attempts: Mapped[int]
 
 
+_ATTEMPTS = CountInWindows(SignInAttempt.key, SignInAttempt.window, SignInAttempt.attempts)
+
+
 def count_attempt(session: Session, access: Access, name: str) -> int:
     """Count an attempt; it must be committed whether or not it succeeds.
 
@@ -45,7 +48,7 @@ def count_attempt(session: Session, access: Access, name: str) -> int:
     now = int(world().clock.machine().timestamp())
     # Count the name first: once it is refused, no row is stored for the address, so many addresses fill no table.
     for key, most in ((_of_name(access, name), OF_NAME), (_of_address(), OF_ADDRESS)):
-        if _count(session, key, now // WINDOW) > most:
+        if _ATTEMPTS.add(session.connection(), key, now // WINDOW) > most:
             return WINDOW - now % WINDOW
     return 0
 
@@ -59,21 +62,6 @@ def take_back(session: Session, access: Access, name: str) -> None:
             update(SignInAttempt).where(*counted).values(attempts=SignInAttempt.attempts - 1),
             execution_options={"synchronize_session": False},
         )
-
-
-def _count(session: Session, key: str, window: int) -> int:
-    """In one statement, because another process may count the same at the same time."""
-    insert = postgresql.insert if session.get_bind().dialect.name == "postgresql" else sqlite.insert
-    counting = (
-        insert(SignInAttempt)
-        .values(key=key, window=window, attempts=1)
-        .on_conflict_do_update(index_elements=["key", "window"], set_={"attempts": SignInAttempt.attempts + 1})
-        .returning(SignInAttempt.attempts)
-    )
-    attempts = int(session.execute(counting).scalar_one())
-    if attempts == 1:
-        session.execute(delete(SignInAttempt).where(SignInAttempt.window < window))
-    return attempts
 
 
 def _of_name(access: Access, name: str) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from hashlib import sha256
 
 from flask import g, request
-from sqlalchemy import BigInteger, String, delete
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import BigInteger, String
 from sqlalchemy.orm import Mapped, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.counting import CountInWindows
 from flask_paycheckout.sandbox.world.database import Table, connection_transaction
 
 OFF = "off"
@@ -31,13 +31,18 @@ class CallCount(Table):
     calls: Mapped[int]
 
 
+_CALLS = CountInWindows(CallCount.caller, CallCount.minute, CallCount.calls)
+
+
 def check_rate() -> None:
     """Count the current call. :raises Refusal: it is one more than the unknown `rate_limit` allows."""
     limit = assumption("rate_limit")
     if limit == OFF:
         return
     now = int(world().clock.now().timestamp())
-    if _count(_caller(), now // _SECONDS) > int(limit):
+    with connection_transaction() as connection:
+        calls = _CALLS.add(connection, _caller(), now // _SECONDS)
+    if calls > int(limit):
         g.retry_after = _SECONDS - now % _SECONDS
         raise unspecified_refusal(429, f"There were more than {limit} calls in a minute.")
 
@@ -45,19 +50,3 @@ def check_rate() -> None:
 def _caller() -> str:
     sent = request.headers.get("X-Client-ID") or request.headers.get("Authorization") or request.remote_addr or ""
     return sha256(sent.encode("utf-8", "surrogateescape")).hexdigest()
-
-
-def _count(caller: str, minute: int) -> int:
-    """Count a call; in one statement, because the same client may be calling other processes too."""
-    with connection_transaction() as connection:
-        insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        counting = (
-            insert(CallCount)
-            .values(caller=caller, minute=minute, calls=1)
-            .on_conflict_do_update(index_elements=["caller", "minute"], set_={"calls": CallCount.calls + 1})
-            .returning(CallCount.calls)
-        )
-        calls = int(connection.execute(counting).scalar_one())
-        if calls == 1:
-            connection.execute(delete(CallCount).where(CallCount.minute < minute))
-    return calls
