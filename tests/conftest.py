@@ -11,11 +11,15 @@ from typing import Any
 import httpx
 import pytest
 from flask_sqlalchemy import SQLAlchemy
+from hypothesis import HealthCheck, settings
 
 from flask_paycheckout import Pay, PayCheckout
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.testing import Sandbox, Signals
+from tests.chance import asked_seed
 from tests.optional_parts import left_out
 from tests.postgres import empty_database, empty_schema, running_server
+from tests.repeatable import same_ids, standing_time
 from tests.scripted import Clock, Service, Shop, make_app
 from tests.two_accounts import Signatures, gets_two_accounts, keys_of_second
 
@@ -25,6 +29,10 @@ NewDatabase = Callable[[str], str]
 # Started as a background job, a process ignores SIGINT, and so would every program that the tests stop with Ctrl-C.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples in each run; `--hypothesis-profile=default` draws others. A busy machine takes its time for each.
+settings.register_profile("usual", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.load_profile("usual")
 
 # Some tests run test files of their own, to try the plugin as a shop would; all are watched for secrets that show.
 pytest_plugins = ["pytester", "tests.tiers", "tests.canaries"]
@@ -60,6 +68,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     may_choose = config.pluginmanager.hasplugin("xdist") and not hasattr(config, "workerinput")
     if whole and may_choose and config.option.numprocesses is None and not config.option.collectonly:
         config.option.numprocesses, config.option.dist = "auto", "worksteal"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Let each worker of xdist draw the same cases."""
+    node.workerinput["seed_of_cases"] = asked_seed(node.config)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -107,6 +121,16 @@ def clock() -> Clock:
 @pytest.fixture
 def service() -> Service:
     return Service()
+
+
+@pytest.fixture
+def paycheckout_sandbox(
+    paycheckout_sandbox: Sandbox, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Sandbox:
+    """The whole payments service, the same in each run: its clock stands until it is advanced, and its ids repeat."""
+    world(paycheckout_sandbox.app).clock.machine = standing_time()
+    monkeypatch.setattr("flask_paycheckout.sandbox.world.ids._random", same_ids(request.node.nodeid))
+    return paycheckout_sandbox
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwrig
 
 from example_shop.serving import Demo
 from tests.optional_parts import chromium
+from tests.serving import leaving_no_file_open
 
 # Milliseconds that a loaded machine may take; what holds earlier is seen earlier.
 PATIENCE = 60_000
@@ -67,6 +68,9 @@ def make_demo() -> Iterator[Callable[..., Demo]]:
     with ExitStack() as demos:
 
         def make(**options: Any) -> Demo:
-            return demos.enter_context(Demo(**options))
+            demo = demos.enter_context(Demo(**options))
+            for app in (demo.app, demo.sandbox, demo.warehouse):
+                app.wsgi_app = leaving_no_file_open(app.wsgi_app)  # type: ignore[assignment,method-assign]
+            return demo
 
         yield make

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
-import time_machine
 
 from flask_paycheckout import PayoutReport, ToBank, ToRecipient
 from flask_paycheckout.rules.destinations import Destination
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.testing import Sandbox
 from tests.payouts.conftest import OpenPayer
 from tests.payouts.paying import ADA, BANK, CRYPTO, FIAT, LIST, WALLET, Payer
 from tests.payouts.shop import stands
@@ -28,10 +27,11 @@ LOST: list[tuple[str, dict[str, Any], bool]] = [
 
 
 @pytest.fixture
-def still_clock() -> Iterator[None]:
-    """Stop the machine's clock, on which the sandbox's runs, so that only `advance` moves it."""
-    with time_machine.travel(datetime.now(UTC), tick=False):
-        yield
+def still_clock(paycheckout_sandbox: Sandbox) -> None:
+    """Stop the sandbox's clock altogether, so that only `advance` moves it."""
+    clock = world(paycheckout_sandbox.app).clock
+    now = clock.machine()
+    clock.machine = lambda: now
 
 
 @pytest.mark.parametrize("to", [ADA, BANK, WALLET], ids=["recipient", "bank", "wallet"])

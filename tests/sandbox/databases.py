@@ -7,25 +7,17 @@ resets it for the next test.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
-from itertools import count
 
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.world.clock import machine_time
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db
+from tests.repeatable import standing_time
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Receiver, Tester
 
 MEMORY = "memory"
 POSTGRESQL = "postgresql"
-
-
-def standing_time() -> Callable[[], datetime]:
-    """The machine's time as it is now, later only by a microsecond at each look: no test is too slow for a limit."""
-    began, looks = machine_time(), count()
-    return lambda: began + timedelta(microseconds=next(looks))
 
 
 class Place:
