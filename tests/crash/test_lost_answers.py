@@ -47,7 +47,8 @@ def hasty_shop(open_shop: OpenShop) -> Shop:
     """A shop without the time to ask twice, in which order "o-2" was started once: as "chk-1"."""
     shop = open_shop()
     shop.starts("o-2")
-    object.__setattr__(shop.runtime.client._caller.retries, "budget", 0.04)
+    caller = shop.runtime.client._caller
+    caller.retries = caller.retries.within(0.04)
     return shop
 
 

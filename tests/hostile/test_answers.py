@@ -20,6 +20,7 @@ import pytest
 from flask_paycheckout import Pay
 from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.client import OutcomeUnknown, TransportFailed
+from flask_paycheckout.client.retries import Retries
 from tests.client.conftest import Serve, long_kept, serve
 from tests.client.test_tls import CERTIFICATE
 from tests.client.wire import Answer, RawServer, client_of, drips, hangs_up_after, http, says
@@ -224,9 +225,8 @@ def shop(open_shop: OpenShop, serve: Serve, turncoat: Turncoat) -> Shop:
     shop = open_shop(socket=serve(turncoat).base_url, PAYCHECKOUT_TIMEOUT=5)
     assert shop.starts() == CHECKOUT
     # What waits in vain from now on should not wait for long.
-    retries = shop.runtime.client._caller.retries
-    object.__setattr__(retries, "budget", HURRY)
-    object.__setattr__(retries, "count", 0)
+    caller = shop.runtime.client._caller
+    caller.retries = Retries(0, HURRY, caller.retries.pace)
     return shop
 
 
