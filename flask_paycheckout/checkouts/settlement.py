@@ -34,6 +34,7 @@ from flask_paycheckout.store.history import Entry, line
 from flask_paycheckout.store.moves import Move, Moved, Moves
 from flask_paycheckout.store.payments import payment_columns, payment_method
 from flask_paycheckout.store.shop_transaction import ShopTransaction
+from flask_paycheckout.store.webhook_hints import WebhookHint
 from flask_paycheckout.totals import Total
 
 __all__ = ["Settled", "Settlement", "says_absent"]
@@ -129,14 +130,17 @@ class Settlement:
         # A receiver may have changed the row.
         return self._require(checkout_id) if settled.events else settled.checkout
 
-    def settle_attempt(self, attempt: CheckoutMixin, via: FoundBy, turn: Turn) -> Settled:
+    def settle_attempt(
+        self, attempt: CheckoutMixin, via: FoundBy, turn: Turn, hint: WebhookHint | None = None
+    ) -> Settled:
         """Settle an open checkout that was just loaded, and deliver the events.
 
         :param turn: the permission to read.
+        :param hint: the webhook that caused the read, to be stored with its result, also when that is an error.
         :returns: what was stored; the receivers have run since then.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        settled = self.apply(attempt, lambda: self.read(attempt.checkout_id, turn.read), via)
+        settled = self.apply(attempt, lambda: self.read(attempt.checkout_id, turn.read), via, hint)
         if settled.events:
             self._outbox.deliver(settled.events)
         return settled
@@ -165,14 +169,21 @@ class Settlement:
                 raise
             return None
 
-    def apply(self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy) -> Settled:
+    def apply(
+        self,
+        attempt: CheckoutMixin,
+        read: Callable[[], Deposit | None],
+        via: FoundBy,
+        hint: WebhookHint | None = None,
+    ) -> Settled:
         """Apply a read to an open checkout; the caller delivers the events.
 
         :param read: returns the result of the method `read`, or raises its error.
+        :param hint: the webhook that caused the read, to be stored with its result, also when that is an error.
         """
         outcome = "failed"
         try:
-            settled = self._apply(attempt, read, via)
+            settled = self._apply(attempt, read, via, hint or WebhookHint())
             outcome = "moved" if settled.moved else "failed" if settled.failed else "unchanged"
             return settled
         except PaymentsError:
@@ -181,14 +192,16 @@ class Settlement:
         finally:
             self._observers.tell(Observed.READ, via.name.lower(), outcome, account=attempt.account)
 
-    def _apply(self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy) -> Settled:
+    def _apply(
+        self, attempt: CheckoutMixin, read: Callable[[], Deposit | None], via: FoundBy, hint: WebhookHint
+    ) -> Settled:
         try:
             deposit = read()
             self._require_own(attempt, deposit)
         except Exception as error:
-            self._note_failure(attempt, Entry.NO_ANSWER, error, {})
+            self._note_failure(attempt, Entry.NO_ANSWER, error, hint.values, hint)
             raise
-        return self._weigh(attempt, deposit, via)
+        return self._weigh(attempt, deposit, via, hint)
 
     def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
         """Record a person's decision on a held payment, with name and reason.
@@ -245,25 +258,28 @@ class Settlement:
             raise TransportFailed("GET /v1/deposit/{id}", "the answer is about another deposit")
 
     def _note_failure(
-        self, attempt: CheckoutMixin, what: Entry, error: Exception, seen: dict[str, Any]
+        self, attempt: CheckoutMixin, what: Entry, error: Exception, seen: dict[str, Any], hint: WebhookHint
     ) -> CheckoutMixin:
         """Store a failure to read the deposit, or to apply the result, and the time of the next try.
 
         Returns the checkout as stored now, or as it was loaded when it has moved meanwhile.
 
-        :param seen: the columns that a read has set before the failure.
+        :param seen: the columns that a read has set before the failure, and its webhook.
         """
         now = self._clock()
         failures = attempt.failed_reads + 1
         problem = _problem(error)
         # Only the first of several failures in a row, so that a long outage does not fill the history.
-        entry = line(now, what, error=problem[:200]) if failures == 1 else None
+        entry = hint.before(line(now, what, error=problem[:200]) if failures == 1 else "") or None
         failed = {"failed_reads": failures, "problem": problem, "problem_since": attempt.problem_since or now}
-        return self._due_reads.note(attempt, entry, after_failures(failures, now), **seen | failed) or attempt
+        noted = self._due_reads.note(attempt, entry, after_failures(failures, now), **seen | failed)
+        if noted is not None:
+            hint.mark_stored()
+        return noted or attempt
 
     # The decision
 
-    def _weigh(self, attempt: CheckoutMixin, deposit: Deposit | None, via: FoundBy) -> Settled:
+    def _weigh(self, attempt: CheckoutMixin, deposit: Deposit | None, via: FoundBy, hint: WebhookHint) -> Settled:
         events: list[HeldEvent] = []
         moved = refused = False
         for _ in range(_MAX_ROUNDS):
@@ -271,28 +287,30 @@ class Settlement:
             method = self._method(attempt, deposit)
             ruling = rule_on(attempt, deposit, method, now, self._schedule, self._closed_statuses)
             target = TRANSITIONS.get((Status(attempt.status), ruling.evidence)) if ruling.evidence else None
-            seen = {} if moved else self._seen(attempt, deposit, now)
+            seen = {} if moved else self._seen(attempt, deposit, now) | hint.values
             if target is None:
                 due = self._due_after(attempt, seen, now)
-                noted = attempt if moved else self._note_read(attempt, deposit, via, now, seen, due)
+                noted = attempt if moved else self._note_read(attempt, deposit, via, now, seen, due, hint)
                 if noted is not None:
+                    hint.mark_stored()
                     return Settled(noted, moved, tuple(events), due is not None and due <= now)
                 stored = None
             else:
                 try:
-                    stored = self._move(attempt, target, ruling, refused, deposit, via, now, seen)
+                    stored = self._move(attempt, target, ruling, refused, deposit, via, now, seen, hint)
                 except ReceiverFailed as error:
                     fields = about_checkout(attempt, heals=attempt.failed_reads > 0)
                     ids = attempt.checkout_id, attempt.order_id
                     text = "checkout %s of order %s could not be settled"
                     self._log.exception("settling payments", text, *ids, extra=fields)
-                    noted = self._note_failure(attempt, Entry.NOT_APPLIED, error, seen)
+                    noted = self._note_failure(attempt, Entry.NOT_APPLIED, error, seen, hint)
                     return Settled(noted, moved, tuple(events), failed=True)
                 except Exception as error:
-                    self._note_if_possible(attempt, error, seen)
+                    self._note_if_possible(attempt, error, seen, hint)
                     raise
                 refused = stored is None
                 if stored is not None:
+                    hint.mark_stored()
                     events += stored.events
                     moved = True
             # After a move, by us or by another process, the same read may cause another move from the new state.
@@ -301,10 +319,12 @@ class Settlement:
                 break
         return Settled(attempt, moved, tuple(events))
 
-    def _note_if_possible(self, attempt: CheckoutMixin, error: Exception, seen: dict[str, Any]) -> None:
+    def _note_if_possible(
+        self, attempt: CheckoutMixin, error: Exception, seen: dict[str, Any], hint: WebhookHint
+    ) -> None:
         """Store a failure that may be one of the database, which then cannot store it."""
         try:
-            self._note_failure(attempt, Entry.NOT_APPLIED, error, seen)
+            self._note_failure(attempt, Entry.NOT_APPLIED, error, seen, hint)
         except SQLAlchemyError as fault:
             ids, text = (attempt.checkout_id, first_line(fault)), "checkout %s: its failure could not be stored: %s"
             self._log.warning("failures to store", text, *ids, extra=about_checkout(attempt), error=fault)
@@ -375,10 +395,11 @@ class Settlement:
         now: datetime,
         seen: dict[str, Any],
         due: datetime | None,
+        hint: WebhookHint,
     ) -> CheckoutMixin | None:
         if deposit is not None and seen["deposit_status"] != attempt.deposit_status:
             seen["moved_at"] = now
-        entry = line(now, Entry.READ, via=via, deposit=_shown(deposit))
+        entry = hint.before(line(now, Entry.READ, via=via, deposit=_shown(deposit)))
         return self._due_reads.note(attempt, entry, next_read_at=due, **seen)
 
     def _move(
@@ -391,11 +412,12 @@ class Settlement:
         via: FoundBy,
         now: datetime,
         seen: dict[str, Any],
+        hint: WebhookHint,
     ) -> Moved | None:
         def planned(final: Ruling) -> Move:
             assert final.evidence is not None  # noqa: S101 - a ruling without evidence moves nothing
             to = TRANSITIONS[Status(attempt.status), final.evidence]
-            return self._plan(attempt, to, final, deposit, via, now, seen)
+            return self._plan(attempt, to, final, deposit, via, now, seen, hint)
 
         def decide(transaction: ShopTransaction) -> Move:
             return planned(self._ask_shop(attempt, ruling, refused, transaction))
@@ -419,6 +441,7 @@ class Settlement:
         via: FoundBy,
         now: datetime,
         seen: dict[str, Any],
+        hint: WebhookHint,
     ) -> Move:
         compared = [
             f"{fact.field}: asked {fact.asked}, found {fact.seen}{'' if fact.agrees else ' (differs)'}"
@@ -440,7 +463,7 @@ class Settlement:
         if deposit is not None and to in (Status.PAID, Status.HELD):
             values["found_by"] = via.value
         reason = REASON_OF.get(ruling.evidence) if to is Status.ABANDONED and ruling.evidence else ruling.reason
-        return Move(to, entry, reason, values=values)
+        return Move(to, hint.before(entry), reason, values=values)
 
 
 def _raise(error: PaymentsError) -> None:

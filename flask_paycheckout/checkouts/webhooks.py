@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.order_ids import MAX_ID
 from flask_paycheckout.rules.states import OPEN, FoundBy
 from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Service, Turn
+from flask_paycheckout.service.cooldown import Cooldown
 from flask_paycheckout.service.logs import FailureLog, about, about_checkout
 from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts, CheckoutSummary
 from flask_paycheckout.store.due_reads import DueReads
+from flask_paycheckout.store.webhook_hints import WebhookHint
 
 __all__ = ["Webhooks"]
 
@@ -49,13 +51,18 @@ class Webhooks:
         self._defer = defer
         self._log = log
         self._reading = SingleFlight()
+        self._read_lately = Cooldown(cooldown)
 
     def receive(self, checkout_id: str) -> str:
-        """Store the hint, and read the deposit if that is allowed now.
+        """Read the deposit if that is allowed now, and store the hint.
 
         Returns once the hint is stored, or is provably useless: an unknown id, or another webhook for a checkout that
         no read can change any more. Either costs one query of our own table. While an earlier webhook's read is under
         way, or the service may not be called, the read is left to reconcile.
+
+        The hint is stored with the result of its read, in the same statement, so a process that dies between has
+        not answered the webhook, and its sender sends it again. Until the result is stored, other processes do not
+        know of the read; so each process makes at most one read of a deposit in a cool-down.
 
         :returns: what became of it: `useless`, `queued`, `read`, or `later` for a read that is left to reconcile.
         :raises sqlalchemy.exc.SQLAlchemyError: the hint could not be stored; the sender should try again.
@@ -79,20 +86,32 @@ class Webhooks:
             except AccountUnavailable as error:
                 fields = about(attempt.current_order_id, checkout_id, attempt.account)
                 self._log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields, error=error)
+        # The read under way may have come before the change that this webhook announces.
         self._note(attempt)
         return "later"
 
-    def _read(self, attempt: CheckoutSummary, turn: Turn) -> bool:
-        reading = self._due_reads.note_webhook(attempt, self._clock(), self._cooldown, wait=self._cooldown)
-        if reading is None:
+    def _read(self, hinted: CheckoutSummary, turn: Turn) -> bool:
+        now = self._clock()
+        attempt = self._checkouts.find(hinted.checkout_id)
+        if attempt is None or attempt.status not in OPEN or not self._may_read(attempt, now):
+            self._note(hinted)
             return False
+        hint = WebhookHint(now)
+        failed = False
         try:
-            self._settlement.settle_attempt(reading, FoundBy.WEBHOOK, turn)
+            self._settlement.settle_attempt(attempt, FoundBy.WEBHOOK, turn, hint)
         except Exception as error:
-            # The read is stored as due, so reconcile makes it after any error here.
-            self._left(reading, error)
-            return False
-        return True
+            # Once the hint is stored, reconcile makes the read after any error here.
+            self._left(attempt, error)
+            failed = True
+        if not hint.is_stored:
+            self._note(hinted)
+        return not failed
+
+    def _may_read(self, attempt: CheckoutMixin, now: datetime) -> bool:
+        """Whether no webhook caused a read within the cool-down, in another process as far as it is stored."""
+        stored = attempt.webhook_read_at
+        return (stored is None or stored <= now - self._cooldown) and self._read_lately.begin(attempt.checkout_id, now)
 
     def _queue(self, defer: Callable[[str], None], reading: CheckoutMixin) -> bool:
         """Queue the read; when the broker is unavailable, with whatever error, reconcile makes it."""
@@ -108,7 +127,8 @@ class Webhooks:
         self._log.warning(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error, traceback=True)
 
     def _note(self, attempt: CheckoutSummary) -> CheckoutMixin | None:
-        return self._due_reads.note_webhook(attempt, self._clock(), self._cooldown)
+        read_at = self._read_lately.begun_at(attempt.checkout_id)
+        return self._due_reads.note_webhook(attempt, self._clock(), self._cooldown, read_at=read_at)
 
 
 def _plausible(checkout_id: str) -> bool:

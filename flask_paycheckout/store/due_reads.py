@@ -133,25 +133,27 @@ class DueReads:
             return self._changed(connection, self._claim_page_read, unchanged | mark)
 
     def note_webhook(
-        self, checkout: CheckoutSummary, now: datetime, cooldown: timedelta, *, wait: timedelta = timedelta(0)
+        self, checkout: CheckoutSummary, now: datetime, cooldown: timedelta, *, read_at: datetime | None = None
     ) -> CheckoutMixin | None:
         """Store a webhook, and make the read due.
 
         Within the cool-down the read becomes due at its end, so that no webhook is lost and reads stay limited. Of a
         decided checkout only the very first webhook is stored, as proof that webhooks arrive.
 
-        :param wait: the time for which reconcile leaves the read to the caller, who makes it at once.
+        :param read_at: when the last read for a webhook began, if that may not be stored yet.
         :returns: the checkout as it is now if this webhook may cause a read at once, else None.
         """
         webhook = {"of_id": checkout.id, "entry": line(now, Entry.WEBHOOK)}
         # At most one of these statements changes the row.
         with begin_limited(self._engine()) as connection:
             # Conditions on the row as it is now: a move since it was loaded must not lose the webhook.
-            reading = {**webhook, "now": now, "free": now - cooldown, "due": now + wait}
-            found = self._changed(connection, self._note_webhook_and_read, reading)
-            if found is not None:
-                return found
-            waiting = {"of_id": checkout.id, "due": now + cooldown}
+            if read_at is None or not now - cooldown < read_at <= now:
+                reading = {**webhook, "now": now, "free": now - cooldown}
+                found = self._changed(connection, self._note_webhook_and_read, reading)
+                if found is not None:
+                    return found
+                read_at = now
+            waiting = {"of_id": checkout.id, "due": read_at + cooldown}
             if connection.execute(self._note_webhook, waiting).rowcount == 0:
                 connection.execute(self._note_first_webhook, webhook)
         return None
@@ -227,17 +229,11 @@ class DueReads:
 
     @cached_property
     def _note_webhook_and_read(self) -> Any:
-        """Count a webhook of the open row `of_id` that may cause a read: the last such read was before `free`.
-
-        Reconcile makes the read at `due`, unless it is made before.
-        """
+        """Count a webhook of the open row `of_id` that may cause a read now: the last such read was before `free`."""
         table = self._table
         free = table.c.webhook_read_at <= parameter(table, "free", "webhook_read_at")
-        values: dict[str, Any] = {
-            "webhook_read_at": parameter(table, "now", "webhook_read_at"),
-            "webhook_due_at": null(),
-            "next_read_at": parameter(table, "due", "next_read_at"),
-        }
+        now = parameter(table, "now", "webhook_read_at")
+        values: dict[str, Any] = {"webhook_read_at": now, "webhook_due_at": null(), "next_read_at": now}
         return (
             self._counting()
             .where(table.c.status.in_(OPEN), or_(table.c.webhook_read_at.is_(None), free))
@@ -284,19 +280,27 @@ class DueReads:
 
 
 def planned_values(table: Table, columns: Collection[str]) -> dict[str, Any]:
-    """The new values of these columns; an earlier `next_read_at` that a newer webhook has set is kept.
+    """The new values of these columns; the earlier read that a newer webhook asked for is kept.
 
-    The deposit may have been read before the change that a webhook beyond `of_webhooks` announced. The columns of a
-    payment keep what was stored first, because the books of a closed month must not change.
+    The deposit may have been read before the change that a webhook beyond `of_webhooks` announced. `webhooks` is the
+    number of webhooks to add. The columns of a payment keep what was stored first, because the books of a closed month
+    must not change.
     """
     values = new_values(table, columns)
+    c = table.c
     for name in values.keys() & {*PAYMENT_COLUMNS}:
-        values[name] = case((table.c.payment_completed_at.is_(None), values[name]), else_=table.c[name])
+        values[name] = case((c.payment_completed_at.is_(None), values[name]), else_=c[name])
+    hinted = c.webhooks != parameter(table, "of_webhooks", "webhooks")
     if "next_read_at" in values:
-        c, planned = table.c, values["next_read_at"]
-        sooner = or_(planned.is_(None), c.next_read_at < planned)
-        hinted = (c.webhooks != parameter(table, "of_webhooks", "webhooks")) & sooner
-        values["next_read_at"] = case((hinted, c.next_read_at), else_=planned)
+        planned, wanted = values["next_read_at"], func.coalesce(c.webhook_due_at, c.next_read_at)
+        sooner = or_(planned.is_(None), wanted < planned)
+        values["next_read_at"] = case((hinted & sooner, wanted), else_=planned)
+    if "webhooks" in values:
+        # The webhook that caused the read; newer ones keep what they have set.
+        values["webhooks"] = c.webhooks + values["webhooks"]
+        later = c.webhook_read_at > values["webhook_read_at"]
+        values["webhook_read_at"] = case((later, c.webhook_read_at), else_=values["webhook_read_at"])
+        values["webhook_due_at"] = case((hinted, c.webhook_due_at), else_=values["webhook_due_at"])
     return values
 
 

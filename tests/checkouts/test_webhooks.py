@@ -5,8 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from sqlalchemy.exc import SQLAlchemyError
+from flask import Flask
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
+from flask_paycheckout import order_paid
+from flask_paycheckout.store.history import lines
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 from tests.test_bounds import statements
@@ -103,4 +107,109 @@ def test_webhooks_and_reconcile_together_read_once_per_cool_down(open_shop: Open
     shop.service.says(checkout_id, "completed")
     shop.clock.advance(seconds=5)
     shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"
+
+
+# The hint is stored with the result of the read that it caused
+
+
+def told(shop: Shop, checkout_id: str) -> list[str]:
+    return [entry["what"] for entry in lines(shop.attempt(checkout_id).history)]
+
+
+@pytest.mark.parametrize(
+    ("says", "result"),
+    [("completed", "moved"), ("created", "moved"), (None, "read"), ("away", "no answer")],
+)
+def test_a_read_stores_its_webhook_whatever_its_result(shop: Shop, says: str | None, result: str) -> None:
+    checkout_id = shop.starts()
+    if says == "away":
+        shop.service.fails(checkout_id)
+    elif says is not None:
+        shop.service.says(checkout_id, says)
+    shop.runtime.webhooks.receive(checkout_id)
+    attempt = shop.attempt(checkout_id)
+    assert told(shop, checkout_id) == ["created", "webhook", result]
+    assert (attempt.webhooks, attempt.webhook_read_at, attempt.webhook_due_at) == (1, shop.clock(), None)
+
+
+def test_a_result_that_an_atomic_receiver_refuses_stores_its_webhook(shop: Shop) -> None:
+    @shop.paycheckout.atomic
+    def refuse(app: Flask, **said: object) -> None:
+        raise LookupError("no such order")
+
+    checkout_id = shop.has_deposit("completed")
+    with order_paid.connected_to(refuse, sender=shop.app):
+        shop.runtime.webhooks.receive(checkout_id)
+    assert told(shop, checkout_id) == ["created", "webhook", "not applied"]
+    assert shop.attempt(checkout_id).webhooks == 1
+
+
+def test_a_webhook_whose_read_somebody_else_forestalls_is_counted(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        shop.settles(checkout_id)
+
+    shop.service.meanwhile = meanwhile
+    shop.runtime.webhooks.receive(checkout_id)
+    assert told(shop, checkout_id) == ["created", "moved", "webhook"]
+    assert shop.attempt(checkout_id).webhooks == 1
+
+
+def test_webhooks_of_two_processes_that_read_at_once_both_count(open_shop: OpenShop) -> None:
+    shop = open_shop()
+    other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
+    checkout_id = shop.has_deposit("pending")
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        other.runtime.webhooks.receive(checkout_id)
+
+    shop.service.meanwhile = meanwhile
+    shop.runtime.webhooks.receive(checkout_id)
+    assert told(shop, checkout_id) == ["created", "webhook", "moved", "webhook", "read"]
+    assert shop.attempt(checkout_id).webhooks == 2
+    # What one process has read and stored, the others know of.
+    for process in (shop, other):
+        process.runtime.webhooks.receive(checkout_id)
+    assert len(shop.service.reads) == 2
+
+
+def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("pending")
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        shop.runtime.webhooks.receive(checkout_id)
+        shop.service.says(checkout_id, "completed")
+
+    shop.service.meanwhile = meanwhile
+    shop.runtime.webhooks.receive(checkout_id)
+    due = shop.clock() + timedelta(seconds=5)
+    attempt = shop.attempt(checkout_id)
+    assert (attempt.status, attempt.webhooks) == ("pending", 2)
+    assert (attempt.next_read_at, attempt.webhook_due_at) == (due, due)
+    shop.clock.advance(seconds=5)
+    shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"
+
+
+def test_while_no_result_can_be_stored_webhooks_cost_one_read_per_cool_down(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+
+    def refuse(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        if statement.startswith("UPDATE"):
+            raise OperationalError(statement, None, Exception("attempt to write a readonly database"))
+
+    engine = shop.runtime.engine()
+    event.listen(engine, "before_cursor_execute", refuse)
+    for _ in range(3):
+        with pytest.raises(OperationalError):
+            shop.runtime.webhooks.receive(checkout_id)
+    assert len(shop.service.reads) == 1
+    event.remove(engine, "before_cursor_execute", refuse)
+    shop.clock.advance(seconds=5)
+    shop.runtime.webhooks.receive(checkout_id)
     assert shop.attempt(checkout_id).status == "paid"
