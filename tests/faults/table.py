@@ -24,6 +24,7 @@ _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.
 _TOGETHER = "checkouts/test_events_together.py"
 _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
+_HINTS = "checkouts/test_webhooks.py"
 _AWAY = "views/test_database_away.py"
 _FORMS = "sandbox/world/test_forms_of_answers.py"
 _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
@@ -262,18 +263,38 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_WEBHOOK}::test_what_could_not_be_stored_is_a_503_and_comes_again",
             Swap("views.webhook:webhook", "503", "200"),
         ),
+        "a webhook whose read moved nothing is not stored": (
+            f"{_HINTS}::test_a_webhook_whose_read_somebody_else_forestalls_is_counted",
+            Swap("checkouts.webhooks:Webhooks._read", "hint.is_stored", "True"),
+        ),
+        "a webhook whose read got no answer is not stored": (
+            f"{_HINTS}::test_a_read_stores_its_webhook_whatever_its_result[away-no answer]",
+            Swap("checkouts.settlement:Settlement._apply", "hint.values", "{}"),
+        ),
+        "the read that a webhook wants takes back what a newer one wants": (
+            f"{_HINTS}::test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down",
+            Swap("store.due_reads:planned_values", "hinted & sooner", "hinted & ~hinted"),
+        ),
         "the webhook's secret is not compared": (
             f"{_ONE_ANSWER}::test_every_wrong_webhook_secret_gets_one_answer_and_none_tells_that_there_is_a_secret",
             Never("views.webhook:webhook", "_is_expected"),
         ),
     },
     "One cheap request that causes many expensive ones: unknown ids end in our own table, reads have cool-downs.": {
-        "webhooks have no cool-down": (
-            f"{_WEBHOOK}::test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down",
+        "webhooks of one process have no cool-down of their own": (
+            f"{_HINTS}::test_while_no_result_can_be_stored_webhooks_cost_one_read_per_cool_down",
+            Swap("checkouts.webhooks:Webhooks._may_read", "self._read_lately.begin(attempt.checkout_id, now)", "True"),
+        ),
+        "the cool-down that another process has stored is not kept": (
+            f"{_HINTS}::test_webhooks_of_two_processes_that_read_at_once_both_count",
+            Swap("checkouts.webhooks:Webhooks._may_read", "stored <= now - self._cooldown", "True"),
+        ),
+        "deferred webhooks have no cool-down": (
+            f"{_HINTS}::test_webhooks_and_reconcile_together_read_once_per_cool_down[deferred]",
             Swap("store.due_reads:DueReads.note_webhook", "now - cooldown", "now"),
         ),
         "a read that reconcile makes for a webhook is not the webhook's": (
-            "checkouts/test_webhooks.py::test_webhooks_and_reconcile_together_read_once_per_cool_down",
+            f"{_HINTS}::test_webhooks_and_reconcile_together_read_once_per_cool_down",
             Swap("store.due_reads:DueReads._hint_taken", "case(hinted, else_=c.webhook_read_at)", "c.webhook_read_at"),
         ),
         "webhooks of one checkout read side by side": (
