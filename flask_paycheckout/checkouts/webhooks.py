@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.order_ids import MAX_ID
@@ -101,6 +103,9 @@ class Webhooks:
         try:
             self._settlement.settle_attempt(attempt, FoundBy.WEBHOOK, turn, hint)
         except Exception as error:
+            if isinstance(error, SQLAlchemyError) and not hint.is_stored:
+                # Trying again at once would only wait for the same lock, while the sender waits too.
+                raise
             # Once the hint is stored, reconcile makes the read after any error here.
             self._left(attempt, error)
             failed = True
