@@ -117,8 +117,11 @@ class DueRound(Generic[Result]):
                 settled = zip(self._settling.pop(done), done.result(), strict=True)
                 for (attempt, _), (result, read_again) in settled:
                     self._over(attempt)
-                    if read_again:
-                        self._begin(self._due.take_again(attempt))
+                    if read_again and broken is None:
+                        try:
+                            self._begin(self._due.take_again(attempt))
+                        except SQLAlchemyError as error:
+                            broken = error
                     yield result
             self._settle_answered()
 

@@ -119,7 +119,7 @@ class Outbox:
                 self._log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
                 total += Delivery(failed=1)
         with self._kept(held):
-            if len(held) > 1:
+            if held and (len(held) > 1 or since is not None):
                 return total + self._together(held, since or self._clock())
             return total + self._each(((event.event_id, event) for event in held), set())
 

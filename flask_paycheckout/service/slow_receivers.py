@@ -12,7 +12,7 @@ from hashlib import blake2s
 
 import msgspec
 from sqlalchemy import Engine, Table, select
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
 
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.service.logs import FailureLog, about
@@ -60,7 +60,7 @@ class SlowReceivers:
         self._table = table
         self._clock = clock
         self._log = log
-        # Plain dictionaries without a lock: at worst two threads write the same run.
+        # Plain dictionaries without a lock: each run is taken out by one thread.
         self._unwritten: dict[str, tuple[float, datetime]] = {}
         self._written_at: dict[str, float] = {}
 
@@ -79,17 +79,20 @@ class SlowReceivers:
         return True
 
     def write(self) -> None:
-        """Write the collected runs to the table; a database error is only logged, so no payment fails of it."""
+        """Write the collected runs to the table; an error is only logged, since the payment is committed by now."""
         now = self.elapsed()
-        for receiver, (seconds, at) in list(self._unwritten.items()):
-            del self._unwritten[receiver]
+        for receiver in list(self._unwritten):
+            run = self._unwritten.pop(receiver, None)
+            if run is None:
+                # Another thread writes it.
+                continue
             last = self._written_at.get(receiver)
             if last is not None and last <= now < last + _BETWEEN_WRITES:
                 continue
             self._written_at[receiver] = now
             try:
-                self._store(receiver, seconds, at)
-            except SQLAlchemyError as error:
+                self._store(receiver, *run)
+            except Exception as error:
                 text = "the record of a slow receiver could not be stored: %s"
                 self._log.warning("records of slow receivers", text, first_line(error), extra=about(), error=error)
 

@@ -153,7 +153,7 @@ class DueReads:
                 if found is not None:
                     return found
                 read_at = now
-            waiting = {"of_id": checkout.id, "due": read_at + cooldown}
+            waiting = {"of_id": checkout.id, "now": now, "due": read_at + cooldown}
             if connection.execute(self._note_webhook, waiting).rowcount == 0:
                 connection.execute(self._note_first_webhook, webhook)
         return None
@@ -246,7 +246,9 @@ class DueReads:
         """Count a webhook of the open row `of_id`, and make its read due at `due` at the latest."""
         c, due = self._table.c, parameter(self._table, "due", "next_read_at")
         sooner = case((c.next_read_at <= due, c.next_read_at), else_=due)
-        hint = func.coalesce(c.webhook_due_at, due)
+        # An earlier one that is past was for a webhook whose read was made, but not by a claim.
+        ahead = c.webhook_due_at > parameter(self._table, "now", "webhook_due_at")
+        hint = case((ahead, c.webhook_due_at), else_=due)
         return self._counting().where(c.status.in_(OPEN)).values(next_read_at=sooner, webhook_due_at=hint)
 
     @cached_property

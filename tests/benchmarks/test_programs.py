@@ -78,11 +78,12 @@ def test_what_is_profiled_works(name: str) -> None:
 
 def test_reconcile_is_measured_beside_the_least_possible_work(capsys: pytest.CaptureFixture[str]) -> None:
     tiny = ["--stored", "20", "40", "--due", "10", "--latency", "0", "--rounds", "1", "--readers", "2"]
-    assert reconcile.main([*tiny, "--floor"]) == 0
+    assert reconcile.main([*tiny, "--floor", "--plans"]) == 0
     printed = capsys.readouterr().out
     assert [f"{stored} stored" in printed for stored in (20, 40)] == [True, True]
-    assert printed.count("the least possible work") == 2
-    assert printed.count("ix_paycheckout_checkout_next_read_at") == 2
+    # With an atomic and with a plain receiver, beside the raw floor and that of the same stack.
+    assert printed.count("x its") == 8
+    assert printed.count("ix_paycheckout_checkout_next_read_at") == 4
 
 
 def test_accounts_are_measured_beside_one_that_fails(capsys: pytest.CaptureFixture[str]) -> None:

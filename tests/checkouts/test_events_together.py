@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import Pay, checkout_created, order_paid, payment_held
 from flask_paycheckout.client import Deposit
@@ -155,6 +156,26 @@ def test_moves_that_took_long_leave_no_event_with_half_a_lease(shop: Shop, shipp
     with shipping.connected():
         shop.runtime.reconciler._settle(reads)
     assert shipping.shipped == ["o-1", "o-2"]
+    assert (leases[0] - shop.clock.now).total_seconds() == 60
+
+
+def test_an_event_is_leased_anew_when_the_moves_after_it_took_long(shop: Shop, shipping: Shipping) -> None:
+    reads = answered(shop, ["o-1", "o-2"])
+    total = shop.runtime.callbacks.order_total
+    assert total is not None
+
+    def raising(order_id: str) -> Any:
+        if order_id == "o-2":
+            shop.clock.advance(seconds=59)
+            raise OperationalError("SELECT", None, Exception("the server went away"))
+        return total(order_id)
+
+    shop.runtime.callbacks.order_total = raising
+    leases: list[Any] = []
+    shipping.before["o-1"] = lambda: leases.extend(event.lease_until for event in shop.events("order_paid"))
+    with shipping.connected():
+        shop.runtime.reconciler._settle(reads)
+    assert shipping.shipped == ["o-1"]
     assert (leases[0] - shop.clock.now).total_seconds() == 60
 
 

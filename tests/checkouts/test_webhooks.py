@@ -196,6 +196,24 @@ def test_a_webhook_that_comes_during_a_read_is_read_after_the_cool_down(shop: Sh
     assert shop.attempt(checkout_id).status == "paid"
 
 
+def test_a_webhook_that_was_read_long_ago_hurries_no_later_read(shop: Shop) -> None:
+    """Nobody runs reconcile, so the read that the second webhook asked for is made by the third."""
+    checkout_id = shop.has_deposit("pending")
+    shop.runtime.webhooks.receive(checkout_id)
+    shop.clock.advance(seconds=1)
+    shop.runtime.webhooks.receive(checkout_id)
+    shop.clock.advance(seconds=5)
+
+    def meanwhile() -> None:
+        shop.service.meanwhile = lambda: None
+        shop.runtime.webhooks.receive(checkout_id)
+
+    shop.service.meanwhile = meanwhile
+    shop.runtime.webhooks.receive(checkout_id)
+    assert (shop.attempt(checkout_id).webhooks, len(shop.service.reads)) == (4, 2)
+    assert shop.attempt(checkout_id).next_read_at == shop.clock() + timedelta(seconds=5)
+
+
 def test_while_no_result_can_be_stored_webhooks_cost_one_read_per_cool_down(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
 

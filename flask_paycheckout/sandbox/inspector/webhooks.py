@@ -10,7 +10,7 @@ from flask_paycheckout.sandbox.inspector.account_filter import read_filter
 from flask_paycheckout.sandbox.inspector.blueprint import inspector, query_text, redirect_to, show
 from flask_paycheckout.sandbox.inspector.newest import MAX_ROWS, Order, newest
 from flask_paycheckout.sandbox.levers.delivery_log import list_webhooks
-from flask_paycheckout.sandbox.levers.due import send_again
+from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, redeliver
 from flask_paycheckout.sandbox.world.database import transaction
 
@@ -52,7 +52,7 @@ def show_webhooks() -> Response:
 def resend(webhook_id: str) -> AnyResponse:
     with transaction() as session:
         was_found = redeliver(session, webhook_id)
-    send_again(webhook_id)
+    run_due()
     done = "resent" if was_found else "not-resent"
     kept = {name: request.form.get(name) or None for name in ("order", "account")}
     return redirect_to("show_webhooks", done, **kept)

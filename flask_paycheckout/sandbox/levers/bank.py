@@ -12,7 +12,7 @@ from flask_paycheckout.sandbox.crypto_disbursements.tables import WalletTransfer
 from flask_paycheckout.sandbox.disbursements.tables import COMPLETED, FAILED, Disbursement
 from flask_paycheckout.sandbox.disbursements.transitions import finish_disbursement
 from flask_paycheckout.sandbox.fiat_disbursements.tables import BankTransfer
-from flask_paycheckout.sandbox.outgoing.sending import send_due
+from flask_paycheckout.sandbox.levers.due import send_and_wait
 from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.world.database import transaction
@@ -51,7 +51,7 @@ def finish(disbursement_id: str, status: object) -> dict[str, Any]:
         finish_disbursement(session, made, str(status))
         bank, wallet = session.get(BankTransfer, made.id), session.get(WalletTransfer, made.id)
         finished = _describe(made, bank, wallet, session.get_one(Account, made.user_id).name)
-    send_due()
+    send_and_wait()
     return finished
 
 

@@ -188,7 +188,7 @@ def send_again(webhook_id: str) -> Response:
     with transaction() as session:
         if not redeliver(session, webhook_id):
             raise CallRefused(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
-    due.send_again(webhook_id)
+    due.run_due()
     with transaction() as session:
         return answer(describe_webhook(session, webhook_id))
 

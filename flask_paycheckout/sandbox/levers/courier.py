@@ -102,11 +102,27 @@ class Courier:
             if is_time:
                 pass_time()
             if world().send_mail is not None and not self._is_mailing:
-                self._is_mailing = True
-                Thread(target=self._deliver_mails, args=(app,), name="sandbox-mails", daemon=True).start()
+                self._begin_mails(app)
             while not self._stopped.is_set() and (claimed := self._claim()) is not None:
-                self._change(claimed.user_id, 1)
-                Thread(target=self._deliver, args=(app, claimed), name="sandbox-webhook", daemon=True).start()
+                self._begin_delivery(app, claimed)
+
+    def _begin_mails(self, app: Flask) -> None:
+        self._is_mailing = True
+        try:
+            Thread(target=self._deliver_mails, args=(app,), name="sandbox-mails", daemon=True).start()
+        except RuntimeError:
+            # The system gives no further thread now.
+            self._is_mailing = False
+            raise
+
+    def _begin_delivery(self, app: Flask, claimed: ClaimedWebhook) -> None:
+        self._change(claimed.user_id, 1)
+        try:
+            Thread(target=self._deliver, args=(app, claimed), name="sandbox-webhook", daemon=True).start()
+        except RuntimeError:
+            # Its claim ends after a while, and it is sent then.
+            self._change(claimed.user_id, -1)
+            raise
 
     def _claim(self) -> ClaimedWebhook | None:
         with self._free:

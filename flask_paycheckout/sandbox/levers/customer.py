@@ -17,10 +17,9 @@ from flask_paycheckout.sandbox.deposits.transitions import (
     pay,
     pick,
 )
-from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.levers.due import run_due, send_and_wait
 from flask_paycheckout.sandbox.money.arithmetic import EXACT
 from flask_paycheckout.sandbox.money.currencies import unit_of
-from flask_paycheckout.sandbox.outgoing.sending import send_due
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import advance_clock
@@ -50,7 +49,7 @@ def pays_what_was_picked(checkout_id: str, amount: Decimal | None = None) -> Dep
     with transaction() as session:
         expire_due(session)
         deposit = pay(session, checkout_id, amount)
-    send_due()
+    send_and_wait()
     return deposit
 
 
@@ -110,7 +109,7 @@ def fails(checkout_id: str) -> Deposit:
         if deposit is None or deposit.status == COMPLETED:
             raise NotPossible("only a deposit that is not completed can fail")
         force_deposit(session, deposit.user_id, deposit.id, "failed")
-    send_due()
+    send_and_wait()
     return deposit
 
 

@@ -23,7 +23,7 @@ from flask_paycheckout.sandbox.fiat_disbursements.schemas import ITEMS, FiatPaym
 from flask_paycheckout.sandbox.levers import bank, customer
 from flask_paycheckout.sandbox.levers.accounts import find_account
 from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook
-from flask_paycheckout.sandbox.levers.due import run_due, send_again
+from flask_paycheckout.sandbox.levers.due import run_due
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, redeliver
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.callers import CallRefused
@@ -247,7 +247,7 @@ def _webhook(wanted: Wanted) -> dict[str, Any]:
         webhook_id = newest or wanted.id
         if not redeliver(session, webhook_id):
             raise CallRefused(404, "webhook", "does not exist", "GET /_sandbox/webhooks lists them.")
-    send_again(webhook_id)
+    run_due()
     with transaction() as session:
         shown = describe_webhook(session, webhook_id)
     return {"id": webhook_id, "account": shown["account"], "status": shown["state"], "url": None}

@@ -27,6 +27,8 @@ def claim_next(
 ) -> Model | None:
     """Claim the first message that is due and that nobody else has claimed; None when there is none.
 
+    The message is loaded as claimed: its `claimed_until` tells this claim from a later one.
+
     A claim ends by the machine's clock, not by the virtual one: advancing the virtual clock must not let a second
     process send a message that the first is still sending.
 
@@ -40,6 +42,7 @@ def claim_next(
     for row in session.scalars(select(model).where(*due, free).order_by(*order).limit(_CANDIDATES)):
         claim = update(model).where(key == getattr(row, key.key), *due, free).values(claimed_until=until, **values)
         if rows_changed(session, claim):
+            session.refresh(row)
             return row
     return None
 

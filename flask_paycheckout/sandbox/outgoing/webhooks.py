@@ -95,6 +95,8 @@ class ClaimedWebhook:
     copies: int
     attempt: int
     client_secret: str
+    claimed_until: datetime | None
+    """The end of this claim, by which a result tells whether the webhook is still the same."""
 
 
 @dataclass(frozen=True)
@@ -186,13 +188,11 @@ def is_being_sent(order_id: str) -> bool:
         return session.scalars(claimed.limit(1)).first() is not None
 
 
-def is_waiting(webhook_id: str) -> bool:
+def is_any_due() -> bool:
     """Whether a webhook is due whose result is not recorded."""
-    due = select(Webhook.id).where(
-        Webhook.id == webhook_id, Webhook.state == WAITING, Webhook.due_at <= world().clock.now()
-    )
+    due = select(Webhook.id).where(Webhook.state == WAITING, Webhook.due_at <= world().clock.now())
     with transaction() as session:
-        return session.scalars(due).one_or_none() is not None
+        return session.scalars(due.limit(1)).first() is not None
 
 
 def redeliver(session: Session, webhook_id: str) -> bool:
@@ -217,7 +217,7 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
         webhook = claim_next(session, Webhook, Webhook.id, due, order, _LEASE, held=False)
         if webhook is None:
             return None
-        url = webhook_url(session, webhook.user_id)
+        url, claimed_until = webhook_url(session, webhook.user_id), webhook.claimed_until
         if url is None:
             given_up = update(Webhook).where(Webhook.id == webhook.id).values(state=NO_ENDPOINT, claimed_until=None)
             rows_changed(session, given_up)
@@ -229,6 +229,7 @@ def claim_webhook(*conditions: ColumnElement[bool]) -> ClaimedWebhook | None:
             copies=webhook.copies,
             attempt=webhook.attempts + 1,
             client_secret=_client_secret(session, webhook.user_id),
+            claimed_until=claimed_until,
         )
 
 
@@ -248,15 +249,15 @@ def _send(url: str, headers: dict[str, str], body: bytes) -> DeliveryResult:
 
 def _record(parcel: ClaimedWebhook, url: str, headers: dict[str, str], answers: list[DeliveryResult]) -> None:
     with transaction() as session:
-        webhook = session.get(Webhook, parcel.id)
-        if webhook is None:
-            # The sandbox was reset, or the account removed, while the webhook was being sent.
+        webhook = session.get(Webhook, parcel.id, with_for_update=True)
+        if webhook is None or webhook.claimed_until != parcel.claimed_until:
+            # The sandbox was reset or restored, or the webhook made due again, while it was being sent.
             return
         session.add_all(_attempt(parcel.id, url, headers, answer) for answer in answers)
         webhook.claimed_until = None
         webhook.attempts += 1
         _decide_next(webhook, accepted=any(answer.accepted for answer in answers))
-        _release_held(session)
+        _release_held(session, webhook)
 
 
 def _attempt(webhook_id: str, url: str, headers: dict[str, str], answer: DeliveryResult) -> WebhookAttempt:
@@ -280,9 +281,7 @@ def _decide_next(webhook: Webhook, *, accepted: bool) -> None:
         webhook.state = FAILED
 
 
-def _release_held(session: Session) -> None:
-    """Make webhooks due that were held back until another one was sent."""
-    rows_changed(
-        session,
-        update(Webhook).where(Webhook.held, Webhook.state == WAITING).values(held=False, due_at=world().clock.now()),
-    )
+def _release_held(session: Session, sent: Webhook) -> None:
+    """Make webhooks due that were held back until a later one was sent."""
+    held = update(Webhook).where(Webhook.held, Webhook.state == WAITING, Webhook.created_at <= sent.created_at)
+    rows_changed(session, held.values(held=False, due_at=world().clock.now()))

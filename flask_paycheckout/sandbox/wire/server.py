@@ -83,6 +83,9 @@ class _Request(HTTPRequestParser):
             self.completed = self._unread == 0
             return taken
         taken = super().received(data)
+        if self.completed:
+            # A request without a body waits for none.
+            self.expect_continue = False
         if self.headers_finished and not self.empty and self.error is None:
             self._check_size()
         return taken
@@ -183,6 +186,9 @@ class Server:
             cleanup_interval=_CLEANUP_SECONDS,
             max_request_header_size=MAX_HEADER_BYTES,
             outbuf_high_watermark=_MAX_WAITING_BYTES,
+            # Nothing is put into temporary files, which a container may not have; the limits bound the memory.
+            inbuf_overflow=_MAX_WAITING_BYTES,
+            outbuf_overflow=2 * _MAX_WAITING_BYTES,
             # A connection that is dropped on purpose is an OSError, too.
             log_socket_errors=False,
             # The sandbox decides on its own which proxies it believes.

@@ -11,6 +11,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from threading import Event
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
@@ -178,6 +179,53 @@ def test_sending_again_tells_the_result() -> None:
         eventually(lambda: len(Tester(app).webhooks()[0]["attempts"]) == 1)
         webhook = Tester(app).webhooks()[0]
         assert Tester(app).does("POST", f"webhooks/{webhook['id']}/redeliver")["state"] == "delivered"
+
+
+def test_a_tester_finds_the_webhook_sent() -> None:
+    """Receivers that answer within a moment have their webhooks when the tester's call returns."""
+    with made(Receiver()) as app:
+        for _ in range(5):
+            Tester(app).pays(Merchant(app).makes_checkout())
+            assert {webhook["state"] for webhook in Tester(app).webhooks()} == {"delivered"}
+
+
+def test_a_result_is_recorded_for_the_sending_that_it_came_from() -> None:
+    """A webhook that is being sent is made due again; the first result says nothing about the second sending."""
+    goes_on = [Event(), Event()]
+    receiver = Receiver()
+    receiver.reacts = lambda payload: goes_on[len(receiver.received) - 1].wait(PATIENCE)
+
+    def sending() -> int:
+        return sum(thread.name == "sandbox-webhook" for thread in enumerate_threads())
+
+    before = sending()
+    with made(receiver) as app:
+        Tester(app).pays(Merchant(app).makes_checkout())
+        eventually(lambda: len(receiver.received) == 1)
+        webhook = Tester(app).webhooks()[0]["id"]
+        Tester(app).does("POST", f"webhooks/{webhook}/redeliver")
+        eventually(lambda: len(receiver.received) == 2)
+        goes_on[0].set()
+        eventually(lambda: sending() <= before + 1)
+        assert Tester(app).webhooks()[0]["attempts"] == []
+        goes_on[1].set()
+        eventually(lambda: Tester(app).webhooks()[0]["state"] == "delivered")
+        assert len(Tester(app).webhooks()[0]["attempts"]) == 1
+
+
+def test_a_webhook_that_is_held_back_waits_for_a_later_one() -> None:
+    """The webhook before it is still being sent when it is held back."""
+    receiver = Slow()
+    with made(receiver) as app:
+        first, held, later = (Merchant(app).makes_checkout() for _ in range(3))
+        Tester(app).pays(first)
+        eventually(lambda: receiver.order_ids == [first])
+        Tester(app).orders_fault("webhook", "reorder")
+        Tester(app).pays(held)
+        receiver.goes_on.set()
+        eventually(lambda: delivered(app) == [first])
+        Tester(app).pays(later)
+        eventually(lambda: receiver.order_ids == [first, later, held])
 
 
 def test_what_falls_due_by_time_alone_is_run() -> None:

@@ -187,6 +187,31 @@ def test_only_who_holds_the_control_token_may_send_a_snapshot(token: str | None,
         assert asked(line, "POST", "/_sandbox/restore", body, **headers)[0] == status
 
 
+def test_a_large_body_needs_no_temporary_file(sandbox: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may have no folder for it."""
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    with served(sandbox) as port, line_to(port) as line:
+        assert asked(line, "POST", "/v1/checkout", b"x" * (MAX_BODY_BYTES - 1))[0] in (400, 401)
+
+
+def test_who_expects_to_go_on_with_no_body_is_answered_at_once(sandbox: Flask) -> None:
+    with served(sandbox) as port, raw(port) as line:
+        line.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n")
+        assert eventually_read(line).endswith(b"ok\n")
+        line.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        assert whole(line).endswith(b"ok\n")
+
+
+def eventually_read(line: socket.socket) -> bytes:
+    """What comes until the body of /health is there."""
+    read = b""
+    while not read.endswith(b"ok\n"):
+        more = line.recv(65536)
+        assert more
+        read += more
+    return read
+
+
 def test_headers_have_a_limit(sandbox: Flask) -> None:
     with served(sandbox) as port, raw(port) as line:
         # In whole parts, of which the server leaves none unread.

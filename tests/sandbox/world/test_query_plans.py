@@ -11,7 +11,8 @@ from flask import Flask
 
 from flask_paycheckout.sandbox.disbursements.tables import Disbursement
 from flask_paycheckout.sandbox.levers.due import run_due
-from flask_paycheckout.sandbox.outgoing.webhooks import _release_held
+from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, _release_held
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import db, transaction
 from flask_paycheckout.sandbox.world.transitions import BATCH, move_due
 from tests.sandbox.actors import Merchant, Tester
@@ -104,7 +105,7 @@ def test_what_is_due_and_the_newest_webhooks_are_found_by_their_own_index(crowde
     def passes() -> None:
         run_due()
         with transaction() as session:
-            _release_held(session)
+            _release_held(session, Webhook(created_at=world().clock.now()))
         # As of the switch `disbursement_progress`; none of them is moved for the other tests.
         session = db.session()
         assert len(move_due(session, Disbursement, "pending", "completed", timedelta(days=-365 * 200))) == BATCH
