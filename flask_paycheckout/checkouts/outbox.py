@@ -1,8 +1,7 @@
 """Delivery of committed events to receivers: database effects exactly once, others at least once per `event_id`.
 
-Each event has two kinds of transactions. The first has stored it together with the state change. The second belongs to
-one receiver: its writes through `db.session`, and the mark that it has run, are committed together. Meanwhile a lease
-keeps other processes away; a mark is refused when the lease is lost, so that a slow process writes nothing.
+Each event was stored in the transaction of the state change. Each of its receivers runs in another one, see
+`receiver_runs`.
 
 The undelivered events of an order form its queue. A receiver gets an event only after all earlier ones in the queue; an
 event that is no longer true is superseded and delivered to nobody.
@@ -10,57 +9,26 @@ event that is no longer true is superseded and delivered to nobody.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
-from typing import Any
 
-from sqlalchemy import Engine, SingletonThreadPool, StaticPool
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import scoped_session
 
-from flask_paycheckout.checkouts.leases import RENEWAL
+from flask_paycheckout.checkouts.receiver_runs import Delivery, ReceiverRuns, Scope, subject_text
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.rules.receivers import Receiver, is_unheard, nobody_listens, receivers_of, unheard_signals
+from flask_paycheckout.rules.receivers import is_unheard, nobody_listens, unheard_signals
 from flask_paycheckout.service.logs import FailureLog, about, about_event
 from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent, names_of
-from flask_paycheckout.store.events import LEASE, HeldEvent, Subject, keywords_of
-from flask_paycheckout.store.lock_limit import begin_limited, limit_lock_waits
+from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent
+from flask_paycheckout.store.events import LEASE, HeldEvent
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payouts import Payouts
 from flask_paycheckout.store.superseded import Superseding
 
-__all__ = ["Delivery", "Outbox"]
-
-_FIRST_PAUSE = timedelta(seconds=10)
-_LONGEST_PAUSE = timedelta(hours=1)
-_MAX_ERROR = 500
-
-Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
-
-
-@dataclass(frozen=True)
-class Delivery:
-    """The number of events that reached all of their receivers, and of those that did not."""
-
-    delivered: int = 0
-    failed: int = 0
-
-    def __add__(self, other: Delivery) -> Delivery:
-        return Delivery(self.delivered + other.delivered, self.failed + other.failed)
-
-
-class _LeaseLost(Exception):
-    """The event was changed, or its lease taken, by another process, so the receiver's writes are rolled back."""
-
-
-class _Superseded(Exception):
-    """The event is no longer true, so the receiver's writes are rolled back."""
+__all__ = ["Outbox"]
 
 
 class Outbox:
@@ -86,20 +54,16 @@ class Outbox:
         unheard: Collection[str] = (),
         separate: bool = False,
     ) -> None:
-        self._engine = engine
-        self._events = models.events
         self._clock = clock
-        self._scope = scope
         self._sender = sender
         self._log = log
         self._observers = observers
-        # The receivers whose failure was logged with a traceback since their last success.
-        self._failing: set[str] = set()
         self._unheard = unheard
-        self._separate = separate
-        self._renewal = RENEWAL
         self._queue = EventQueue(engine, models, checkouts, payouts)
-        self._superseding = Superseding(models.checkouts, checkouts)
+        superseding = Superseding(models.checkouts, checkouts)
+        self._runs = ReceiverRuns(
+            engine, models.events, self._queue, superseding, clock, scope, sender, log, observers, unheard, separate
+        )
 
     def deliver(self, events: Iterable[HeldEvent], since: datetime | None = None) -> Delivery:
         """Deliver these events now; a failure is logged, and `deliver_due` tries again.
@@ -115,19 +79,19 @@ class Outbox:
             elif event.lease_token is None:
                 self._observers.tell(Observed.DELIVERY, event.name, "unheard")
                 why, fields = nobody_listens(event.name), about_event(event, event.subject.account)
-                told = event.name, _subject_text(event), why
+                told = event.name, subject_text(event), why
                 self._log.warning(f"events {event.name}", "%s of %s waits: %s", *told, extra=fields)
                 total += Delivery(failed=1)
-        with self._kept(held):
+        with self._runs.kept(held):
             if held and (len(held) > 1 or since is not None):
                 return total + self._together(held, since or self._clock())
             return total + self._each(((event.event_id, event) for event in held), set())
 
     def let_go(self, events: Iterable[HeldEvent]) -> None:
-        """Release these events at once, so that another process can deliver them, if the database still answers."""
+        """Release these events now, so that another process can deliver them; a database error is only logged."""
         for event in events:
             if event.lease_token is not None:
-                self._let_go(event)
+                self._runs.let_go(event)
 
     def deliver_due(self, batch: int = 1000) -> Delivery:
         """Deliver every event that is due, oldest first; a failed one is not tried again in this call.
@@ -192,7 +156,7 @@ class Outbox:
                 event = held or self._queue.claim(event_id, self._clock(), only_if_due=True)
                 if event is None:
                     return Delivery()
-                with self._kept([event]):
+                with self._runs.kept([event]):
                     return self._deliver(event, failed)
 
             total += self._attempt(event_id, held, deliver)
@@ -211,7 +175,7 @@ class Outbox:
     # Several events
 
     def _together(self, held: Sequence[HeldEvent], since: datetime) -> Delivery:
-        """Deliver held events; the queues of all their orders are read by one query before, and by one after.
+        """Deliver held events. One query reads the queues of all their orders before, and one query after.
 
         An event whose order has other waiting events is delivered with them, by queries of its own.
         """
@@ -253,7 +217,7 @@ class Outbox:
 
     def _alone(self, event: HeldEvent, queues: dict[str, list[QueuedEvent]], failed: set[str]) -> Delivery:
         """Deliver a held event with nothing else in its queue."""
-        delivery = self._timed(event, queues[event.order_id]) or Delivery()
+        delivery = self._runs.timed(event, queues[event.order_id]) or Delivery()
         if delivery.failed:
             failed.add(event.event_id)
         return delivery
@@ -292,7 +256,7 @@ class Outbox:
                 holding = False
             else:
                 event = self._queue.claim(turn.event_id, self._clock(), only_if_due=False)
-            delivery = None if event is None else self._timed(event, queue)
+            delivery = None if event is None else self._runs.timed(event, queue)
             if delivery is None:
                 # Another process holds it by now.
                 passed.add(turn.event_id)
@@ -320,198 +284,18 @@ class Outbox:
                 continue
             if is_unheard(queued.name, self._sender, self._unheard):
                 continue
-            if self._is_superseded(queued):
+            if self._runs.is_superseded(queued):
                 return queued
             if queued.id < place and queued.next_attempt_at > now:
                 continue
             if holding and queued.id > place:
                 return None
-            runnable, blocked_until = self._turns(queued, queue)
+            runnable, blocked_until = self._runs.turns(queued, queue)
             if runnable or blocked_until is None:
                 return queued
         return None
-
-    def _turns(
-        self, event: HeldEvent | QueuedEvent, queue: Sequence[QueuedEvent]
-    ) -> tuple[list[Receiver], datetime | None]:
-        """The receivers that may get an event now, and the time until which others must wait, if there are others."""
-        missing = self._missing(event)
-        blocked: set[str] = set()
-        until: datetime | None = None
-        for earlier in queue:
-            if earlier.event_id == event.event_id:
-                break
-            waited_for = {receiver.name for receiver in self._missing(earlier)}
-            if waited_for & {receiver.name for receiver in missing}:
-                blocked |= waited_for
-                end = max(earlier.next_attempt_at, earlier.lease_until or earlier.next_attempt_at)
-                until = end if until is None else max(until, end)
-        return [receiver for receiver in missing if receiver.name not in blocked], until
-
-    def _missing(self, event: HeldEvent | QueuedEvent) -> list[Receiver]:
-        """The receivers of an event that have not run yet."""
-        done = names_of(event.receivers_done)
-        return [receiver for receiver in receivers_of(event.name, self._sender) if receiver.name not in done]
-
-    def _is_superseded(self, event: HeldEvent | QueuedEvent) -> bool:
-        if not self._superseding.may_happen_to(event):
-            return False
-        with self._engine().connect() as connection:
-            return self._superseding.has_happened_to(event, connection)
-
-    # One event
-
-    def _timed(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
-        began = time.perf_counter()
-        delivery = self._tell(event, queue)
-        if delivery is not None and (delivery.delivered or delivery.failed):
-            outcome = "delivered" if delivery.delivered else "failed"
-            self._observers.tell(Observed.DELIVERY, event.name, outcome, time.perf_counter() - began)
-        return delivery
-
-    def _tell(self, event: HeldEvent, queue: Sequence[QueuedEvent]) -> Delivery | None:
-        """Run the receivers of a held event and release it; None when another process has taken its lease."""
-        if self._is_superseded(event):
-            return self._supersede(event)
-        if is_unheard(event.name, self._sender, self._unheard):
-            return self._postpone(event, self._clock(), nobody_listens(event.name))
-        runnable, blocked_until = self._turns(event, queue)
-        failure: BaseException | None = None
-        failed = ""
-        done = names_of(event.receivers_done)
-        # Now, since a receiver's own session may expire the object.
-        account = event.subject.account
-        for number, receiver in enumerate(runnable, start=1):
-            last = failure is None and blocked_until is None and number == len(runnable)
-            try:
-                # Each receiver gets its own copy, since an earlier one may have changed the object.
-                subject = event.subject if number == 1 else self._queue.subject_of(event)
-                self._run(event, subject, receiver.function, [*done, receiver.name], last)
-                done.append(receiver.name)
-                self._failing.discard(receiver.name)
-            except _LeaseLost:
-                return None
-            except _Superseded:
-                return self._supersede(event)
-            except KeyboardInterrupt:
-                self._let_go(event)
-                raise
-            except BaseException as error:
-                # No error of a receiver may stop the other receivers, or this process.
-                names = receiver.name, event.name, _subject_text(event)
-                fields = about_event(event, account, heals=self._fails_again(receiver, event))
-                kind = f"receiver {receiver.name} of {event.name}"
-                self._log.exception(kind, "receiver %s of %s failed for %s", *names, extra=fields)
-                failure, failed = error, receiver.name
-                # The commit may have succeeded although its reply was lost, so re-read `receivers_done`.
-                done = self._queue.receivers_done(event)
-        if failure is not None:
-            pause = timedelta(0) if event.attempts == 1 else _pause(event.attempts)
-            text = f"{type(failure).__name__}: {failure}"[:_MAX_ERROR]
-            return self._postpone(event, self._clock() + pause, f"{text} (receiver {failed})")
-        if blocked_until is not None:
-            self._queue.release(event, max(blocked_until, self._clock()))
-            return Delivery()
-        if not runnable:
-            self._mark(event)
-        return Delivery(delivered=1)
-
-    def _fails_again(self, receiver: Receiver, event: HeldEvent) -> bool:
-        """Whether a failure of this receiver was logged before: for this event, or since its last success here."""
-        known = event.attempts > 1 or receiver.name in self._failing
-        self._failing.add(receiver.name)
-        return known
-
-    def _kept(self, events: Sequence[HeldEvent]) -> AbstractContextManager[None]:
-        """Renew the leases of these events while the `with` block runs."""
-        # Not on a connection that all threads share: a second thread would work inside the receiver's transaction.
-        if not events or isinstance(self._engine().pool, (StaticPool, SingletonThreadPool)):
-            return nullcontext()
-        return self._renewal.during(lambda: self._queue.renew(events, self._clock()))
-
-    def _run(
-        self,
-        event: HeldEvent,
-        subject: Subject,
-        receiver: Callable[..., object],
-        done: list[str],
-        last: bool,
-    ) -> None:
-        with self._scope() as session:
-            try:
-                # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
-                session.add(subject)
-                receiver(self._sender, **keywords_of(event._asdict(), subject))
-                session.flush()
-                if self._separate:
-                    self._commit_then_mark(session, event, done, last)
-                else:
-                    self._mark_and_commit(session, event, done, last)
-            except BaseException:
-                session.rollback()
-                raise
-
-    def _mark_and_commit(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
-        """Commit a receiver's writes together with the mark that it has run, if the event is still true."""
-        # The session's connection for this table, and so the receiver's own transaction.
-        connection = session.connection(bind_arguments={"clause": self._events})
-        limit_lock_waits(connection)
-        if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
-            raise _LeaseLost
-        if self._superseding.has_happened_to(event, connection, lock=True):
-            raise _Superseded
-        session.commit()
-
-    def _commit_then_mark(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
-        """Commit in two databases, one after the other; after a crash between the commits the receiver runs again."""
-        with self._engine().connect() as connection:
-            if not self._queue.is_held(connection, event, done[:-1]):
-                raise _LeaseLost
-            if self._superseding.has_happened_to(event, connection):
-                raise _Superseded
-        session.commit()
-        with begin_limited(self._engine()) as connection:
-            if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
-                raise _LeaseLost
-
-    def _mark(self, event: HeldEvent) -> None:
-        done = names_of(event.receivers_done)
-        with begin_limited(self._engine()) as connection:
-            self._queue.mark(connection, event, done, done, self._clock())
-
-    # Releasing an event
-
-    def _supersede(self, event: HeldEvent) -> Delivery:
-        self._queue.supersede(event, self._clock())
-        self._observers.tell(Observed.DELIVERY, event.name, "superseded")
-        return Delivery()
-
-    def _postpone(self, event: HeldEvent, until: datetime, error: str) -> Delivery:
-        """Release an event for a later try: at the next reconcile at first, then with growing pauses."""
-        self._queue.postpone(event, until, error)
-        return Delivery(failed=1)
-
-    def _let_go(self, event: HeldEvent) -> None:
-        """Release the event at once, if the database still answers."""
-        try:
-            self._queue.release(event, self._clock())
-        except Exception:
-            text = "event %s could not be released; it waits until its lease ends"
-            self._log.warning("releases of events", text, event.event_id, extra=about_event(event, None))
 
 
 def _is_alone(event: HeldEvent, queues: dict[str, list[QueuedEvent]]) -> bool:
     """Whether no other event of its order waits."""
     return [queued.event_id for queued in queues.get(event.order_id, ())] == [event.event_id]
-
-
-def _subject_text(event: HeldEvent) -> str:
-    """The order or payout that an event is about, for people."""
-    if event.payout_reference is not None:
-        return f"payout {event.payout_reference}"
-    return f"order {event.order_id}, checkout {event.checkout_id}"
-
-
-def _pause(attempts: int) -> timedelta:
-    doublings: int = min(attempts - 2, 12)
-    return min(_FIRST_PAUSE * (1 << doublings), _LONGEST_PAUSE)

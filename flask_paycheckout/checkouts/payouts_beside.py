@@ -8,7 +8,7 @@ from threading import Event, Thread
 
 import msgspec
 
-from flask_paycheckout.checkouts.outbox import Delivery
+from flask_paycheckout.checkouts.receiver_runs import Delivery
 from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.service.logs import FailureLog, about
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from flask_paycheckout.checkouts.due_reading import Answered, DueRound, Workers
-from flask_paycheckout.checkouts.outbox import Delivery, Outbox
+from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.checkouts.payouts_beside import Paid, PayoutRun, PayoutsBeside
+from flask_paycheckout.checkouts.receiver_runs import Delivery
 from flask_paycheckout.checkouts.settlement import Settled, Settlement
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock

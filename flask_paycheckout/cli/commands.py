@@ -13,8 +13,8 @@ from dataclasses import asdict
 import click
 from flask.cli import with_appcontext
 
-from flask_paycheckout.checkouts.outbox import Delivery
 from flask_paycheckout.checkouts.payment_backfill import BackfillReport
+from flask_paycheckout.checkouts.receiver_runs import Delivery
 from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
 from flask_paycheckout.cli.accounts import known_account
 from flask_paycheckout.cli.group import paycheckout

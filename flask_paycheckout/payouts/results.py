@@ -6,7 +6,8 @@ from collections import Counter
 from datetime import datetime
 from typing import Any
 
-from flask_paycheckout.checkouts.outbox import Delivery, Outbox
+from flask_paycheckout.checkouts.outbox import Outbox
+from flask_paycheckout.checkouts.receiver_runs import Delivery
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.payouts.differences import Made

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from flask_paycheckout.checkouts.outbox import Delivery, Outbox
+from flask_paycheckout.checkouts.outbox import Outbox
+from flask_paycheckout.checkouts.receiver_runs import Delivery
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.payouts.calls import AccessToken, PayoutCalls
 from flask_paycheckout.payouts.following import Following

@@ -229,7 +229,7 @@ class DueReads:
 
     @cached_property
     def _note_webhook_and_read(self) -> Any:
-        """Count a webhook of the open row `of_id` that may cause a read now: the last such read was before `free`."""
+        """Count a webhook of the open row `of_id`, and make its read due, unless a webhook caused one since `free`."""
         table = self._table
         free = table.c.webhook_read_at <= parameter(table, "free", "webhook_read_at")
         now = parameter(table, "now", "webhook_read_at")
@@ -246,7 +246,7 @@ class DueReads:
         """Count a webhook of the open row `of_id`, and make its read due at `due` at the latest."""
         c, due = self._table.c, parameter(self._table, "due", "next_read_at")
         sooner = case((c.next_read_at <= due, c.next_read_at), else_=due)
-        # An earlier one that is past was for a webhook whose read was made, but not by a claim.
+        # A time in the past belongs to an earlier webhook, whose deposit has been read since then.
         ahead = c.webhook_due_at > parameter(self._table, "now", "webhook_due_at")
         hint = case((ahead, c.webhook_due_at), else_=due)
         return self._counting().where(c.status.in_(OPEN)).values(next_read_at=sooner, webhook_due_at=hint)

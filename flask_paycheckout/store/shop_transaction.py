@@ -42,7 +42,7 @@ class ReceiverTimes(Protocol):
         """Seconds that only move forward."""
 
     def ran(self, receiver: str, seconds: float) -> bool:
-        """Note a run in memory if it was slow; returns whether it was."""
+        """Record a run in memory if it took too long; returns whether it did."""
 
     def write(self) -> None:
         """Store what was noted, in a transaction of its own; never raises a database error."""

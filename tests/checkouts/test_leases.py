@@ -91,7 +91,7 @@ def test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease(
 ) -> None:
     shop = open_shop(SQLALCHEMY_DATABASE_URI=new_database("slow"))
     outbox = shop.runtime.reconciler._outbox
-    outbox._renewal = LeaseRenewal(EVERY)
+    outbox._runs._renewal = LeaseRenewal(EVERY)
     runs: list[str] = []
     renewed = Event()
     waits_until_renewed(shop, renewed)

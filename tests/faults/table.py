@@ -161,7 +161,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "Receivers run once, in order, and their effects are committed with the mark.": {
         "an event counts as delivered before its receivers were called": (
             f"{_OUTBOX}::test_only_the_receiver_that_failed_runs_again",
-            Before("checkouts.outbox:Outbox._tell", "_turns", "self._mark(event)"),
+            Before("checkouts.receiver_runs:ReceiverRuns._tell", "turns", "self._mark(event)"),
         ),
         "a move is committed although its atomic receiver raised": (
             f"{_REFUSING}[sqlite]",
@@ -186,19 +186,19 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the order of events is ignored": (
             f"{_ORDER}::test_a_receiver_that_missed_an_event_hears_it_before_the_next_one",
-            Never("checkouts.outbox:Outbox._turns", "waited_for"),
+            Never("checkouts.receiver_runs:ReceiverRuns.turns", "waited_for"),
         ),
         "an event is not looked at again when its receiver is marked": (
             f"{_ORDER}::test_what_is_overtaken_while_its_receiver_works_is_not_committed",
-            Never("checkouts.outbox:Outbox._mark_and_commit", "has_happened_to"),
+            Never("checkouts.receiver_runs:ReceiverRuns._mark_and_commit", "has_happened_to"),
         ),
         "a lease is never renewed": (
             "checkouts/test_leases.py::test_nobody_takes_an_event_from_a_receiver_that_works_longer_than_the_lease",
-            First("checkouts.outbox:Outbox._kept", "return nullcontext()"),
+            First("checkouts.receiver_runs:ReceiverRuns.kept", "return nullcontext()"),
         ),
         "a receiver may end the process that delivers": (
             f"{_OUTBOX}::test_a_receiver_that_wants_to_end_the_process_fails_like_any_other",
-            Swap("checkouts.outbox:Outbox._tell", "BaseException", "Exception"),
+            Swap("checkouts.receiver_runs:ReceiverRuns._tell", "BaseException", "Exception"),
         ),
         "an event behind a slow receiver is delivered though its lease may have ended": (
             f"{_TOGETHER}::test_an_event_that_waits_longer_than_its_lease_is_delivered_by_one_process_only[sqlite]",
@@ -210,7 +210,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "two databases are taken for one": (
             "store/test_separate_database.py::test_a_receivers_effect_is_never_lost_whenever_its_process_dies",
-            Never("checkouts.outbox:Outbox._run", "_separate"),
+            Never("checkouts.receiver_runs:ReceiverRuns._run", "_separate"),
         ),
     },
     "Alarms tell the truth, and a failing service is left alone.": {

@@ -39,7 +39,7 @@ class Histories:
         self.fates: list[str] = []
         self._hanging = False
         # A process that dies has no time to leave its event to others.
-        shop.runtime.reconciler._outbox._let_go = lambda event: None  # type: ignore[method-assign]
+        shop.runtime.reconciler._outbox._runs.let_go = lambda event: None  # type: ignore[method-assign]
 
     def receiver(self, name: str, signal: str) -> Callable[..., None]:
         def receive(app: object, *, order_id: str, event_id: str, **facts: object) -> None:

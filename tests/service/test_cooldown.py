@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime, timedelta
-from threading import Barrier, Thread
+from functools import partial
+from threading import Thread
 
 from flask_paycheckout.service.cooldown import Cooldown
+from tests.races.crowds import crowd
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -35,19 +37,10 @@ def test_the_most_that_are_remembered() -> None:
 
 
 def test_of_many_at_once_one_may() -> None:
-    calls, together, taken = Cooldown(timedelta(seconds=5)), Barrier(8), list[bool]()
-
-    def tries() -> None:
-        for number in range(200):
-            together.wait(30)
-            taken.append(calls.begin(str(number), NOW))
-
-    threads = [Thread(target=tries) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert taken.count(True) == 200
+    calls = Cooldown(timedelta(seconds=5))
+    with crowd(8) as together:
+        for number in range(100):
+            assert sum(together.does([partial(calls.begin, str(number), NOW)] * 8)) == 1
 
 
 def test_a_child_process_does_not_wait_for_a_thread_of_its_parent() -> None:

@@ -82,11 +82,11 @@ def death(shop: Shop, when: str) -> Iterator[None]:
         raise Died
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outbox, "_let_go", lambda event: None)
+        patch.setattr(outbox._runs, "let_go", lambda event: None)
         if when == "between the commits":
             patch.setattr(outbox._queue, "mark", die)
         else:
-            patch.setattr(outbox, "_commit_then_mark", die)
+            patch.setattr(outbox._runs, "_commit_then_mark", die)
         yield
 
 

@@ -56,7 +56,7 @@ class Courier:
         with self._lock:
             if self._process == os.getpid():
                 return
-            # Made here because a process that was forked has copies in whatever state they were.
+            # Made here: a forked process has copies of its parent's, and a copied lock may stay locked for ever.
             self._woken, self._stopped, self._free = Event(), Event(), Condition()
             self._sending: Counter[str] = Counter()
             self._is_mailing = False

@@ -48,7 +48,7 @@ def send_and_wait() -> None:
 
 
 def pass_time() -> None:
-    """Run what time alone causes; webhooks and mails about it are stored, and not sent here."""
+    """Move what time alone moves, such as expired deposits; the webhooks and mails are stored, not sent here."""
     with transaction() as session:
         if world().shared_database:
             # Another process may have advanced the clock, changed a switch, or reset the sandbox.

@@ -35,9 +35,9 @@ MAX_CONNECTIONS = 200
 """The most connections at the same time. Further ones wait in the system's queue."""
 MAX_HEADER_BYTES = 64 * 1024
 REQUEST_SECONDS = 30.0
-"""Seconds that a request may take to arrive, from its first byte to its last."""
+"""The most seconds between the first and the last byte of a request."""
 IDLE_SECONDS = 60
-"""Seconds after which a connection is closed on which nothing happens."""
+"""Seconds of silence after which a connection is closed."""
 ANSWER_SECONDS = 120.0
 """Seconds that a caller may take to receive an answer."""
 STOP_SECONDS = 5

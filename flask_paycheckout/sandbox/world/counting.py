@@ -25,7 +25,7 @@ class CountInWindows:
         self._who, self._window, self._counted = who, window, counted
 
     def add(self, connection: Connection, who: str, window: int) -> int:
-        """Count one more in this window, and forget the windows before it.
+        """Add one to the count of this window, and delete the counts of earlier windows.
 
         :return: the count with this one. It takes one statement, because another process may count at the same time.
         """

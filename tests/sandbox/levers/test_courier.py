@@ -52,7 +52,7 @@ def delivered(app: Flask) -> list[str]:
 
 
 class Slow(Receiver):
-    """A receiver that takes a webhook, and answers when it is told to."""
+    """A receiver that answers only once the test lets it."""
 
     def __init__(self) -> None:
         super().__init__()
