@@ -17,9 +17,11 @@ from sqlalchemy import Engine, SingletonThreadPool, StaticPool
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.order_status import OrderStatuses
+from flask_paycheckout.checkouts.order_totals import OrderTotals
 from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.checkouts.payouts_beside import PayoutsBeside
 from flask_paycheckout.checkouts.reconcile import Reconciler
+from flask_paycheckout.checkouts.resolutions import Resolutions
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import AskedOrder, Starter
 from flask_paycheckout.checkouts.webhooks import Webhooks
@@ -133,6 +135,7 @@ class Runtime(msgspec.Struct, frozen=True):
     order_url: OrderUrl
     starter: Starter
     settlement: Settlement
+    resolutions: Resolutions
     webhooks: Webhooks
     statuses: OrderStatuses
     reconciler: Reconciler
@@ -307,6 +310,7 @@ def build_runtime(
     payout_requests = PayoutRequests(
         db, models, limits, moves, shop, sealing, clock, settings.approve_over, several_accounts
     )
+    totals = OrderTotals(checkouts, ask_here)
     settlement = Settlement(
         checkouts,
         due_reads,
@@ -314,7 +318,7 @@ def build_runtime(
         outbox,
         service,
         clock,
-        ask_here,
+        totals,
         Schedule(settings.pending_for, settings.watch_for),
         settings.closed_deposit_statuses,
         log,
@@ -354,6 +358,7 @@ def build_runtime(
         order_url=lambda order_id: callbacks.order_url(order_id),
         starter=Starter(checkouts, moves, outbox, service, clock, ask_order, origins_of, record, elapsed),
         settlement=settlement,
+        resolutions=Resolutions(checkouts, moves, outbox, totals, clock, log),
         webhooks=Webhooks(
             checkouts,
             due_reads,

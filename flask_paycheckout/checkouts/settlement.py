@@ -11,23 +11,22 @@ from functools import partial
 from typing import Any
 
 import msgspec
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
+from flask_paycheckout.checkouts.order_totals import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.client import Deposit, NotFound, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.errors import ConfigurationError, ReceiverFailed, TransitionRefused, UnknownCheckout
-from flask_paycheckout.rules.decisions import Decision, who_and_why
-from flask_paycheckout.rules.matching import Comparison, order_disagreement
+from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
 from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on
 from flask_paycheckout.rules.schedule import Schedule, after_failures
-from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Reason, Status
+from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
 from flask_paycheckout.service.calls import READ, AccountUnavailable, Service, Turn
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
-from flask_paycheckout.store.database_errors import first_line, is_passing
+from flask_paycheckout.store.database_errors import first_line
 from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.events import HeldEvent
 from flask_paycheckout.store.history import Entry, line
@@ -35,7 +34,6 @@ from flask_paycheckout.store.moves import Move, Moved, Moves
 from flask_paycheckout.store.payments import payment_columns, payment_method
 from flask_paycheckout.store.shop_transaction import ShopTransaction
 from flask_paycheckout.store.webhook_hints import WebhookHint
-from flask_paycheckout.totals import Total
 
 __all__ = ["Settled", "Settlement", "says_absent"]
 
@@ -45,8 +43,6 @@ _NOT_FOUND = "deposit not found"
 _MAX_PROBLEM = 500
 # One read causes two moves at most; the other rounds are for races lost against other processes.
 _MAX_ROUNDS = 8
-# A database error inside `order_total` may be a fault of the database or of the shop; if it repeats, of the shop.
-_DATABASE_TRIES = 2
 
 
 def says_absent(error: NotFound) -> bool:
@@ -73,18 +69,10 @@ class Settled(msgspec.Struct, frozen=True):
     """Whether the result could not be applied, and is tried again later."""
 
 
-class _OrderTotalFailed(Exception):
-    """The shop's `order_total` raised, so its transaction, which may be unusable now, is rolled back."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.text = f"{type(error).__name__}: {error}"[:_MAX_PROBLEM]
-        super().__init__(self.text)
-
-
 class Settlement:
     """Applies reads of deposits to the checkouts of one app.
 
-    :param ask_total: the shop's `order_total`, called in the open application context.
+    :param totals: asks the shop what an order costs now.
     :param closed_statuses: deposit statuses that end a deposit without a payment, in lower case.
     """
 
@@ -96,7 +84,7 @@ class Settlement:
         outbox: Outbox,
         service: Service,
         clock: Clock,
-        ask_total: Callable[[str], Total | None],
+        totals: OrderTotals,
         schedule: Schedule,
         closed_statuses: frozenset[str],
         log: FailureLog,
@@ -108,7 +96,7 @@ class Settlement:
         self._outbox = outbox
         self._service = service
         self._clock = clock
-        self._ask_total = ask_total
+        self._totals = totals
         self._schedule = schedule
         self._closed_statuses = closed_statuses
         self._log = log
@@ -122,13 +110,13 @@ class Settlement:
         :raises UnknownCheckout: no such checkout is stored.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        attempt = self._require(checkout_id)
+        attempt = self._checkouts.require(checkout_id)
         if attempt.status not in OPEN:
             return attempt
         with self._service.turn(READ, attempt.account) as turn:
             settled = self.settle_attempt(attempt, via, turn)
         # A receiver may have changed the row.
-        return self._require(checkout_id) if settled.events else settled.checkout
+        return self._checkouts.require(checkout_id) if settled.events else settled.checkout
 
     def settle_attempt(
         self, attempt: CheckoutMixin, via: FoundBy, turn: Turn, hint: WebhookHint | None = None
@@ -203,53 +191,7 @@ class Settlement:
             raise
         return self._weigh(attempt, deposit, via, hint)
 
-    def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
-        """Record a person's decision on a held payment, with name and reason.
-
-        :raises UnknownCheckout: no such checkout is stored.
-        :raises TransitionRefused: the checkout is not held.
-        :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
-        :raises ValueError: `by` or `why` is empty or too long.
-        """
-        by, why = who_and_why(by, why)
-        decision = Decision(accept, by, why)
-        evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
-        for _ in range(_MAX_ROUNDS):
-            attempt = self._require(checkout_id)
-            target = TRANSITIONS.get((Status(attempt.status), evidence))
-            if target is None:
-                raise TransitionRefused(checkout_id, attempt.status, evidence)
-            now = self._clock()
-            entry = line(now, Entry.RESOLVED, to=target, by=by, why=why, rule=evidence)
-            move = Move(target, entry, attempt.reason, decision, {"next_read_at": None})
-            moved = self._store_decision(attempt, move, now)
-            if moved is not None:
-                self._outbox.deliver(moved.events)
-                return self._require(checkout_id)
-        raise TransitionRefused(checkout_id, attempt.status, evidence)
-
-    def _store_decision(self, attempt: CheckoutMixin, move: Move, now: datetime) -> Moved | None:
-        def decide(transaction: ShopTransaction) -> Move:
-            # Called only for the lock that it takes: the shop's order is locked before our checkouts, as in settlement.
-            # In the other order the two could deadlock.
-            self._total_in(transaction, attempt)
-            return move
-
-        if move.to is Status.PAID:
-            try:
-                return self._moves.move_as_shop_says(attempt, now, decide)
-            except _OrderTotalFailed:
-                text = "order_total failed for order %s, whose payment a person accepted"
-                self._log.warning("order_total", text, attempt.order_id, extra=about_checkout(attempt))
-        return self._moves.move(attempt, move, now)
-
     # The read
-
-    def _require(self, checkout_id: str) -> CheckoutMixin:
-        attempt = self._checkouts.find(checkout_id)
-        if attempt is None:
-            raise UnknownCheckout(checkout_id)
-        return attempt
 
     @staticmethod
     def _require_own(attempt: CheckoutMixin, deposit: Deposit | None) -> None:
@@ -314,7 +256,7 @@ class Settlement:
                     events += stored.events
                     moved = True
             # After a move, by us or by another process, the same read may cause another move from the new state.
-            attempt = self._require(attempt.checkout_id) if stored is None else stored.checkout
+            attempt = self._checkouts.require(attempt.checkout_id) if stored is None else stored.checkout
             if attempt.status not in OPEN:
                 break
         return Settled(attempt, moved, tuple(events))
@@ -333,36 +275,6 @@ class Settlement:
     def _method(attempt: CheckoutMixin, deposit: Deposit | None) -> str | None:
         """The payment method in this read, or else in an earlier one."""
         return (payment_method(deposit) if deposit is not None else None) or attempt.payment_method
-
-    def _ask_shop(self, attempt: CheckoutMixin, agrees: Ruling, refused: bool, transaction: ShopTransaction) -> Ruling:
-        """Ask the shop whether it still wants a payment that agrees, in the transaction that moves the checkout.
-
-        :param refused: whether the database has refused this payment, since another one may have paid the order.
-        """
-        total = self._total_in(transaction, attempt)
-        reason = order_disagreement(attempt.total, total)
-        found = "not payable" if total is None else str(total)
-        compared = (*agrees.compared, Comparison("order_total now", str(attempt.total), found, not reason))
-        # The move itself refuses a second payment of the order; this query gives the reason to hold it.
-        if (reason or refused) and self._checkouts.has_paid(attempt.order_id, transaction.connection):
-            reason = Reason.DUPLICATE
-        return Ruling(Evidence.DEPOSIT_DISAGREES if reason else Evidence.DEPOSIT_AGREES, reason, compared)
-
-    def _total_in(self, transaction: ShopTransaction, attempt: CheckoutMixin) -> Total | None:
-        try:
-            return transaction.call(self._ask_total, attempt.order_id)
-        except (ConfigurationError, KeyboardInterrupt):
-            raise
-        except BaseException as error:
-            if is_passing(error) or (isinstance(error, DBAPIError) and attempt.failed_reads < _DATABASE_TRIES):
-                raise
-            raise _OrderTotalFailed(error) from error
-
-    def _without_shop(self, attempt: CheckoutMixin, agrees: Ruling, failure: _OrderTotalFailed) -> Ruling:
-        """The decision to hold a payment that agrees, while the shop cannot say what the order costs now."""
-        reason = Reason.DUPLICATE if self._checkouts.has_paid(attempt.order_id) else Reason.ORDER_TOTAL_FAILED
-        asked = Comparison("order_total now", str(attempt.total), f"raised {failure.text}", False)
-        return Ruling(Evidence.DEPOSIT_DISAGREES, reason, (*agrees.compared, asked), failure.text)
 
     # The statements
 
@@ -420,16 +332,16 @@ class Settlement:
             return self._plan(attempt, to, final, deposit, via, now, seen, hint)
 
         def decide(transaction: ShopTransaction) -> Move:
-            return planned(self._ask_shop(attempt, ruling, refused, transaction))
+            return planned(self._totals.rule(transaction, attempt, ruling, refused))
 
         if ruling.evidence is not Evidence.DEPOSIT_AGREES:
             return self._moves.move(attempt, planned(ruling), now)
         try:
             return self._moves.move_as_shop_says(attempt, now, decide)
-        except _OrderTotalFailed as failure:
+        except OrderTotalFailed as failure:
             text = "order_total failed for order %s, whose payment is held"
             self._log.exception("order_total", text, attempt.order_id, extra=about_checkout(attempt))
-            held = self._without_shop(attempt, ruling, failure)
+            held = self._totals.rule_without(attempt, ruling, failure)
         return self._moves.move(attempt, planned(held), now)
 
     def _plan(

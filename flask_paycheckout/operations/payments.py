@@ -74,7 +74,7 @@ class PaymentOperations(OperationsBase):
         :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
         :raises ValueError: `by` or `why` is empty or too long.
         """
-        return self._beside_session(f"resolve({checkout_id!r})").settlement.resolve(checkout_id, accept, by, why)
+        return self._beside_session(f"resolve({checkout_id!r})").resolutions.resolve(checkout_id, accept, by, why)
 
     def mark_paid_back(self, checkout_id: str, *, by: str, why: str, kept: bool = False) -> CheckoutMixin:
         """Record that money which paid no order was paid back, or is kept. No money is moved by this.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Engine, bindparam, exists, func, literal_column, select
 
 from flask_paycheckout.clock import as_utc
+from flask_paycheckout.errors import UnknownCheckout
 from flask_paycheckout.rules.states import LIVE, best_of
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -57,6 +58,16 @@ class Checkouts:
     def find(self, checkout_id: str) -> CheckoutMixin | None:
         """The checkout of this id, detached from any session."""
         return next(iter(self._loaded(self._select_by_id, of_checkout_id=checkout_id)), None)
+
+    def require(self, checkout_id: str) -> CheckoutMixin:
+        """The checkout of this id, detached from any session.
+
+        :raises UnknownCheckout: no such checkout is stored.
+        """
+        found = self.find(checkout_id)
+        if found is None:
+            raise UnknownCheckout(checkout_id)
+        return found
 
     def current(self, order_id: str) -> CheckoutMixin | None:
         """The order's current checkout, detached from any session."""

@@ -66,14 +66,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "the order is not asked for its total again when the money comes": (
             f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
-            Swap("checkouts.settlement:Settlement._ask_shop", "self._total_in(transaction, attempt)", "attempt.total"),
+            Swap("checkouts.order_totals:OrderTotals.rule", "self.total(transaction, attempt)", "attempt.total"),
         ),
         "the order is asked for its total outside the transaction that moves": (
             f"{_CARTS}[postgresql-delivered-changed]",
-            First("checkouts.settlement:Settlement._ask_shop", "from flask_paycheckout.runtime import runtime"),
+            First("checkouts.order_totals:OrderTotals.rule", "from flask_paycheckout.runtime import runtime"),
             Swap(
-                "checkouts.settlement:Settlement._ask_shop",
-                "self._total_in(transaction, attempt)",
+                "checkouts.order_totals:OrderTotals.rule",
+                "self.total(transaction, attempt)",
                 "runtime().ask_total(attempt.order_id)",
             ),
         ),
@@ -132,9 +132,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
             After(
                 "checkouts.settlement:Settlement._weigh",
                 "_move",
-                "if stored is not None and deposit is not None and deposit.status == _COMPLETED:\n"
+                "if stored is not None and deposit is not None and deposit.status == COMPLETED:\n"
                 "    arrived = payment_columns(deposit, now)\n"
-                "    self._due_reads.note(self._require(attempt.checkout_id), None, None, **arrived)",
+                "    self._due_reads.note(self._checkouts.require(attempt.checkout_id), None, None, **arrived)",
             ),
         ),
         "a rejection is not told": (

@@ -83,7 +83,7 @@ class Walk:
 
     def is_decided(self) -> None:
         """A person decides; only a held payment has something to decide."""
-        resolve = self.shop.runtime.settlement.resolve
+        resolve = self.shop.runtime.resolutions.resolve
         if self.model.decides(accept=self.accept):
             resolve(self.checkout_id, self.accept, "Ada", "seen on the statement")
         else:
