@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from copy import copy
-from http.cookiejar import CookieJar
 from typing import TYPE_CHECKING
 
 import httpx
@@ -61,12 +60,11 @@ class Sender:
         self.base_url = checked_base_url(base_url)
         url = httpx.URL(self.base_url)
         self._path = url.raw_path.decode("ascii").rstrip("/")
+        self._urls: dict[str, httpx.URL] = {}
         self._signers = signers
         self._owns_connections = True
-        self._http = httpx.Client(
-            transport=Connections(url) if transport is None else LimitedTransport(transport),
-            trust_env=False,
-            cookies=_NoCookies(),
+        self._http = _WithoutCookies(
+            transport=Connections(url) if transport is None else LimitedTransport(transport), trust_env=False
         )
 
     def signed_by(self, signers: Mapping[Access, Signer]) -> Self:
@@ -130,9 +128,16 @@ class Sender:
             LIMITS: limits,
             "timeout": {"connect": left, "read": left, "write": left, "pool": left},
         }
-        return httpx.Request(
-            operation.method, self.base_url + path, headers=headers, content=body or None, extensions=extensions
-        )
+        url = self._url(operation, path)
+        return httpx.Request(operation.method, url, headers=headers, content=body or None, extensions=extensions)
+
+    def _url(self, operation: Operation, path: str) -> httpx.URL:
+        """The URL of a call; that of an operation without ids and query is made once."""
+        if path != operation.path:
+            return httpx.URL(self.base_url + path)
+        if (url := self._urls.get(path)) is None:
+            url = self._urls[path] = httpx.URL(self.base_url + path)
+        return url
 
     def _signer(self, operation: Operation) -> Signer:
         signer = self._signers.get(operation.access)
@@ -141,11 +146,26 @@ class Sender:
         return signer
 
 
-class _NoCookies(CookieJar):
+class _NoCookies(httpx.Cookies):
+    """Keeps no cookies of a response."""
+
+    def extract_cookies(self, response: httpx.Response) -> None:
+        """Leave them alone; the standard library's cookie jar would first make objects of its own for each response."""
+
+
+class _WithoutCookies(httpx.Client):
     """Keeps no cookies: no call depends on the one before."""
 
-    def extract_cookies(self, response: object, request: object) -> None:
-        """Leave the response's cookies alone."""
+    _none = _NoCookies()
+
+    @property
+    def cookies(self) -> httpx.Cookies:
+        """No cookies, whatever the responses set."""
+        return self._none
+
+    @cookies.setter
+    def cookies(self, cookies: object) -> None:
+        raise AttributeError("cookies are neither kept nor sent")
 
 
 def credentials_of(request: httpx.Request) -> tuple[Hidden, ...]:

@@ -34,8 +34,9 @@ class RecordReader(Generic[R]):
     def __init__(self, record: type[R]) -> None:
         self._record = record
         self._fields = tuple(
-            (field.encode_name, field.name, _reader_of(field.type, field.required), field.required)
+            (field.encode_name, field.name, read, read(None), field.required)
             for field in msgspec.structs.fields(record)
+            for read in (_reader_of(field.type, field.required),)
         )
 
     def read(self, data: object) -> R:
@@ -46,8 +47,9 @@ class RecordReader(Generic[R]):
         if not isinstance(data, dict) or isinstance(data, Ambiguous):
             raise Unreadable("the data is not an object")
         values = {}
-        for wire_name, name, read, required in self._fields:
-            value = read(data.get(wire_name))
+        for wire_name, name, read, absent, required in self._fields:
+            sent = data.get(wire_name)
+            value = absent if sent is None else read(sent)
             if required and value is None:
                 raise Unreadable(f"the data has no usable {wire_name}")
             values[name] = value
