@@ -111,6 +111,7 @@ class Starter:
         """
         require_order_id(order_id)
         for _ in range(_MAX_ROUNDS):
+            ended_before = self._starting.last_ended
             counts = self._checkouts.counts(order_id)
             _refuse_settled(order_id, counts)
             try:
@@ -134,7 +135,12 @@ class Starter:
                 if not (mine or ongoing.of_this_thread):
                     self._wait_for(ongoing)
                     continue
-                made = self._make(order_id, total, account)
+                if self._starting.last_ended is not ended_before:
+                    # Another thread may have made it meanwhile. What another process has made, the unique column tells.
+                    current = self._checkouts.current(order_id)
+                    if current is not None and self._usable(current, total, account):
+                        return current
+                made = self._make(order_id, total, account, current)
             if made is not None:
                 return made
         raise StartContended(order_id)
@@ -152,14 +158,10 @@ class Starter:
             return False
         return True
 
-    def _make(self, order_id: str, total: Total, account: str) -> CheckoutMixin | None:
+    def _make(self, order_id: str, total: Total, account: str, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make the order's checkout; called by one thread of the process at a time."""
-        current = self._checkouts.current(order_id)
-        if current is not None and self._usable(current, total, account):
-            # Another request has made it meanwhile.
-            return current
         link = self._create(order_id, total, account)
-        stored = self._moves.store(order_id, link.id, link.url, total, self._clock(), current, account)
+        stored = self._moves.store(order_id, link.id, link.url, total, self._clock(), replaces, account)
         if stored is None:
             return None
         self._outbox.deliver(stored.events)

@@ -13,10 +13,10 @@ from flask_paycheckout.rules.order_ids import MAX_ID
 from flask_paycheckout.rules.states import OPEN, FoundBy
 from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Service, Turn
 from flask_paycheckout.service.cooldown import Cooldown
-from flask_paycheckout.service.logs import FailureLog, about, about_checkout
+from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkout_model import CheckoutMixin
-from flask_paycheckout.store.checkouts import Checkouts, CheckoutSummary
+from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.webhook_hints import WebhookHint
 
@@ -71,8 +71,8 @@ class Webhooks:
         """
         if not _plausible(checkout_id):
             return "useless"
-        attempt = self._checkouts.summary(checkout_id)
-        if attempt is None or (attempt.status not in OPEN and attempt.webhooks):
+        attempt = self._checkouts.hinted(checkout_id)
+        if attempt is None:
             return "useless"
         if self._defer is not None:
             reading = self._note(attempt)
@@ -86,17 +86,20 @@ class Webhooks:
                 # The service's limits log this themselves; the hint is stored below.
                 pass
             except AccountUnavailable as error:
-                fields = about(attempt.current_order_id, checkout_id, attempt.account)
+                fields = about_checkout(attempt)
                 self._log.warning(_WEBHOOKS, f"{_LATER}: %s", checkout_id, error, extra=fields, error=error)
         # The read under way may have come before the change that this webhook announces.
         self._note(attempt)
         return "later"
 
-    def _read(self, hinted: CheckoutSummary, turn: Turn) -> bool:
+    def _read(self, attempt: CheckoutMixin, turn: Turn) -> bool:
+        """Read the deposit and store the hint with the result, unless no read may change it or none may be made now.
+
+        A move since the checkout was loaded is found by the statement that stores the result.
+        """
         now = self._clock()
-        attempt = self._checkouts.find(hinted.checkout_id)
-        if attempt is None or attempt.status not in OPEN or not self._may_read(attempt, now):
-            self._note(hinted)
+        if attempt.status not in OPEN or not self._may_read(attempt, now):
+            self._note(attempt)
             return False
         hint = WebhookHint(now)
         failed = False
@@ -110,7 +113,7 @@ class Webhooks:
             self._left(attempt, error)
             failed = True
         if not hint.is_stored:
-            self._note(hinted)
+            self._note(attempt)
         return not failed
 
     def _may_read(self, attempt: CheckoutMixin, now: datetime) -> bool:
@@ -131,7 +134,7 @@ class Webhooks:
         fields = about_checkout(reading, heals=heals)
         self._log.warning(_WEBHOOKS, _LATER, reading.checkout_id, extra=fields, error=error, traceback=True)
 
-    def _note(self, attempt: CheckoutSummary) -> CheckoutMixin | None:
+    def _note(self, attempt: CheckoutMixin) -> CheckoutMixin | None:
         read_at = self._read_lately.begun_at(attempt.checkout_id)
         return self._due_reads.note_webhook(attempt, self._clock(), self._cooldown, read_at=read_at)
 

@@ -42,6 +42,8 @@ class SingleFlight:
 
     def __init__(self) -> None:
         self._under_way: dict[tuple[int, str], OngoingCall] = {}
+        self.last_ended: OngoingCall | None = None
+        """The call that ended last; while it is the same one, none of this process has ended."""
 
     @contextmanager
     def of(self, what: str) -> Iterator[bool]:
@@ -68,5 +70,7 @@ class SingleFlight:
             own.error = error
             raise
         finally:
+            # Before its place is free, so that whoever takes that knows.
+            self.last_ended = own
             del self._under_way[key]
             own.end()

@@ -18,7 +18,7 @@ from flask_paycheckout.store.mapping import MOMENT, ROW_ID, keep
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["FIXED_COLUMNS", "MONEY_TO_PAY_BACK", "UNFILLED", "CheckoutMixin", "total_columns"]
+__all__ = ["EMPTY_COLUMNS", "FIXED_COLUMNS", "MONEY_TO_PAY_BACK", "UNFILLED", "CheckoutMixin", "total_columns"]
 
 MONEY_TO_PAY_BACK = (
     "CASE WHEN status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL THEN 1 ELSE 0 END = 1"
@@ -42,6 +42,14 @@ FIXED_COLUMNS = frozenset(
     }
 )
 """The columns that never change once a checkout is stored."""
+
+EMPTY_COLUMNS = frozenset(
+    {
+        *("paid_order_id", "reason", "last_read_at", "webhook_read_at", "webhook_due_at", "deposit_status", "problem"),
+        *("problem_since", "found_by", *PAYMENT_COLUMNS, "payback", "refunded_amount", "pruned_at"),
+    }
+)
+"""The columns that are NULL in a new row."""
 
 
 class CheckoutMixin:

@@ -10,11 +10,11 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, bindparam, exists, func, literal_column, select
+from sqlalchemy import Connection, Engine, bindparam, exists, func, literal_column, or_, select
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.errors import UnknownCheckout
-from flask_paycheckout.rules.states import LIVE, best_of
+from flask_paycheckout.rules.states import LIVE, OPEN, best_of
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.models import Models
@@ -39,7 +39,6 @@ class CheckoutSummary(NamedTuple):
     next_read_at: datetime | None
     last_read_at: datetime | None
     failed_reads: int
-    webhooks: int
     reason: str | None
     account: str
 
@@ -77,9 +76,12 @@ class Checkouts:
         """Every checkout of an order, oldest first."""
         return self._loaded(self._select_of_order, of_order_id=order_id)
 
-    def summary(self, checkout_id: str) -> CheckoutSummary | None:
-        """The summary of the checkout with this id."""
-        return next(map(_summary, self._rows(self._select_summary, of_checkout_id=checkout_id)), None)
+    def hinted(self, checkout_id: str) -> CheckoutMixin | None:
+        """The checkout of this id if a webhook about it says anything new, detached from any session.
+
+        None for a decided checkout that has had a webhook: a hint changes nothing any more.
+        """
+        return next(iter(self._loaded(self._select_hinted, of_checkout_id=checkout_id)), None)
 
     def newest(self, order_id: str) -> Sequence[CheckoutSummary]:
         """The order's newest checkouts, newest first: `NEWEST`, and one more when there are older ones."""
@@ -157,8 +159,11 @@ class Checkouts:
         return select(self._table).where(is_of(self._table, "order_id")).order_by(self._table.c.id)
 
     @cached_property
-    def _select_summary(self) -> Any:
-        return select(*self._short).where(is_of(self._table, "checkout_id"))
+    def _select_hinted(self) -> Any:
+        c = self._table.c
+        # Literals in single comparisons: a repeated webhook costs this query alone, and each parameter takes time.
+        is_open = [c.status == literal_column(f"'{status.value}'") for status in sorted(OPEN)]
+        return self._select_by_id.where(or_(*is_open, c.webhooks == literal_column("0")))
 
     @cached_property
     def _select_newest(self) -> Any:

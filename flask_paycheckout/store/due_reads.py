@@ -133,7 +133,7 @@ class DueReads:
             return self._changed(connection, self._claim_page_read, unchanged | mark)
 
     def note_webhook(
-        self, checkout: CheckoutSummary, now: datetime, cooldown: timedelta, *, read_at: datetime | None = None
+        self, checkout: CheckoutMixin, now: datetime, cooldown: timedelta, *, read_at: datetime | None = None
     ) -> CheckoutMixin | None:
         """Store a webhook, and make the read due.
 

@@ -12,6 +12,8 @@ from sqlalchemy import Column, ColumnElement, case, func
 
 __all__ = ["Entry", "appended", "line", "lines", "without"]
 
+# Made once, since `json.dumps` makes an encoder for each call with other options than its own.
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
 # The length after which reads and webhooks are no longer recorded; moves always are. A year of reads fits.
 _MAX_CHARACTERS = 40_000
 # The most characters that are shown of a line that another program wrote.
@@ -36,7 +38,7 @@ def line(at: datetime, what: Entry, **facts: object) -> str:
     """Encode one entry: its time, its kind, and the facts, each a short text, number or list."""
     entry: dict[str, object] = {"at": at.isoformat(timespec="milliseconds"), "what": what.value}
     entry |= {name: fact if isinstance(fact, (int, list)) else str(fact) for name, fact in facts.items() if fact}
-    return json.dumps(entry, ensure_ascii=True, separators=(",", ":")) + "\n"
+    return _encode(entry) + "\n"
 
 
 def appended(column: Column[str], entry: str | ColumnElement[str], *, always: bool) -> ColumnElement[str]:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from flask_paycheckout.rules.decisions import Decision
 from flask_paycheckout.rules.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.store.autocommit import autocommit
-from flask_paycheckout.store.checkout_model import FIXED_COLUMNS, CheckoutMixin, total_columns
+from flask_paycheckout.store.checkout_model import EMPTY_COLUMNS, FIXED_COLUMNS, CheckoutMixin, total_columns
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import is_lost_race, without_row
 from flask_paycheckout.store.due_reads import as_loaded, entry_and_values, planned_values
@@ -81,6 +81,7 @@ class Moves:
         self._checkouts = checkouts
         self._events = events
         self._transactions = transactions
+        self._new_row: Any = None
         self._updates: dict[tuple[frozenset[str], bool], Any] = {}
 
     def store(
@@ -126,7 +127,8 @@ class Moves:
                         # An older checkout paid the order while this one was being made, so give out no second page.
                         # Without an older checkout there is nothing to check, or the unique column refuses the row.
                         raise _OrderPaid
-                stored = connection.execute(self._insert, row).mappings().one()
+                set_there = connection.execute(self._insert(row), row).mappings().one()
+                stored = dict.fromkeys(EMPTY_COLUMNS) | row | dict(set_there)
                 checkout, event = self._store_event(connection, shop, Status.CREATED, stored, now, None)
                 return Moved(checkout, (event,))
         except _OrderPaid:
@@ -302,9 +304,12 @@ class Moves:
 
     # Statements
 
-    @cached_property
-    def _insert(self) -> Any:
-        return self._table.insert().returning(*self._table.c)
+    def _insert(self, columns: Collection[str]) -> Any:
+        """Insert these columns of a new row, and return those that the database or the shop's model may set."""
+        if self._new_row is None:
+            unknown = [column for column in self._table.c if column.name not in EMPTY_COLUMNS.union(columns)]
+            self._new_row = self._table.insert().returning(*unknown)
+        return self._new_row
 
     @cached_property
     def _replace(self) -> Any:

@@ -14,6 +14,7 @@ from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, class_m
 from sqlalchemy.util import ScopedRegistry
 
 from flask_paycheckout.errors import ConfigurationError, UncommittedChanges
+from flask_paycheckout.store.lock_limit import limit_begun
 
 __all__ = ["allow_reading", "open_connection", "own_session", "refuse_uncommitted", "watch_writes"]
 
@@ -32,6 +33,7 @@ def watch_writes(db: SQLAlchemy) -> None:
     event.listen(db.session, "after_flush", _after_flush)
     event.listen(db.session, "do_orm_execute", _on_execute)
     event.listen(db.session, "after_begin", _on_begin)
+    event.listen(db.session, "after_begin", limit_begun)
     event.listen(db.session, "after_transaction_end", _on_end)
 
 

@@ -21,9 +21,9 @@ from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.rules.receivers import Receiver
 from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.events import Subject, keywords_of
-from flask_paycheckout.store.lock_limit import limit_lock_waits
+from flask_paycheckout.store.lock_limit import limit_lock_waits, limited_when_begun
 
-__all__ = ["ReceiverTimes", "Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
+__all__ = ["AskedShop", "ReceiverTimes", "Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
 
 _IN_CALLBACK = "flask_paycheckout_in_callback"
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
@@ -48,21 +48,11 @@ class ReceiverTimes(Protocol):
         """Store what was noted, in a transaction of its own; never raises a database error."""
 
 
-class ShopTransaction:
-    """An open transaction of the shop's session."""
+class AskedShop:
+    """An open transaction of the shop's session, in which the shop's functions are called."""
 
-    def __init__(self, session: Session, table: Table, sender: object, strict: bool, times: ReceiverTimes) -> None:
-        self.was_slow = False
-        """Whether an atomic receiver held it for too long."""
-
-        self._times = times
+    def __init__(self, session: Session) -> None:
         self._session = session
-        self._sender = sender
-        self._strict = strict
-        self.connection: Connection = session.connection(bind_arguments={"clause": table})
-        """The session's connection to the payment tables."""
-
-        limit_lock_waits(self.connection)
 
     def call(self, callback: Callable[..., Result], *arguments: Any, **keywords: Any) -> Result:
         """Call a function of the shop, which must not end the transaction.
@@ -78,6 +68,23 @@ class ShopTransaction:
         if self._session.get_transaction() is not before:
             raise RuntimeError("it ended the transaction that it was called in; it must not commit or roll back")
         return result
+
+
+class ShopTransaction(AskedShop):
+    """An open transaction of the shop's session on the payment tables."""
+
+    def __init__(self, session: Session, table: Table, sender: object, strict: bool, times: ReceiverTimes) -> None:
+        super().__init__(session)
+        self.was_slow = False
+        """Whether an atomic receiver held it for too long."""
+
+        self._times = times
+        self._sender = sender
+        self._strict = strict
+        self.connection: Connection = session.connection(bind_arguments={"clause": table})
+        """The session's connection to the payment tables."""
+
+        limit_lock_waits(self.connection)
 
     def run(self, stored: Mapping[str, Any], subject: Subject, receivers: Iterable[Receiver]) -> None:
         """Run the atomic receivers of an event that was just stored.
@@ -146,14 +153,23 @@ class ShopTransactions:
         return ShopTransaction(session, self._table, self._sender, self._strict(), self._times)
 
     @contextmanager
-    def ask(self) -> Iterator[ShopTransaction]:
-        """Open a transaction that is rolled back at the end of the `with` block."""
+    def ask(self) -> Iterator[AskedShop]:
+        """Open a transaction that is rolled back at the end of the `with` block.
+
+        It takes a connection when the shop makes its first query, so an answer without one costs nothing here.
+        """
         with self._scope() as scoped:
             session: Session = scoped()
-            try:
-                yield ShopTransaction(session, self._table, self._sender, strict=False, times=self._times)
-            finally:
-                session.rollback()
+            with limited_when_begun(session):
+                if session.in_transaction():
+                    # A session of the shop's own class may have made queries already.
+                    limit_lock_waits(session.connection(bind_arguments={"clause": self._table}))
+                else:
+                    session.begin()
+                try:
+                    yield AskedShop(session)
+                finally:
+                    session.rollback()
 
 
 def _owner_of(event: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Sequence
 
 import msgspec
-from flask import Response, abort, jsonify, request
+from flask import Response, abort, request
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.operations.app import operations
@@ -48,7 +48,7 @@ def webhook(secret: str | None = None) -> Response:
         payload = _decode(body)
     except (msgspec.MsgspecError, RecursionError, ValueError):
         _observe(shop, "malformed")
-        return _answer(400, error="send a JSON object with a string orderId")
+        return _answer(400, '{"error":"send a JSON object with a string orderId"}')
     try:
         if isinstance(payload.order_id, str):
             _observe(shop, operations().receive_webhook(payload.order_id))
@@ -59,8 +59,8 @@ def webhook(secret: str | None = None) -> Response:
         named = payload.order_id if isinstance(payload.order_id, str) else None
         shop.log.exception("webhooks to store", "a webhook could not be stored", extra=about(checkout_id=named))
         _observe(shop, "not_stored")
-        return _answer(503, error="not stored, send it again")
-    return _answer(200, received=True)
+        return _answer(503, '{"error":"not stored, send it again"}')
+    return _answer(200, '{"received":true}')
 
 
 def _is_expected(secret: str | None, expected: Sequence[str]) -> bool:
@@ -76,7 +76,6 @@ def _observe(shop: Runtime, outcome: str) -> None:
     shop.observers.tell(Observed.WEBHOOK, "", outcome)
 
 
-def _answer(status: int, **body: object) -> Response:
-    response = jsonify(body)
-    response.status_code = status
-    return response
+def _answer(status: int, body: str) -> Response:
+    # The sender needs none of the shop's own JSON formatting, which takes longer than a query.
+    return Response(f"{body}\n", status, mimetype="application/json")

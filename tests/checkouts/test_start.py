@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +21,7 @@ from flask_paycheckout import (
 )
 from flask_paycheckout.testing import Signals
 from tests.scripted import Shop, success
+from tests.test_bounds import statements
 
 pytestmark = pytest.mark.on_each_database
 
@@ -109,6 +111,35 @@ def test_a_start_that_loses_a_race_gives_the_winners_page(shop: Shop, signals: S
     assert len(shop.service.created) == 2
     assert len(shop.attempts()) == 1
     assert signals.names == ["checkout_created"]
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["a first page", "a page that is replaced"])
+def test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used(shop: Shop, before: int) -> None:
+    for _ in range(before):
+        shop.starts()
+        shop.clock.advance(minutes=15)
+    with ThreadPoolExecutor(1) as other:
+        made: list[str] = []
+
+        @shop.paycheckout.order_total
+        def order_total(order_id: str) -> Pay:
+            if not made:
+                made.append("")
+                made[0] = other.submit(shop.starts).result(60)
+            return Pay("12.50", "USD")
+
+        assert shop.starts() == made[0]
+    assert len(shop.service.created) == 1 + before
+
+
+def test_a_first_start_costs_one_query_and_one_transaction(shop: Shop) -> None:
+    """A price that needs no query opens no transaction of the shop's session."""
+    shop.starts("o-2")
+    with statements(shop) as seen:
+        shop.starts()
+    limits = [statement for statement in seen if "lock_timeout" in statement]
+    assert len(limits) == (shop.runtime.engine().dialect.name == "postgresql")
+    assert [one.split()[0] for one in seen if one not in limits] == ["SELECT", "INSERT", "INSERT"]
 
 
 def test_an_order_that_is_paid_while_its_new_page_is_made_gets_none(shop: Shop) -> None:

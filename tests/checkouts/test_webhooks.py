@@ -32,8 +32,10 @@ def test_an_id_that_could_be_one_is_looked_up(shop: Shop) -> None:
 
 def test_a_hint_about_an_abandoned_checkout_is_read(shop: Shop) -> None:
     checkout_id = shop.has_deposit("failed")
-    shop.settles(checkout_id)
+    shop.runtime.webhooks.receive(checkout_id)
+    assert shop.attempt(checkout_id).status == "abandoned"
     shop.service.says(checkout_id, "completed")
+    shop.clock.advance(seconds=5)
     shop.runtime.webhooks.receive(checkout_id)
     assert shop.attempt(checkout_id).status == "paid"
 
@@ -63,6 +65,14 @@ def test_every_later_webhook_of_a_decided_checkout_costs_one_select(shop: Shop) 
             shop.runtime.webhooks.receive(checkout_id)
     assert [statement.split()[0] for statement in seen] == ["SELECT"] * 3
     assert shop.attempt(checkout_id).webhooks == 1
+
+
+def test_a_webhook_that_settles_costs_one_query_and_one_transaction(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+    with statements(shop) as seen:
+        shop.runtime.webhooks.receive(checkout_id)
+    assert shop.attempt(checkout_id).status == "paid"
+    assert [statement.split()[0] for statement in seen] == ["SELECT", "UPDATE", "UPDATE", "INSERT"]
 
 
 def test_a_webhook_counts_once_only_though_two_arrive_together_after_the_decision(shop: Shop) -> None:

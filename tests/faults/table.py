@@ -23,6 +23,7 @@ _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
 _TOGETHER = "checkouts/test_events_together.py"
 _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
+_START = "checkouts/test_start.py"
 _WEBHOOK, _OWNER = "views/test_webhook.py", "views/test_owner.py"
 _HINTS = "checkouts/test_webhooks.py"
 _AWAY = "views/test_database_away.py"
@@ -103,6 +104,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "store/test_checkouts.py::test_a_move_whose_event_cannot_be_stored_does_not_happen[sqlite]",
             Before("store.moves:Moves._store_move", "_store_event", "connection.commit()"),
         ),
+        "a start returns a checkout without what the database has set": (
+            "store/test_models.py::test_a_start_returns_the_checkout_as_it_is_stored[sqlite]",
+            Swap("store.moves:Moves._insert", "unknown", "self._table.c.id"),
+        ),
         "an event may be stored twice": (
             "store/test_models.py::test_the_database_itself_refuses_to_tell_an_order_paid_twice",
             Value("store.event_model:EventMixin.once", "mapped_column(String(600))"),
@@ -112,7 +117,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             First("checkouts.reconcile:Reconciler.run", "return ReconcileReport()"),
         ),
         "a customer is sent to a page before it is stored": (
-            "checkouts/test_start.py::test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody",
+            f"{_START}::test_the_page_is_stored_and_told_before_its_url_is_known_to_anybody",
             Before(
                 "checkouts.start:Starter._make",
                 "store",
@@ -263,6 +268,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_WEBHOOK}::test_what_could_not_be_stored_is_a_503_and_comes_again",
             Swap("views.webhook:webhook", "503", "200"),
         ),
+        "a webhook about an abandoned checkout is useless": (
+            f"{_HINTS}::test_a_hint_about_an_abandoned_checkout_is_read",
+            Swap("store.checkouts:Checkouts._select_hinted", "sorted(OPEN)", "sorted(OPEN)[1:]"),
+        ),
+        "the first webhook about a decided checkout is useless": (
+            f"{_HINTS}::test_the_first_webhook_of_a_decided_checkout_is_counted_and_told",
+            Swap("store.checkouts:Checkouts._select_hinted", "c.webhooks == literal_column('0')", "c.id.is_(None)"),
+        ),
         "a webhook whose read moved nothing is not stored": (
             f"{_HINTS}::test_a_webhook_whose_read_somebody_else_forestalls_is_counted",
             Swap("checkouts.webhooks:Webhooks._read", "hint.is_stored", "True"),
@@ -313,6 +326,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "test_bounds.py::test_a_visit_reads_three_attempts_at_most_and_asks_the_database_little[sqlite-100-JSON]",
             Swap("checkouts.order_status:OrderStatuses.of", "newest[:NEWEST]", "newest"),
             Swap("store.checkouts:Checkouts._select_newest", "NEWEST + 1", "10**9"),
+        ),
+        "a page that another thread has made meanwhile is not seen": (
+            f"{_START}::test_a_page_that_another_thread_makes_while_the_shop_is_asked_is_used[sqlite-a first page]",
+            Swap("checkouts.start:Starter.start", "self._starting.last_ended is not ended_before", "False"),
+        ),
+        "a session in which the shop is asked waits for locks for ever": (
+            "store/test_own_session.py::test_order_total_waits_for_locks_no_longer_than_ten_seconds[of_app_context]",
+            First("store.lock_limit:limit_begun", "return"),
         ),
         "starts of one order go side by side": (
             "test_bounds.py::test_sixteen_starts_of_one_order_make_one_checkout",

@@ -117,6 +117,25 @@ def test_a_receiver_gets_own_columns_under_their_own_names_and_may_write_to_them
     assert set(loads) == {checkout_id}
 
 
+def test_a_start_returns_the_checkout_as_it_is_stored(open_shop: OpenShop) -> None:
+    """Only what the database or the shop's model may have set is returned by the statement that stores it."""
+
+    def own(db: SQLAlchemy) -> None:
+        columns = {
+            "note": mapped_column(String(20), server_default="by the database"),
+            "label": mapped_column(String(20), default="by the model"),
+        }
+        type("Payment", (CheckoutMixin, db.Model), columns)
+
+    shop = open_shop(prepare=own)
+    with shop.app.app_context():
+        started: Any = shop.paycheckout.start("o-1")
+    stored = shop.runtime.checkouts.find(started.checkout_id)
+    assert stored is not None
+    assert shop.runtime.models.row_of_checkout(started) == shop.runtime.models.row_of_checkout(stored)
+    assert (started.note, started.label) == ("by the database", "by the model")
+
+
 def test_moments_of_a_server_in_another_zone_are_told_in_utc(shop: Shop) -> None:
     """PostgreSQL answers in the zone of the connection; what people read ends in Z."""
     attempt = shop.attempt(shop.starts())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from flask_sqlalchemy import SQLAlchemy
 from flask_sqlalchemy.session import Session as FlaskSession
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from flask_paycheckout import ConfigurationError, Pay, order_paid
@@ -97,6 +98,41 @@ def test_order_total_has_a_session_of_its_own_too(shop: Shop) -> None:
         assert mine in shop.db.session
         assert shop.db.session() not in seen
         shop.db.session.rollback()
+
+
+class Begun(FlaskSession):
+    """A session of the shop's own class, which makes a query before anybody uses it."""
+
+    def __init__(self, db: SQLAlchemy, **options: Any) -> None:
+        super().__init__(db, **options)
+        self.execute(text("SELECT 1"))
+
+
+def with_begun_session(open_shop: OpenShop) -> Shop:
+    shop = open_shop(prepare=add_note)
+    with shop.app.app_context():
+        shop.db.session = scoped_session(sessionmaker(shop.db.engine, class_=Begun, db=shop.db))
+    return shop
+
+
+@pytest.mark.parametrize("setup", [of_app_context, with_scopefunc, with_replaced_session, with_begun_session])
+def test_order_total_waits_for_locks_no_longer_than_ten_seconds(
+    open_shop: OpenShop, postgres_database: str, setup: Setup
+) -> None:
+    shop = setup(partial(open_shop, SQLALCHEMY_DATABASE_URI=postgres_database))
+    limits: list[str] = []
+
+    @shop.paycheckout.order_total
+    def order_total(order_id: str) -> Pay:
+        with shop.db.session.begin_nested():
+            limits.append(shop.db.session.execute(text("SHOW lock_timeout")).scalar_one())
+        return Pay("12.50", "USD")
+
+    shop.has_paid()
+    assert limits == ["10s", "10s"], "of the start, and of the payment"
+    with shop.app.app_context():
+        assert shop.db.session.execute(text("SHOW lock_timeout")).scalar_one() == "0", "the shop's own transactions"
+        shop.db.session.remove()
 
 
 def test_a_receiver_that_fails_leaves_the_callers_session_in_place(shop: Shop) -> None:
