@@ -28,7 +28,7 @@ from flask_paycheckout.sandbox.wire.envelope import Refusal, failure, refusal_fr
 from flask_paycheckout.sandbox.wire.forms import allowed_methods, check_form
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.rate_limits import check_rate
-from flask_paycheckout.sandbox.wire.request_log import log_request
+from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request
 from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd, ClockIsShared
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
@@ -38,6 +38,8 @@ MAX_BODY_BYTES = 1024 * 1024
 """The largest request body, 1 MiB."""
 _VERSIONS = frozenset({"v1", "v2"})
 CONTROL = "/_sandbox/"
+_HEADERS = ("HTTP_", "CONTENT_")
+"""What the names of headers begin with in the WSGI environment."""
 _OUTSIDE = (CONTROL, "/static/", "/inspector/", HEALTH)
 _TOO_MANY_HELD = "A fault delays this call, but as many as can be wait already."
 _CLOCK_REFUSED = CallRefused(403, "clock", "is one for all teams of this sandbox", "Ask its operator to advance it.")
@@ -74,7 +76,7 @@ def _begin() -> ResponseReturnValue | None:
     # PostgreSQL cannot store or compare NUL characters.
     if "\0" in request.path:
         raise NotFound
-    if any("\0" in value for value in request.headers.values()):
+    if any("\0" in value for name, value in request.environ.items() if name.startswith(_HEADERS)):
         raise BadRequest("A header holds a NUL.")
     g.nonce = secrets.token_urlsafe(16)
     if not _is_observed():
@@ -146,10 +148,10 @@ def _end(response: Response) -> Response:
             send_first(paid)
     if g.get("retry_after") is not None:
         response.headers["Retry-After"] = str(g.retry_after)
-    if g.get("fault_kind") == "lose_response":
+    if g.get("fault_kind") == LOSE_RESPONSE:
         log_request(None)
         drop_connection("done, and then the answer was lost, as ordered")
-    if _is_of_service() and not is_noise():
+    if _is_of_service() and not is_noise() and g.get("logged") is not response:
         log_request(response)
     return response
 

@@ -24,20 +24,20 @@ from urllib.parse import quote
 
 from flask import current_app, g, request
 from sqlalchemy import bindparam, select
-from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access_tokens import account_of_token
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
-from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.auth.tables import COLUMNS_OF_CALLER, Account, Caller
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.database import select_untracked
+from flask_paycheckout.sandbox.world.prepared import Prepared, Work
 
 # Used when no account has the client id, so that checking takes as long as for one that exists.
 _NO_SECRET = "no such client"  # noqa: S105
 _TIMESTAMP_DIGITS = {"seconds": 12, "milliseconds": 15}
-_OF_CLIENT = select(Account.__table__).where(Account.client_id == bindparam("client_id"))
+_OF_CLIENT = Prepared(select(*COLUMNS_OF_CALLER).where(Account.client_id == bindparam("client_id")))
+_OF_USER = Prepared(select(*COLUMNS_OF_CALLER).where(Account.user_id == bindparam("user_id")))
 
 
 def string_to_sign(method: str, target: str, timestamp: str, body: bytes, formula: str = "request") -> str:
@@ -74,7 +74,7 @@ def _path_bytes(path: str) -> bytes:
     return sent
 
 
-def check_access(session: Session) -> Account:
+def check_access(session: Work) -> Caller:
     """Check the credentials that the current operation requires, and return the caller's account."""
     credentials = _required()
     if credentials is Credentials.NONE:
@@ -89,7 +89,7 @@ def _required() -> Credentials:
     return Credentials.NONE if declared is None else declared.credentials
 
 
-def find_caller(session: Session) -> Account | None:
+def find_caller(session: Work) -> Caller | None:
     """The account whose credentials an operation would accept now; None without valid ones, or where none are needed.
 
     For faults, which strike before the operation checks the caller."""
@@ -99,16 +99,15 @@ def find_caller(session: Session) -> Account | None:
         return None
 
 
-def check_client_id(session: Session) -> Account:
+def check_client_id(session: Work) -> Caller:
     """Return the account of the client id alone: a page in a browser has no secret to sign with."""
-    client_id = request.headers.get("X-Client-ID", "")
-    account = session.scalars(select(Account).where(Account.client_id == client_id)).one_or_none()
+    account = _client(session)
     if account is None:
         raise _refused()
     return _remember(account)
 
 
-def check_access_token(session: Session) -> Account:
+def check_access_token(session: Work) -> Caller:
     """Check the access token of the current request, and return its user's account."""
     account = account_of_token(session)
     if account is None:
@@ -117,12 +116,11 @@ def check_access_token(session: Session) -> Account:
     return _remember(account)
 
 
-def check_signature(session: Session) -> Account:
+def check_signature(session: Work) -> Caller:
     """Check the signature of the current request, and return its client's account."""
-    client_id = request.headers.get("X-Client-ID", "")
-    account = next(iter(select_untracked(session, Account, _OF_CLIENT, client_id=client_id)), None)
+    account = _client(session)
     if assumption("signature") == "off":
-        return _remember(account or session.get_one(Account, USER_ID))
+        return _remember(account or Caller(*_OF_USER.rows(session, user_id=USER_ID)[0]))
     signed = _is_signed_with(account.client_secret if account else _NO_SECRET)
     if account is None or not signed or not _is_timely():
         g.rejected_string = g.signed_string
@@ -130,7 +128,13 @@ def check_signature(session: Session) -> Account:
     return _remember(account)
 
 
-def _remember(account: Account) -> Account:
+def _client(session: Work) -> Caller | None:
+    """The account of the client id that the current request gives; None when there is none."""
+    found = _OF_CLIENT.rows(session, client_id=request.headers.get("X-Client-ID", ""))
+    return Caller(*found[0]) if found else None
+
+
+def _remember(account: Caller) -> Caller:
     """Let the request log tell whose credentials were accepted."""
     g.account = account.name
     return account

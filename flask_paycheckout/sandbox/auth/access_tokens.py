@@ -6,13 +6,20 @@ import secrets
 from datetime import timedelta
 
 from flask import request
-from sqlalchemy import delete, or_, select
+from sqlalchemy import bindparam, delete, or_, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, digest_of
+from flask_paycheckout.sandbox.auth.tables import COLUMNS_OF_CALLER, AccessToken, Account, Caller, digest_of
 from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.prepared import Prepared, Work
 
 _SCHEME = "bearer "
+_OF_TOKEN = Prepared(
+    select(*COLUMNS_OF_CALLER)
+    .join(AccessToken, AccessToken.user_id == Account.user_id)
+    .where(AccessToken.token_digest == bindparam("digest"))
+    .where(or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > bindparam("now")))
+)
 
 
 def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
@@ -32,16 +39,11 @@ def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
     return token
 
 
-def account_of_token(session: Session) -> Account | None:
+def account_of_token(session: Work) -> Caller | None:
     """Return the account of the current request's access token; None without a valid one."""
     token = _presented(request.headers.get("Authorization", ""))
-    now = world().clock.now()
-    return session.scalars(
-        select(Account)
-        .join(AccessToken, AccessToken.user_id == Account.user_id)
-        .where(AccessToken.token_digest == digest_of(token))
-        .where(or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > now))
-    ).one_or_none()
+    found = _OF_TOKEN.rows(session, digest=digest_of(token), now=world().clock.now())
+    return Caller(*found[0]) if found else None
 
 
 def _presented(header: str) -> str:

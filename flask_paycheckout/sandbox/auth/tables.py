@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from hashlib import sha256
+from typing import NamedTuple
 
 from sqlalchemy import ForeignKey, String, Text
 from sqlalchemy.orm import Mapped, mapped_column
@@ -24,6 +25,17 @@ class Account(Table):
     access_token: Mapped[str | None] = mapped_column(Text)
     """Both as the tester reads them; None for an account that registered."""
 
+
+class Caller(NamedTuple):
+    """What a call needs to know of the account whose credentials it holds."""
+
+    user_id: str
+    name: str
+    client_secret: str
+    checkout_enabled: bool
+
+
+COLUMNS_OF_CALLER = (Account.user_id, Account.name, Account.client_secret, Account.checkout_enabled)
 
 _DIGEST = String(64)
 

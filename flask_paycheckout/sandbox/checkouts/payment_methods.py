@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any, TypeVar
 
-from sqlalchemy import BindParameter, ColumnElement, Select, and_, bindparam, func, select
+from sqlalchemy import BindParameter, and_, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.quotes import Quote, Terms, quote_paying, quote_receiving
 from flask_paycheckout.sandbox.checkouts.tables import Conversion, ConversionSwitch, MethodSwitch, PaymentMethod
-from flask_paycheckout.sandbox.world.database import iterate_untracked, select_untracked
-
-Chosen = TypeVar("Chosen", bound=Select[Any])
+from flask_paycheckout.sandbox.world.prepared import PreparedObjects, Work
 
 _USER: BindParameter[str] = bindparam("user_id")
 _METHOD_ENABLED = func.coalesce(MethodSwitch.enabled, PaymentMethod.enabled)
@@ -23,40 +20,15 @@ _METHODS = (
     .outerjoin(MethodSwitch, and_(MethodSwitch.code == PaymentMethod.code, MethodSwitch.user_id == _USER))
     .order_by(PaymentMethod.position)
 )
-_ENABLED = _METHODS.where(PaymentMethod.currency == bindparam("currency"), _METHOD_ENABLED)
+_ALL_METHODS = PreparedObjects(_METHODS, PaymentMethod)
+_ENABLED_METHODS = PreparedObjects(
+    _METHODS.where(PaymentMethod.currency == bindparam("currency"), _METHOD_ENABLED), PaymentMethod
+)
 _CONVERSION_ENABLED = func.coalesce(ConversionSwitch.enabled, Conversion.enabled)
-
-
-def all_methods(session: Session, user_id: str) -> list[PaymentMethod]:
-    """All methods, each enabled or not for the account, in the order of the hosted page."""
-    return select_untracked(session, PaymentMethod, _METHODS, user_id=user_id)
-
-
-def enabled_methods(session: Session, user_id: str, currency: str) -> Iterator[PaymentMethod]:
-    """The methods for a currency that are enabled for the account, in the order of the hosted page."""
-    return iterate_untracked(session, PaymentMethod, _ENABLED, user_id=user_id, currency=currency)
-
-
-def all_conversions(session: Session, user_id: str) -> list[Conversion]:
-    """All conversions, each enabled or not for the account."""
-    columns: list[ColumnElement[Any]] = [column for column in Conversion.__table__.columns if column.name != "enabled"]
-    wanted = _switched(select(*columns, _CONVERSION_ENABLED.label("enabled")))
-    wanted = wanted.order_by(Conversion.input_currency, Conversion.output_currency)
-    return select_untracked(session, Conversion, wanted, user_id=user_id)
-
-
-def find_rate(session: Session, user_id: str, input_currency: str, output_currency: str) -> Decimal | None:
-    """Units received per unit paid; None when the pair is not enabled for the account."""
-    if input_currency == output_currency:
-        return Decimal(1)
-    pair = Conversion.input_currency == input_currency, Conversion.output_currency == output_currency
-    enabled = _switched(select(Conversion.rate)).where(*pair, _CONVERSION_ENABLED)
-    return session.execute(enabled, {"user_id": user_id}).scalar_one_or_none()
-
-
-def _switched(wanted: Chosen) -> Chosen:
-    """Join the account's switches to a statement about conversions."""
-    return wanted.select_from(Conversion).outerjoin(
+_CONVERSIONS = (
+    select(*(column for column in Conversion.__table__.columns if column.name != "enabled"))
+    .add_columns(_CONVERSION_ENABLED.label("enabled"))
+    .outerjoin(
         ConversionSwitch,
         and_(
             ConversionSwitch.input_currency == Conversion.input_currency,
@@ -64,6 +36,41 @@ def _switched(wanted: Chosen) -> Chosen:
             ConversionSwitch.user_id == _USER,
         ),
     )
+    .order_by(Conversion.input_currency, Conversion.output_currency)
+)
+_ALL_CONVERSIONS = PreparedObjects(_CONVERSIONS, Conversion)
+_ENABLED_CONVERSIONS = PreparedObjects(
+    _CONVERSIONS.where(
+        Conversion.input_currency == bindparam("input_currency"),
+        Conversion.output_currency == bindparam("output_currency"),
+        _CONVERSION_ENABLED,
+    ),
+    Conversion,
+)
+
+
+def all_methods(session: Session, user_id: str) -> list[PaymentMethod]:
+    """All methods, each enabled or not for the account, in the order of the hosted page. Nobody changes them."""
+    return _ALL_METHODS.all(session, user_id=user_id)
+
+
+def enabled_methods(session: Work, user_id: str, currency: str) -> list[PaymentMethod]:
+    """The methods for a currency that are enabled for the account, in the order of the hosted page."""
+    return _ENABLED_METHODS.all(session, user_id=user_id, currency=currency)
+
+
+def all_conversions(session: Session, user_id: str) -> list[Conversion]:
+    """All conversions, each enabled or not for the account. Nobody changes them."""
+    return _ALL_CONVERSIONS.all(session, user_id=user_id)
+
+
+def find_rate(session: Work, user_id: str, input_currency: str, output_currency: str) -> Decimal | None:
+    """Units received per unit paid; None when the pair is not enabled for the account."""
+    if input_currency == output_currency:
+        return Decimal(1)
+    asked = {"input_currency": input_currency, "output_currency": output_currency}
+    found = _ENABLED_CONVERSIONS.all(session, user_id=user_id, **asked)
+    return found[0].rate if found else None
 
 
 def terms_of(method: PaymentMethod, output_currency: str, rate: Decimal) -> Terms:

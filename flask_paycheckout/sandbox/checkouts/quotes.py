@@ -13,14 +13,13 @@ service and is below one smallest unit; after a conversion the service also keep
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import ROUND_DOWN, Decimal
+from typing import NamedTuple
 
 from flask_paycheckout.sandbox.money.arithmetic import EXACT, rounded
 
 
-@dataclass(frozen=True)
-class Terms:
+class Terms(NamedTuple):
     """Fees and rate of a payment method between two currencies."""
 
     input_currency: str
@@ -30,8 +29,7 @@ class Terms:
     rate: Decimal = Decimal(1)
 
 
-@dataclass(frozen=True)
-class Quote:
+class Quote(NamedTuple):
     """An amount paid, the fee included in it (both in the input currency), and the amount received."""
 
     input_amount: Decimal

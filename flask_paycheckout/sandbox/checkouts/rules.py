@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.payment_methods import (
@@ -21,12 +21,13 @@ from flask_paycheckout.sandbox.checkouts.tables import PAGE_VALIDITY, Checkout, 
 from flask_paycheckout.sandbox.wire.codes import decimals_in, in_units
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.database import insert_row
 from flask_paycheckout.sandbox.world.ids import new_id
+from flask_paycheckout.sandbox.world.prepared import Prepared, Work
+
+_STORE = Prepared(insert(Checkout), Checkout.__table__.columns.keys())
 
 
-@dataclass(frozen=True)
-class RequestedAmounts:
+class RequestedAmounts(NamedTuple):
     """The currencies of a checkout, and one amount, with its currency's decimals."""
 
     input_currency: str
@@ -53,8 +54,8 @@ def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | 
     return None if amount is None else in_units(f"{side}Amount", amount, currency)
 
 
-def store_checkout(session: Session, user_id: str, asked: RequestedAmounts, checkout_id: str | None = None) -> Checkout:
-    """Store a checkout, unless no enabled method can take its amount.
+def store_checkout(session: Work, user_id: str, asked: RequestedAmounts, checkout_id: str | None = None) -> str:
+    """Store a checkout, unless no enabled method can take its amount; return its id.
 
     :param checkout_id: a free id; a new one when None.
     """
@@ -63,9 +64,15 @@ def store_checkout(session: Session, user_id: str, asked: RequestedAmounts, chec
         raise unspecified_refusal(
             int(assumption("conversion_refused")), "Conversion is not enabled for this pair of currencies."
         )
+    checkout_id = checkout_id or new_id(session)
+    amounts = asked.input_amount, asked.output_amount
+    methods = enabled_methods(session, user_id, asked.input_currency)
+    if not any(is_within_limits(method, quote(method, asked.output_currency, rate, *amounts)) for method in methods):
+        raise unspecified_refusal(400, "The amount is outside the limits of every enabled payment method.")
     now = world().clock.now()
-    checkout = Checkout(
-        id=checkout_id or new_id(session),
+    _STORE.rows(
+        session,
+        id=checkout_id,
         user_id=user_id,
         input_currency=asked.input_currency,
         output_currency=asked.output_currency,
@@ -74,12 +81,9 @@ def store_checkout(session: Session, user_id: str, asked: RequestedAmounts, chec
         rate=rate,
         created_at=now,
         expires_at=now + PAGE_VALIDITY,
+        picked_at=None,
     )
-    methods = enabled_methods(session, user_id, checkout.input_currency)
-    if not any(is_within_limits(method, quote_of(checkout, method)) for method in methods):
-        raise unspecified_refusal(400, "The amount is outside the limits of every enabled payment method.")
-    insert_row(session, checkout)
-    return checkout
+    return checkout_id
 
 
 def offers(session: Session, checkout: Checkout) -> list[tuple[PaymentMethod, Quote]]:

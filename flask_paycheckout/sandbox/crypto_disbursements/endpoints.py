@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flask import Blueprint
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.crypto_disbursements.rules import disburse, estimate
@@ -13,6 +14,7 @@ from flask_paycheckout.sandbox.crypto_disbursements.schemas import (
     WantedEstimate,
 )
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success
+from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.world.context import assumption
 from flask_paycheckout.sandbox.world.database import transaction
@@ -22,11 +24,11 @@ crypto_disbursements = Blueprint("crypto_disbursements", __name__)
 
 @crypto_disbursements.post("/v1/disbursement/crypto")
 @operation(body=NewCryptoDisbursements, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201))
-def create_crypto_disbursements() -> Envelope[CryptoBatch]:
+@in_one_transaction
+def create_crypto_disbursements(session: Session) -> Envelope[CryptoBatch]:
     """Send a token to wallets, all of them or none."""
-    with transaction() as session:
-        account = check_access(session)
-        batch = disburse(session, account.user_id, read_body(NewCryptoDisbursements))
+    account = check_access(session)
+    batch = disburse(session, account.user_id, read_body(NewCryptoDisbursements))
     return success(batch, "Disbursement created successfully", int(assumption("disbursement_status_code")))
 
 

@@ -16,8 +16,8 @@ from flask_paycheckout.sandbox.deposits.transitions import (
 )
 from flask_paycheckout.sandbox.outgoing.sending import send_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, Refusal, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body
-from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
 
 deposits = Blueprint("deposits", __name__)
@@ -25,31 +25,36 @@ deposits = Blueprint("deposits", __name__)
 
 @deposits.get("/v1/deposit/<path:deposit_id>")
 @operation(credentials=Credentials.SIGNATURE)
-def read_deposit(deposit_id: str) -> Envelope[DepositRecord]:
+@in_one_transaction
+def read_deposit(session: Session, deposit_id: str) -> Envelope[DepositRecord]:
     """Read a deposit by its id or its reference, which may contain slashes.
 
     It does not exist before the customer picked a method.
     """
-    with transaction() as session:
-        account = check_access(session)
-        expire_due(session)
-        deposit = find_deposit(session, account.user_id, deposit_id)
-        if deposit is None:
-            raise Refusal(404, "Deposit not found")
-        return success(represent(session, deposit))
+    account = check_access(session)
+    expire_due(session)
+    deposit = find_deposit(session, account.user_id, deposit_id)
+    if deposit is None:
+        raise Refusal(404, "Deposit not found")
+    return success(represent(session, deposit))
 
 
 @deposits.patch("/v1/deposit/<path:deposit_id>")
 @operation(credentials=Credentials.SIGNATURE, body=StatusUpdate)
 def update_deposit(deposit_id: str) -> Envelope[DepositRecord]:
     """Force a status, which only a sandbox allows."""
-    with transaction() as session:
-        account = check_access(session)
-        status = read_body(StatusUpdate).status
-        if not may_be_forced_to(status):
-            raise unspecified_refusal(400, "status is none that the service knows.")
-        record = represent(session, _forced(session, account.user_id, deposit_id, status))
+    answer = _update(deposit_id)
     send_due()
+    return answer
+
+
+@in_one_transaction
+def _update(session: Session, deposit_id: str) -> Envelope[DepositRecord]:
+    account = check_access(session)
+    status = read_body(StatusUpdate).status
+    if not may_be_forced_to(status):
+        raise unspecified_refusal(400, "status is none that the service knows.")
+    record = represent(session, _forced(session, account.user_id, deposit_id, status))
     return success(record, "Deposit updated successfully")
 
 

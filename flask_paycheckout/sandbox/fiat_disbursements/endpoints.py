@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flask import Blueprint
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.disbursements.transitions import settle_due
@@ -22,6 +23,7 @@ from flask_paycheckout.sandbox.fiat_disbursements.schemas import (
     represent_method,
 )
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page
 from flask_paycheckout.sandbox.world.context import assumption
@@ -44,21 +46,21 @@ def list_fiat_methods() -> Envelope[list[FiatPaymentMethod]]:
 
 @fiat_disbursements.post("/v1/disbursement/fiat")
 @operation(body=NewFiatDisbursementsV1, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201), deprecated=True)
-def create_fiat_v1() -> Envelope[FiatBatchV1]:
+@in_one_transaction
+def create_fiat_v1(session: Session) -> Envelope[FiatBatchV1]:
     """Pay saved recipients, all of them or none (deprecated: the second version replaces it)."""
-    with transaction() as session:
-        account = check_access(session)
-        batch = disburse_v1(session, account.user_id, read_body(NewFiatDisbursementsV1))
+    account = check_access(session)
+    batch = disburse_v1(session, account.user_id, read_body(NewFiatDisbursementsV1))
     return success(batch, _CREATED, int(assumption("disbursement_status_code")))
 
 
 @fiat_disbursements.post("/v2/disbursement/fiat")
 @operation(body=NewFiatDisbursementsV2, credentials=Credentials.ACCESS_TOKEN, codes=(200, 201))
-def create_fiat_v2() -> Envelope[FiatBatchV2]:
+@in_one_transaction
+def create_fiat_v2(session: Session) -> Envelope[FiatBatchV2]:
     """Pay saved or given recipients in one currency, all of them or none."""
-    with transaction() as session:
-        account = check_access(session)
-        batch = disburse_v2(session, account.user_id, read_body(NewFiatDisbursementsV2))
+    account = check_access(session)
+    batch = disburse_v2(session, account.user_id, read_body(NewFiatDisbursementsV2))
     return success(batch, _CREATED, int(assumption("disbursement_status_code")))
 
 
@@ -75,13 +77,13 @@ def create_fiat_v2() -> Envelope[FiatBatchV2]:
         },
     ),
 )
-def list_fiat_disbursements() -> Envelope[object]:
+@in_one_transaction
+def list_fiat_disbursements(session: Session) -> Envelope[object]:
     """The account's fiat disbursements."""
-    with transaction() as session:
-        account = check_access(session)
-        query = read_query(FiatListQuery)
-        settle_due(session)
-        return success(list_fiat(session, account.user_id, query))
+    account = check_access(session)
+    query = read_query(FiatListQuery)
+    settle_due(session)
+    return success(list_fiat(session, account.user_id, query))
 
 
 @fiat_disbursements.get("/v1/disbursement/fiat/<disbursement_id>")

@@ -215,7 +215,7 @@ def _add_recipient(session: Session, entry: RecipientEntry) -> None:
     account = find_account(session, entry.account)
     made = world().clock.begin() - (entry.age or _USUAL_AGE)
     sent = NewRecipient(**{field.name: getattr(entry, field.name) for field in fields(NewRecipient)})
-    _at(made, timedelta(), lambda: add_recipient(session, account, sent, entry.id))
+    _at(made, timedelta(), lambda: add_recipient(session, account.user_id, sent, entry.id))
 
 
 def _make_checkout(session: Session, entry: CheckoutEntry) -> None:
@@ -224,9 +224,9 @@ def _make_checkout(session: Session, entry: CheckoutEntry) -> None:
     if entry.id is not None and session.get(Checkout, entry.id) is not None:
         raise FieldError("id is that of another checkout.")
     _check_checkout(entry, age)
-    stored: list[Checkout] = []
+    stored: list[str] = []
     _at(made, timedelta(), lambda: stored.append(store_checkout(session, user_id, requested_amounts(entry), entry.id)))
-    checkout_id = stored[0].id
+    checkout_id = stored[0]
     if entry.state in ("open", "abandoned"):
         return
     _at(made, _MINUTE, lambda: pick(session, checkout_id, entry.payment_method, entry.reference))
@@ -307,7 +307,7 @@ def _ask_tokens(session: Session, account: Account, entry: PayoutEntry) -> str:
 def _make_payment(session: Session, entry: PaymentEntry) -> None:
     account = find_account(session, entry.account)
     made = world().clock.begin() - _age_of(entry)
-    _at(made, timedelta(), lambda: make_payment(session, account, entry))
+    _at(made, timedelta(), lambda: make_payment(session, account.user_id, entry))
     for later in _PROGRESS:
         _at(made, later, lambda: progress_due(session))
 

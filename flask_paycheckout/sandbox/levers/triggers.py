@@ -104,7 +104,7 @@ def _make_checkout(wanted: Wanted, *, pick_too: bool) -> str:
         if not account.checkout_enabled:
             raise NotPossible("the account may not create checkouts")
         asked = NewCheckout(wanted.currency or _CURRENCY, wanted.amount or _AMOUNT)
-        checkout_id = store_checkout(session, account.user_id, requested_amounts(asked)).id
+        checkout_id = store_checkout(session, account.user_id, requested_amounts(asked))
         if pick_too:
             # Together, so that a method that cannot be picked leaves no checkout behind.
             pick(session, checkout_id, wanted.payment_method)

@@ -32,6 +32,7 @@ def is_token(code: str) -> bool:
     return code in TOKEN_DECIMALS
 
 
+@cache
 def unit_of(code: str) -> Decimal:
     """The smallest amount of a known currency: 0.01 for USD, 1 for JPY."""
     decimals = decimals_of(code)

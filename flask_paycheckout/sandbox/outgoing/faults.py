@@ -19,6 +19,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed
 from flask_paycheckout.sandbox.world.ids import derived
+from flask_paycheckout.sandbox.world.prepared import Prepared, Work, session_of
 from flask_paycheckout.sandbox.world.settings import WorldSettings
 
 WEBHOOK = "webhook"
@@ -52,6 +53,9 @@ class Fault(Table):
     """How often it was drawn, when it has a share."""
 
 
+_ANY_ACTIVE = Prepared(select(Fault.number).where(Fault.remaining > 0).limit(1))
+
+
 def describe(fault: Fault) -> dict[str, Any]:
     """Convert a fault to the JSON of the control interface."""
     shown = {
@@ -74,8 +78,8 @@ def active_faults(session: Session) -> list[Fault]:
     return list(session.execute(select(Fault).where(Fault.remaining > 0).order_by(Fault.number)).scalars())
 
 
-def _ordered(session: Session) -> list[Fault]:
-    return active_faults(session) if world().may_have_faults else []
+def _is_any_active(session: Work) -> bool:
+    return world().may_have_faults and bool(_ANY_ACTIVE.rows(session))
 
 
 def add_fault(session: Session, fault: Fault) -> None:
@@ -93,14 +97,19 @@ def take_fault(session: Session, method: str, path: str, caller: Callable[[], st
 
     :param caller: gives the user id of the account whose credentials the request holds; asked when a fault matches.
     """
-    matching = [fault for fault in _ordered(session) if matches(fault.operation, method, path)]
+    if not _is_any_active(session):
+        return None
+    matching = [fault for fault in active_faults(session) if matches(fault.operation, method, path)]
     return _take(session, _of_account(matching, caller()) if matching else [])
 
 
-def take_webhook_fault(session: Session, user_id: str, *kinds: str) -> Fault | None:
+def take_webhook_fault(session: Work, user_id: str, *kinds: str) -> Fault | None:
     """The fault of one of these kinds that applies to a webhook to an account; it is counted as applied."""
-    planned = [fault for fault in _ordered(session) if fault.operation == WEBHOOK and fault.kind in kinds]
-    return _take(session, _of_account(planned, user_id))
+    if not _is_any_active(session):
+        return None
+    with session_of(session) as faults:
+        planned = [fault for fault in active_faults(faults) if fault.operation == WEBHOOK and fault.kind in kinds]
+        return _take(faults, _of_account(planned, user_id))
 
 
 def _of_account(faults: Iterable[Fault], user_id: str | None) -> list[Fault]:

@@ -6,7 +6,7 @@ from flask import Blueprint, request
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import check_access, check_client_id
-from flask_paycheckout.sandbox.auth.tables import Account
+from flask_paycheckout.sandbox.auth.tables import Caller
 from flask_paycheckout.sandbox.payments.limits import is_within_daily_limit
 from flask_paycheckout.sandbox.payments.quotes import Exchange, exchange
 from flask_paycheckout.sandbox.payments.rules import get_payment, make_payment, payout_wallet, selection
@@ -24,6 +24,7 @@ from flask_paycheckout.sandbox.payments.schemas import (
 from flask_paycheckout.sandbox.payments.tables import ORDERING
 from flask_paycheckout.sandbox.payments.transitions import progress_due
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success, unspecified_refusal
+from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of
 from flask_paycheckout.sandbox.world.context import assumption
@@ -49,7 +50,7 @@ def quote_payment() -> Envelope[Quote]:
     return success(represent_quote(made, wallet, is_within_limit=is_within_limit))
 
 
-def _quote_caller(session: Session) -> Account:
+def _quote_caller(session: Session) -> Caller:
     """Check the caller: with `withLimit=true`, the client id alone can be enough."""
     proof = {"X-Signature", "Authorization"} & set(request.headers.keys())
     with_limit = request.args.get("withLimit") == "true" and assumption("quote_credentials") == "client_id"
@@ -63,7 +64,7 @@ def _looks_at_limit(query: QuoteQuery) -> bool:
     return by_default if query.with_limit is None else query.with_limit
 
 
-def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool:
+def _fits_into_today(session: Session, account: Caller, made: Exchange) -> bool:
     fits = is_within_daily_limit(session, account.user_id, made.token, made.amount)
     if not fits and assumption("quote_above_daily_limit") == "refused":
         raise unspecified_refusal(400, "The amount is above what is left of the daily limit.")
@@ -73,30 +74,30 @@ def _fits_into_today(session: Session, account: Account, made: Exchange) -> bool
 @payments.get("/v2/payments")
 @payments.get("/v2/payment")
 @operation(credentials=Credentials.SIGNATURE, query=PaymentQuery, deprecated=True)
-def list_payments() -> Envelope[Page[PaymentRecord]]:
+@in_one_transaction
+def list_payments(session: Session) -> Envelope[Page[PaymentRecord]]:
     """List payments, all or those that the filters let through (deprecated)."""
-    with transaction() as session:
-        account = check_access(session)
-        query = read_query(PaymentQuery)
-        progress_due(session)
-        return success(page_of(session, selection(account.user_id, query), ORDERING, query, represent))
+    account = check_access(session)
+    query = read_query(PaymentQuery)
+    progress_due(session)
+    return success(page_of(session, selection(account.user_id, query), ORDERING, query, represent))
 
 
 @payments.get("/v2/payment/detail/<payment_id>")
 @operation(credentials=Credentials.SIGNATURE, deprecated=True)
-def read_payment(payment_id: str) -> Envelope[DetailedPayment]:
+@in_one_transaction
+def read_payment(session: Session, payment_id: str) -> Envelope[DetailedPayment]:
     """Read one payment with its history (deprecated)."""
-    with transaction() as session:
-        account = check_access(session)
-        progress_due(session)
-        return success(represent_detail(session, get_payment(session, account.user_id, payment_id)))
+    account = check_access(session)
+    progress_due(session)
+    return success(represent_detail(session, get_payment(session, account.user_id, payment_id)))
 
 
 @payments.post("/v2/payment")
 @operation(credentials=Credentials.SIGNATURE, body=NewPayment, codes=(201,), deprecated=True)
-def create_payment() -> Envelope[DetailedPayment]:
+@in_one_transaction
+def create_payment(session: Session) -> Envelope[DetailedPayment]:
     """Pay a recipient in fiat money with crypto from a wallet (deprecated)."""
-    with transaction() as session:
-        account = check_access(session)
-        payment = make_payment(session, account, read_body(NewPayment))
-        return success(represent_detail(session, payment), "Payment created successfully", 201)
+    account = check_access(session)
+    payment = make_payment(session, account.user_id, read_body(NewPayment))
+    return success(represent_detail(session, payment), "Payment created successfully", 201)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, false, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.crypto_disbursements.addresses import check_address, sending_wallet
 from flask_paycheckout.sandbox.money.tokens import Token
 from flask_paycheckout.sandbox.payments.limits import cents_of
@@ -31,14 +31,14 @@ LIFETIME = timedelta(hours=24)
 """Time from a payment's creation to its expiredDate."""
 
 
-def make_payment(session: Session, account: Account, sent: NewPayment) -> Payment:
+def make_payment(session: Session, user_id: str, sent: NewPayment) -> Payment:
     """Store a pending payment with the first entry of its history."""
     made = _exchanged(sent)
     check_address("walletAddress", sent.wallet_address, made.token.blockchain_type)
-    receiver = find_recipient(session, account.user_id, sent.receiver_id)
+    receiver = find_recipient(session, user_id, sent.receiver_id)
     if receiver is None:
         raise unspecified_refusal(400, "receiverId is no recipient; GET /v1/recipient lists them.")
-    payment = _payment(session, account, sent, made, receiver)
+    payment = _payment(session, user_id, sent, made, receiver)
     session.add(payment)
     session.flush()
     begin_history(session, payment)
@@ -57,16 +57,16 @@ def payout_wallet(user_id: str, token: Token) -> str:
 
 
 def _payment(
-    session: Session, account: Account, sent: NewPayment, made: Exchange | Purchase, receiver: Recipient
+    session: Session, user_id: str, sent: NewPayment, made: Exchange | Purchase, receiver: Recipient
 ) -> Payment:
-    user, now = session.get_one(User, account.user_id), world().clock.now()
+    user, now = session.get_one(User, user_id), world().clock.now()
     return Payment(
         id=new_id(session),
-        user_id=account.user_id,
+        user_id=user_id,
         organization_id=user.organization_id,
         organization_name=user.organization_name,
         # A sender has the same id in all payments of an account.
-        sender_id=derived(f"sender:{account.user_id}:{sent.sender_email.casefold()}"),
+        sender_id=derived(f"sender:{user_id}:{sent.sender_email.casefold()}"),
         sender_name=sent.sender_name,
         sender_email=sent.sender_email,
         wallet_address=sent.wallet_address,
@@ -75,7 +75,7 @@ def _payment(
         **_money(made),
         reason=sent.reason,
         description=sent.description,
-        payout_wallet=payout_wallet(account.user_id, made.token),
+        payout_wallet=payout_wallet(user_id, made.token),
         status=PENDING,
         created_at=now,
         updated_at=now,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flask import Blueprint
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access import check_access
 from flask_paycheckout.sandbox.recipients.rules import (
@@ -22,68 +23,69 @@ from flask_paycheckout.sandbox.recipients.schemas import (
 )
 from flask_paycheckout.sandbox.recipients.tables import ORDERING
 from flask_paycheckout.sandbox.wire.envelope import Envelope, success
+from flask_paycheckout.sandbox.wire.one_transaction import in_one_transaction
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation, read_body, read_query
 from flask_paycheckout.sandbox.wire.paging import Page, page_of
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.database import transaction
 
 recipients = Blueprint("recipients", __name__, url_prefix="/v1/recipient")
 
 
 @recipients.get("")
 @operation(credentials=Credentials.SIGNATURE, query=RecipientQuery)
-def list_recipients() -> Envelope[Page[RecipientRecord]]:
+@in_one_transaction
+def list_recipients(session: Session) -> Envelope[Page[RecipientRecord]]:
     """List recipients, by name, e-mail address, and country and currency of the bank account."""
-    with transaction() as session:
-        account = check_access(session)
-        query = read_query(RecipientQuery)
-        return success(page_of(session, selection(account.user_id, query), ORDERING, query, represent))
+    account = check_access(session)
+    query = read_query(RecipientQuery)
+    return success(page_of(session, selection(account.user_id, query), ORDERING, query, represent))
 
 
 @recipients.post("")
 @operation(credentials=Credentials.SIGNATURE, body=NewRecipient, codes=(200, 201))
-def create_recipient() -> Envelope[RecipientRecord]:
+@in_one_transaction
+def create_recipient(session: Session) -> Envelope[RecipientRecord]:
     """Create a recipient with its bank account."""
-    with transaction() as session:
-        recipient = add_recipient(session, check_access(session), read_body(NewRecipient))
+    recipient = add_recipient(session, check_access(session).user_id, read_body(NewRecipient))
     return success(represent(recipient), "Recipient created successfully", int(assumption("recipient_status_code")))
 
 
 @recipients.get("/<id>")
 @operation(credentials=Credentials.SIGNATURE)
-def read_recipient(id: str) -> Envelope[RecipientRecord]:  # noqa: A002 - the interface's name for it
+@in_one_transaction
+def read_recipient(session: Session, id: str) -> Envelope[RecipientRecord]:  # noqa: A002 - the interface's name for it
     """Read a recipient."""
-    with transaction() as session:
-        return success(represent(get_recipient(session, check_access(session).user_id, id)))
+    return success(represent(get_recipient(session, check_access(session).user_id, id)))
 
 
 @recipients.patch("/<id>")
 @operation(credentials=Credentials.SIGNATURE, body=RecipientUpdate)
-def update_recipient(id: str) -> Envelope[RecipientRecord]:  # noqa: A002
+@in_one_transaction
+def update_recipient(session: Session, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
     """Change a recipient's name, the only field that can be changed at present."""
-    with transaction() as session:
-        account = check_access(session)
-        recipient = change_recipient(session, account.user_id, id, read_body(RecipientUpdate))
-        return success(represent(recipient), "Recipient updated successfully")
+    account = check_access(session)
+    recipient = change_recipient(session, account.user_id, id, read_body(RecipientUpdate))
+    return success(represent(recipient), "Recipient updated successfully")
 
 
 @recipients.delete("/<id>")
 @operation(credentials=Credentials.SIGNATURE)
-def remove_recipient(id: str) -> Envelope[RecipientRecord]:  # noqa: A002
+@in_one_transaction
+def remove_recipient(session: Session, id: str) -> Envelope[RecipientRecord]:  # noqa: A002
     """Delete a recipient, and answer it a last time."""
-    return _removed(id)
+    return _removed(session, id)
 
 
 @recipients.delete("")
 @operation(credentials=Credentials.SIGNATURE, query=WhichRecipient)
-def remove_recipient_by_query() -> Envelope[RecipientRecord]:
+@in_one_transaction
+def remove_recipient_by_query(session: Session) -> Envelope[RecipientRecord]:
     """Delete a recipient that the query names."""
-    return _removed(None)
+    return _removed(session, None)
 
 
-def _removed(recipient_id: str | None) -> Envelope[RecipientRecord]:
-    with transaction() as session:
-        account = check_access(session)
-        recipient_id = read_query(WhichRecipient).id if recipient_id is None else recipient_id
-        recipient = delete_recipient(session, account.user_id, recipient_id)
-        return success(represent(recipient), "Recipient deleted successfully")
+def _removed(session: Session, recipient_id: str | None) -> Envelope[RecipientRecord]:
+    account = check_access(session)
+    recipient_id = read_query(WhichRecipient).id if recipient_id is None else recipient_id
+    recipient = delete_recipient(session, account.user_id, recipient_id)
+    return success(represent(recipient), "Recipient deleted successfully")

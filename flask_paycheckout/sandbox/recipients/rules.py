@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, delete, or_, select, update
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.tables import Account, User
+from flask_paycheckout.sandbox.auth.tables import User
 from flask_paycheckout.sandbox.recipients.schemas import BankUpdate, NewRecipient, RecipientQuery, RecipientUpdate
 from flask_paycheckout.sandbox.recipients.tables import Recipient
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
@@ -55,7 +55,7 @@ def _matches(text: str) -> ColumnElement[bool]:
     return or_(*(column.contains(text, autoescape=True) for column in columns))
 
 
-def add_recipient(session: Session, account: Account, sent: NewRecipient, recipient_id: str | None = None) -> Recipient:
+def add_recipient(session: Session, user_id: str, sent: NewRecipient, recipient_id: str | None = None) -> Recipient:
     """Store a recipient; it belongs to the user's organization unless the request names another.
 
     :param recipient_id: a free id; a new one when None.
@@ -64,12 +64,12 @@ def add_recipient(session: Session, account: Account, sent: NewRecipient, recipi
     columns = _columns(sent)
     if columns["organization_id"] is None:
         columns["organization_id"] = session.scalars(
-            select(User.organization_id).where(User.id == account.user_id)
+            select(User.organization_id).where(User.id == user_id)
         ).one_or_none()
     recipient = Recipient(
         id=recipient_id or new_id(session),
         bank_id=new_id(session),
-        user_id=account.user_id,
+        user_id=user_id,
         created_at=now,
         updated_at=now,
         **columns,

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
 from flask import Response, g, request
-from sqlalchemy import ColumnElement, String, Text, delete, insert, select
+from sqlalchemy import ColumnElement, String, Text, bindparam, delete, insert, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, connection_transaction
+from flask_paycheckout.sandbox.world.prepared import Prepared, Work
 
+LOSE_RESPONSE = "lose_response"
+"""The fault after which a call gets no answer although it had its effect."""
 KEPT = 1000
 """The number of requests that are kept."""
 _SWEEP_EVERY = 100
@@ -28,6 +32,8 @@ _SECRET_NAMES = frozenset(
         *("nationalID", "accountNumber", "ibanNumber"),
     )
 )
+_SECRET_NAME = re.compile(rf"\\|{'|'.join(sorted(_SECRET_NAMES))}")
+"""What every text with a secret field has: the field's name, or the sign that begins an escaped letter."""
 _SECRET_FIELD = re.compile(
     # Also names with escaped letters, which nobody needs except to evade this pattern.
     rf'("(?:{"|".join(sorted(_SECRET_NAMES))}|[^"\\]*\\u00[2-7][^"]*)"\s*:\s*)'
@@ -57,11 +63,18 @@ class LoggedRequest(Table):
     """The string that the sandbox signed, when it did not accept the caller's signature."""
 
 
-_KEEP = insert(LoggedRequest.__table__).returning(LoggedRequest.number)  # type: ignore[arg-type]  # it is a table
+_SWEEP = Prepared(delete(LoggedRequest).where(LoggedRequest.number <= bindparam("last")))
+_KEEP = Prepared(
+    insert(LoggedRequest).returning(LoggedRequest.number),
+    (column.name for column in LoggedRequest.__table__.columns if column.name != "number"),
+)
 
 
-def log_request(response: Response | None) -> None:
-    """Log the current request with its answer; None when it gets none."""
+def log_request(response: Response | None, work: Work | None = None) -> None:
+    """Log the current request with its answer; None when it gets none.
+
+    :param work: the call's own transaction; without it the entry has one of its own.
+    """
     entry = {
         # A request that was refused for its host has no time of arrival.
         "at": g.get("arrived_at") or world().clock.now(),
@@ -75,11 +88,10 @@ def log_request(response: Response | None) -> None:
         "fault": g.get("fault_kind"),
         "signed_string": _signed(g.get("rejected_string")),
     }
-    # Without the ORM, for speed: every call is logged, and no object is needed.
-    with connection_transaction() as connection:
-        number = connection.execute(_KEEP, entry).scalar_one()
+    with connection_transaction() if work is None else nullcontext(work) as within:
+        ((number,),) = _KEEP.rows(within, **entry)
         if number % _SWEEP_EVERY == 0:
-            connection.execute(delete(LoggedRequest).where(LoggedRequest.number <= number - KEPT))
+            _SWEEP.rows(within, last=number - KEPT)
 
 
 def _answer_text(response: Response) -> str:
@@ -95,6 +107,8 @@ def _signed(text: str | None) -> str | None:
 
 def masked(text: str) -> str:
     """Replace the values of secret fields in a JSON text, otherwise unchanged where possible."""
+    if _SECRET_NAME.search(text) is None:
+        return text
     shown = _SECRET_FIELD.sub(rf'\1"{_MASK}"', text)
     try:
         read = json.loads(text)

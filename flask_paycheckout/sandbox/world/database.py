@@ -23,7 +23,6 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     Engine,
-    Select,
     String,
     Text,
     UpdateBase,
@@ -162,8 +161,9 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
     connection.execute("PRAGMA synchronous=NORMAL")
 
 
-def _begin_immediate(connection: Any) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+def _begin_immediate(connection: Connection) -> None:
+    # By the driver, because every call begins transactions.
+    connection.connection.cursor().execute("BEGIN IMMEDIATE")
 
 
 def _share_the_world(connection: Connection) -> None:
@@ -172,7 +172,7 @@ def _share_the_world(connection: Connection) -> None:
         if connection.get_execution_options().get(_EXCLUSIVE)
         else "pg_advisory_xact_lock_shared"
     )
-    connection.exec_driver_sql(f"SELECT {lock}({_WORLD})")
+    connection.connection.cursor().execute(f"SELECT {lock}({_WORLD})")
 
 
 @contextmanager
@@ -181,7 +181,7 @@ def transaction(*, exclusive: bool = False) -> Iterator[Session]:
 
     :param exclusive: whether no other transaction may run at the same time, in any process, because all tables change.
     """
-    session = db.session()
+    session = db.session.session_factory()
     try:
         if exclusive:
             session.connection(execution_options={_EXCLUSIVE: True})
@@ -199,28 +199,6 @@ def connection_transaction() -> Iterator[Connection]:
     """A transaction for plain statements, without the cost of a session."""
     with db.engine.begin() as connection:
         yield connection
-
-
-def select_untracked(session: Session, model: type[Model], chosen: Select[Any], **asked: object) -> list[Model]:
-    """Select rows as objects that no session tracks, for reading only, which is much cheaper.
-
-    :param chosen: a statement that selects all columns of the model's table.
-    :param asked: values of its parameters.
-    """
-    return list(iterate_untracked(session, model, chosen, **asked))
-
-
-def iterate_untracked(session: Session, model: type[Model], chosen: Select[Any], **asked: object) -> Iterator[Model]:
-    """Select rows like `select_untracked`, and make each object when it is asked for: callers may not need all."""
-    rows = session.connection().execute(chosen, asked).mappings().all()
-    return (model(**row) for row in rows)
-
-
-def insert_row(session: Session, row: Table) -> None:
-    """Insert an object immediately, without tracking it in the session."""
-    table = type(row).__table__
-    values = {column.name: getattr(row, column.name) for column in table.columns}
-    session.connection().execute(insert(table), values)  # type: ignore[arg-type]  # every mapped table is one
 
 
 def insert_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str, Any]]) -> None:

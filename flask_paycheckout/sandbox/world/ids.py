@@ -9,33 +9,35 @@ from __future__ import annotations
 import secrets
 from hashlib import blake2b
 
-from sqlalchemy import update
-from sqlalchemy.orm import Session
+from sqlalchemy import bindparam, update
 
 from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.prepared import Prepared, Work
 from flask_paycheckout.sandbox.world.settings import WorldSettings
 
 _BYTES = 12
+_COUNTING = Prepared(
+    update(WorldSettings)
+    .where(WorldSettings.seed.is_not(None))
+    .values(ids_given=WorldSettings.ids_given + bindparam("count"))
+    .returning(WorldSettings.seed, WorldSettings.ids_given)
+)
 
 
-def new_id(session: Session) -> str:
+def new_id(session: Work) -> str:
     """A new identifier, counted in the current transaction."""
     return new_ids(session, 1)[0]
 
 
-def new_ids(session: Session, count: int) -> list[str]:
+def new_ids(session: Work, count: int) -> list[str]:
     """Several new identifiers, the same as from as many calls of `new_id`."""
     if not world().counts_ids:
         return _random(count)
-    given = session.execute(
-        update(WorldSettings)
-        .where(WorldSettings.seed.is_not(None))
-        .values(ids_given=WorldSettings.ids_given + count)
-        .returning(WorldSettings.seed, WorldSettings.ids_given)
-    ).first()
-    if given is None:
+    counted = _COUNTING.rows(session, count=count)
+    if not counted:
         return _random(count)
-    return [derived(f"{given.seed}:{number}") for number in range(given.ids_given - count + 1, given.ids_given + 1)]
+    ((seed, last),) = counted
+    return [derived(f"{seed}:{number}") for number in range(last - count + 1, last + 1)]
 
 
 def _random(count: int) -> list[str]:

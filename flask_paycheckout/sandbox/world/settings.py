@@ -13,6 +13,7 @@ from flask_paycheckout.sandbox.world.access import is_limited
 from flask_paycheckout.sandbox.world.clock import LAST_DAY, Clock, ClockAtItsEnd, ClockIsShared
 from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import Table
+from flask_paycheckout.sandbox.world.prepared import Prepared
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -35,11 +36,14 @@ class WorldSettings(Table):
     """Values of unknowns that differ from those at the start, by name, as JSON."""
 
 
+_CHANGES = Prepared(select(WorldSettings.clock_offset, WorldSettings.changed_unknowns))
+
+
 def follow(session: Session, world: World) -> None:
     """Read clock and unknowns, which another process may have changed."""
-    stored = session.execute(select(WorldSettings.clock_offset, WorldSettings.changed_unknowns)).one()
-    world.clock.offset = stored.clock_offset * _MICROSECOND
-    world.unknowns.take(json.loads(stored.changed_unknowns))
+    ((offset, changed_unknowns),) = _CHANGES.rows(session)
+    world.clock.offset = offset * _MICROSECOND
+    world.unknowns.take(json.loads(changed_unknowns))
 
 
 def change_unknowns(session: Session, world: World, asked: Mapping[str, str | None]) -> None:

@@ -55,6 +55,15 @@ def test_a_connection_is_kept_for_the_next_calls(sandbox: Flask, merchant: Merch
             assert line.sock.getsockname() == kept
 
 
+def test_head_and_body_of_an_answer_arrive_together(sandbox: Flask) -> None:
+    with served(sandbox) as port, closing(raw(port)) as line:
+        for _ in range(5):
+            line.sendall(b"GET /v1/deposit/none HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            head, _, body = line.recv(256 * 1024).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 401")
+            assert json.loads(body)["statusCode"] == 401
+
+
 class Hang:
     """In the place of `sleep` of a sandbox: calls wait until they are let go."""
 

@@ -1,0 +1,88 @@
+"""A call's change, its answer and its entry in the request log are stored together, once and at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask import Flask
+from sqlalchemy import event
+
+from flask_paycheckout.sandbox import ConnectionDropped
+from flask_paycheckout.sandbox.world.database import db
+from tests.sandbox.actors import Merchant, Receiver, Tester
+from tests.sandbox.documented import Departures
+
+CHECKOUT = {"inputCurrency": "USD", "inputAmount": 12.5}
+
+
+def executed(app: Flask, statement: str) -> list[Any]:
+    with app.app_context(), db.engine.begin() as connection:
+        found = connection.exec_driver_sql(statement)
+        return list(found) if found.returns_rows else []
+
+
+def commits_of(app: Flask, action: Any) -> int:
+    seen: list[object] = []
+    note = seen.append
+    with app.app_context():
+        engine = db.engine
+    event.listen(engine, "commit", note)
+    try:
+        action()
+    finally:
+        event.remove(engine, "commit", note)
+    return len(seen)
+
+
+@pytest.mark.each_database
+def test_a_write_and_its_entry_are_one_commit(sandbox: Flask, merchant: Merchant, tester: Tester) -> None:
+    # Where others share the database, the switches and faults are read in a transaction before it.
+    shared = 0 if db_is_in_memory(sandbox) else 1
+    assert commits_of(sandbox, merchant.makes_checkout) == 1 + shared
+    (entry,) = tester.requests()
+    assert (entry["status"], entry["account"]) == (200, "default")
+
+
+def db_is_in_memory(app: Flask) -> bool:
+    with app.app_context():
+        return db.engine.dialect.name == "sqlite"
+
+
+def test_nothing_is_stored_of_a_call_whose_entry_cannot_be(sandbox: Flask, merchant: Merchant) -> None:
+    refusal = "CREATE TRIGGER refusal BEFORE INSERT ON logged_request BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+    assert (executed(sandbox, refusal), merchant.asks_checkout(**CHECKOUT).code) == ([], 500)
+    executed(sandbox, "DROP TRIGGER refusal")
+    assert executed(sandbox, "SELECT id FROM checkout") == []
+
+
+@pytest.mark.each_database
+def test_a_refused_call_is_logged_and_changes_nothing(merchant: Merchant, tester: Tester) -> None:
+    assert merchant.asks_checkout(**CHECKOUT | {"inputAmount": 10**9}).code == 400
+    (entry,) = tester.requests()
+    assert (entry["status"], entry["account"]) == (400, "default")
+
+
+@pytest.mark.each_database
+def test_a_lost_answer_is_one_entry_without_status(merchant: Merchant, tester: Tester) -> None:
+    tester.orders_fault("POST /v1/checkout", "lose_response")
+    with pytest.raises(ConnectionDropped):
+        merchant.makes_checkout()
+    (entry,) = tester.requests()
+    assert (entry["status"], entry["fault"]) == (None, "lose_response")
+
+
+def test_a_call_whose_answer_changed_afterwards_has_an_entry_for_the_one_that_was_given(
+    merchant: Merchant, tester: Tester, receiver: Receiver, departures: Departures
+) -> None:
+    checkout = merchant.makes_checkout()
+    tester.picks(checkout)
+
+    def fails(_: object) -> None:
+        raise RuntimeError("a fault of the one who receives webhooks")
+
+    receiver.reacts = fails
+    assert merchant.forces_status(checkout).code == 500
+    # The documents have no such answer.
+    departures.seen.clear()
+    assert [entry["status"] for entry in tester.requests()][:2] == [500, 200]
