@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from flask import Flask, current_app, has_request_context, request
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Engine, SingletonThreadPool, StaticPool
+from sqlalchemy import Engine
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.order_totals import OrderTotals
 from flask_paycheckout.checkouts.outbox import Outbox
-from flask_paycheckout.checkouts.payouts_beside import PayoutsBeside
-from flask_paycheckout.checkouts.reconcile import Reconciler
 from flask_paycheckout.checkouts.resolutions import Resolutions
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import AskedOrder, Starter
@@ -29,12 +27,10 @@ from flask_paycheckout.client import BearerToken, PaymentsClient
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.config import Settings
 from flask_paycheckout.errors import ConfigurationError
-from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.payouts.claims import RefundClaims
 from flask_paycheckout.payouts.decisions import PayoutDecisions
 from flask_paycheckout.payouts.refunds import Refunds
 from flask_paycheckout.payouts.requests import PayoutRequests
-from flask_paycheckout.payouts.rounds import PayoutSender
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
 from flask_paycheckout.security.sealing import Sealing
@@ -56,7 +52,6 @@ from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.store.paybacks import Paybacks
 from flask_paycheckout.store.payout_hints import PayoutHints
 from flask_paycheckout.store.payout_moves import PayoutMoves
-from flask_paycheckout.store.payout_queue import PayoutQueue
 from flask_paycheckout.store.payouts import Payouts
 from flask_paycheckout.store.refund_limits import RefundLimits
 from flask_paycheckout.store.shop_session import own_session
@@ -67,6 +62,11 @@ from flask_paycheckout.totals import Pay, Receive, Total
 if TYPE_CHECKING:
     import httpx
 
+    from flask_paycheckout.background import Background
+    from flask_paycheckout.checkouts.reconcile import Reconciler
+    from flask_paycheckout.payouts.calls import PayoutCalls
+    from flask_paycheckout.payouts.rounds import PayoutSender
+    from flask_paycheckout.store.payout_queue import PayoutQueue
 
 __all__ = [
     "KEY",
@@ -138,20 +138,38 @@ class Runtime(msgspec.Struct, frozen=True):
     resolutions: Resolutions
     webhooks: Webhooks
     statuses: OrderStatuses
-    reconciler: Reconciler
     paybacks: Paybacks
     record: ServiceRecord
     outbox: Outbox
     payouts: Payouts
-    payout_calls: PayoutCalls
     payout_moves: PayoutMoves
     payout_requests: PayoutRequests
     payout_decisions: PayoutDecisions
-    payout_queue: PayoutQueue
-    payout_sender: PayoutSender
     refund_claims: RefundClaims
     refunds: Refunds
     payout_hints: PayoutHints
+    background: Callable[[], Background]
+    """Returns what works in rounds, which is loaded and made by the first call: most web processes need none of it."""
+
+    @property
+    def reconciler(self) -> Reconciler:
+        """Runs reconcile rounds."""
+        return self.background().reconciler
+
+    @property
+    def payout_calls(self) -> PayoutCalls:
+        """The calls of the service about payouts."""
+        return self.background().payout_calls
+
+    @property
+    def payout_queue(self) -> PayoutQueue:
+        """The payouts that are ready to be sent, or to be followed."""
+        return self.background().payout_queue
+
+    @property
+    def payout_sender(self) -> PayoutSender:
+        """Sends payouts, and follows them."""
+        return self.background().payout_sender
 
 
 def runtime() -> Runtime:
@@ -300,13 +318,6 @@ def build_runtime(
     limits = RefundLimits(models)
     payout_moves = PayoutMoves(engine, models, payouts, limits, events, transactions)
     sealing = Sealing(settings.seal_key, keys)
-    payout_queue = PayoutQueue(engine, models, claim, settings.payout_batch)
-
-    def ask_access_token() -> str:
-        # In a context of its own: a round may run in a thread without one.
-        with scope():
-            return settings.access_token() if callable(settings.access_token) else str(settings.access_token)
-
     payout_requests = PayoutRequests(
         db, models, limits, moves, shop, sealing, clock, settings.approve_over, several_accounts
     )
@@ -324,19 +335,37 @@ def build_runtime(
         log,
         observers,
     )
-    payout_calls = PayoutCalls(accounts, sealing, record)
-    payout_sender = PayoutSender(
-        payouts,
-        payout_queue,
-        payout_moves,
-        payout_calls,
-        outbox,
-        record,
-        clock,
-        None if settings.access_token is None else ask_access_token,
-        log,
-        observers,
-    )
+    made: dict[str, Background] = {}
+
+    def background() -> Background:
+        if (found := made.get("background")) is not None:
+            return found
+        from flask_paycheckout.background import make_background
+
+        # setdefault and not a lock, which another thread may hold at the moment of a fork.
+        return made.setdefault(
+            "background",
+            make_background(
+                engine,
+                models,
+                settings,
+                clock,
+                log,
+                observers,
+                scope,
+                claim,
+                due_reads,
+                settlement,
+                outbox,
+                accounts,
+                several_accounts,
+                sealing,
+                record,
+                payouts,
+                payout_moves,
+            ),
+        )
+
     return Runtime(
         app=app,
         db=db,
@@ -370,35 +399,17 @@ def build_runtime(
             log,
         ),
         statuses=OrderStatuses(checkouts, due_reads, settlement, service, clock, log),
-        reconciler=Reconciler(
-            due_reads,
-            settlement,
-            outbox,
-            clock,
-            settings.reconcile_readers,
-            several_accounts,
-            PayoutsBeside(
-                payout_sender.idle,
-                lambda stopped: payout_sender.run_round(stopped=stopped, at_once=False),
-                # A connection that all threads share serves one at a time.
-                lambda: not isinstance(engine().pool, (StaticPool, SingletonThreadPool)),
-                log,
-            ),
-            log,
-        ),
         paybacks=Paybacks(engine, models, clock),
         record=record,
         outbox=outbox,
         payouts=payouts,
-        payout_calls=payout_calls,
         payout_moves=payout_moves,
         payout_requests=payout_requests,
         payout_decisions=PayoutDecisions(payouts, payout_moves, outbox, clock),
-        payout_queue=payout_queue,
-        payout_sender=payout_sender,
         payout_hints=PayoutHints(engine, models, clock, settings.webhook_cooldown),
         refund_claims=RefundClaims(payouts, ClaimCounts(engine, models), payout_moves, outbox, service, sealing, clock),
         refunds=Refunds(scope, models, checkouts, payouts, payout_requests),
+        background=background,
     )
 
 

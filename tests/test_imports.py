@@ -21,6 +21,7 @@ LAYERS = (
     {"service"},
     {"checkouts", "payouts"},
     {"reports"},
+    {"background"},
     {"runtime"},
     {"operations"},
     {"views", "doctor", "cli", "tasks", "admin", "metrics"},

@@ -10,8 +10,12 @@ from pathlib import Path
 from types import FunctionType
 
 import pytest
+from flask_sqlalchemy import SQLAlchemy
 
 import flask_paycheckout
+from flask_paycheckout import PayCheckout
+from flask_paycheckout.runtime import runtime
+from tests.scripted import make_app
 
 NAMES = {
     "Amount",
@@ -93,7 +97,18 @@ def test_every_public_name_and_method_is_documented(module: str) -> None:
 
 
 HEAVY = ["babel", "celery", "fpdf", "flask_admin", "psycopg", "reportlab", "requests", "segno"]
-OURS = [f"flask_paycheckout.{part}" for part in ("reports.order_list", "sandbox", "views.owner")]
+OURS = [
+    f"flask_paycheckout.{part}"
+    for part in (
+        "background",
+        "cli.commands",
+        "doctor",
+        "payouts.sending",
+        "reports.order_list",
+        "sandbox",
+        "views.owner",
+    )
+]
 #: Those that the extension itself needs.
 NEEDED = {"flask", "flask_sqlalchemy", "sqlalchemy", "flask_paycheckout.extension"}
 
@@ -115,3 +130,21 @@ def test_nothing_is_loaded_before_it_is_used(statement: str, loaded: set[str]) -
     ran = subprocess.run([sys.executable, "-W", "error", "-c", code], cwd=root, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert set(ran.stdout.split()) == loaded
+
+
+def test_a_web_process_loads_neither_commands_nor_what_works_in_rounds() -> None:
+    code = (
+        "import sys; from flask_sqlalchemy import SQLAlchemy; from flask_paycheckout import PayCheckout;"
+        "from tests.scripted import make_app; app = make_app(); PayCheckout(app, SQLAlchemy(app));"
+        f"print(*[name for name in {[name for name in OURS if 'sandbox' not in name]!r} if name in sys.modules])"
+    )
+    root = Path(flask_paycheckout.__file__).parent.parent
+    ran = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []
+
+
+def test_what_works_in_rounds_is_made_once() -> None:
+    app = make_app()
+    PayCheckout(app, SQLAlchemy(app))
+    with app.app_context():
+        assert runtime().payout_sender is runtime().payout_sender

@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 from sqlalchemy import Engine, SingletonThreadPool, StaticPool, Table
 from sqlalchemy.orm import scoped_session
 
@@ -36,8 +36,7 @@ _MAX_ERROR = 500
 Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
 
 
-@dataclass(frozen=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True):
     """The number of events that reached all of their receivers, and of those that did not."""
 
     delivered: int = 0

@@ -85,7 +85,7 @@ def deliver(order_id: str | None, now: bool, as_json: bool) -> None:
         raise click.ClickException(visible(str(error))) from None
     waiting = shop.count_waiting(order_id)
     if as_json:
-        click.echo(json.dumps(asdict(done) | {"waiting": waiting}))
+        click.echo(json.dumps({"delivered": done.delivered, "failed": done.failed, "waiting": waiting}))
     else:
         click.echo(f"delivered {done.delivered}, failed {done.failed}, still waiting {waiting}")
         if waiting and not now:

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import click
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.doctor.database import database_text
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.rules.text import visible
-from flask_paycheckout.store.troubles import trouble_of
 
-__all__ = ["paycheckout"]
+__all__ = ["load_commands", "paycheckout"]
+
+# Imported when a command is looked up: a web process runs none, and would load reports, doctor and audit at its start.
+_MODULES = ("audit", "commands", "export", "payouts", "prune")
+
+
+def load_commands() -> None:
+    """Import the modules of the commands, which add them to the group."""
+    for module in _MODULES:
+        import_module(f"flask_paycheckout.cli.{module}")
 
 
 class _Plain(click.Group):
     """A group of commands that prints the message of an expected error instead of a traceback."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        load_commands()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of this name; None: there is none."""
+        load_commands()
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -24,6 +42,9 @@ class _Plain(click.Group):
         except PayCheckoutError as error:
             raise click.ClickException(visible(str(error))) from None
         except SQLAlchemyError as error:
+            from flask_paycheckout.doctor.database import database_text
+            from flask_paycheckout.store.troubles import trouble_of
+
             trouble = trouble_of(error)
             remedy = trouble.remedy if trouble else "To find the cause and the remedy: flask paycheckout doctor"
             raise click.ClickException(f"{visible(database_text(error))}\n{remedy}") from None

@@ -10,7 +10,6 @@ from flask_paycheckout.client.calls import Caller
 from flask_paycheckout.client.forms import Forms, PaymentsPath, RecipientDelete
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.client.operations import Access
-from flask_paycheckout.client.probing import Probe, probe
 from flask_paycheckout.client.renewing import RenewedToken
 from flask_paycheckout.client.resources.checkouts import Checkouts
 from flask_paycheckout.client.resources.deposits import Deposits
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     import httpx
 
     from flask_paycheckout.client.calls import Observe
+    from flask_paycheckout.client.probing import Probe
     from flask_paycheckout.client.resources.auth import Auth
     from flask_paycheckout.client.resources.crypto_disbursements import CryptoDisbursements
     from flask_paycheckout.client.resources.fiat_disbursements import FiatDisbursements
@@ -182,6 +182,8 @@ class PaymentsClient:
 
         :raises PaymentsError: there was no usable answer.
         """
+        from flask_paycheckout.client.probing import probe
+
         return probe(self._caller)
 
     def close(self) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from flask_paycheckout.checkouts.reconcile import ReconcileReport
 from flask_paycheckout.operations.base import OperationsBase
 from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.shop_session import open_connection, refuse_uncommitted
 
 if TYPE_CHECKING:
+    from flask_paycheckout.checkouts.reconcile import ReconcileReport
     from flask_paycheckout.reports.explain import Explanation
 
 __all__ = ["PaymentOperations"]

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.checkouts.receiver_runs import Delivery
-from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
 from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.operations.base import OperationsBase
 from flask_paycheckout.rules.order_ids import require_order_id
@@ -15,6 +14,7 @@ from flask_paycheckout.rules.payout_report import PayoutReport
 
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.payment_backfill import BackfillReport, PaymentBackfill
+    from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
     from flask_paycheckout.payouts.booking_backfill import BookingReport
     from flask_paycheckout.reports.export import Export
     from flask_paycheckout.store.pruning import Pruned

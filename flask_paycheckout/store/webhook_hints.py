@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from flask_paycheckout.store.history import Entry, line
 
 __all__ = ["WebhookHint"]
 
 
-@dataclass
-class WebhookHint:
+class WebhookHint(msgspec.Struct):
     """The webhook that caused a read of a deposit, if one did, until it is stored."""
 
     received_at: datetime | None = None

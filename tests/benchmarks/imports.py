@@ -21,6 +21,7 @@ _FLOOR = "import flask, flask_sqlalchemy, httpx"
 _OURS = "from flask_paycheckout import PayCheckout"
 _REPORTS = {f"flask_paycheckout.reports.{name}" for name in ("explain", "export", "report")}
 _OPTIONAL = _REPORTS | {
+    "flask_paycheckout.background",
     "flask_paycheckout.sandbox",
     "celery",
     "fpdf",

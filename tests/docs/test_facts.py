@@ -15,7 +15,7 @@ from flask_sqlalchemy import SQLAlchemy
 
 import flask_paycheckout
 from flask_paycheckout import Pay, PayCheckout
-from flask_paycheckout.cli import paycheckout
+from flask_paycheckout.cli import load_commands, paycheckout
 from flask_paycheckout.config import Settings
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.levers.control_document import CALLS, control_document
@@ -213,6 +213,7 @@ def test_the_page_on_testing_names_all_that_the_fixture_does() -> None:
 
 
 def test_every_command_that_a_page_names_exists_with_its_options() -> None:
+    load_commands()
     for page in PAGES:
         for line in re.findall(r"\bflask (?:--app shop )?paycheckout ([^`\n]*)", read(page)):
             name, *words = line.split("`")[0].split()

@@ -13,11 +13,14 @@ from typing import Any
 from flask.cli import main as flask
 from werkzeug.serving import WSGIRequestHandler, make_server
 
-import flask_paycheckout.cli  # noqa: F401 - all that a process needs is imported before it is forked
+from flask_paycheckout.cli import load_commands
 from flask_paycheckout.sandbox.command import main as sandbox
 from tests.soak.shop import SETTINGS, create_app, db
 
 HOST = "127.0.0.1"
+
+# All that a process needs is imported before it is forked.
+load_commands()
 
 
 def reserve(port: int = 0) -> socket.socket:
