@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.tables import PaymentMethod
@@ -16,6 +15,7 @@ from flask_paycheckout.sandbox.deposits.tables import MAX_STATUS, Deposit, Depos
 from flask_paycheckout.sandbox.wire.field_types import Text
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
+from flask_paycheckout.sandbox.world.prepared import Prepared
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,11 @@ class DepositRecord(Record, frozen=True):
     payment_crypto: PaymentCrypto | None = None
 
 
-def activities_of(session: Session, deposit_id: str) -> Sequence[DepositActivity]:
-    """The history of a deposit, oldest first."""
-    return (
-        session.execute(
-            select(DepositActivity).where(DepositActivity.deposit_id == deposit_id).order_by(DepositActivity.number)
-        )
-        .scalars()
-        .all()
-    )
+_HISTORY = Prepared(
+    select(DepositActivity.activity, DepositActivity.description, DepositActivity.status, DepositActivity.updated_at)
+    .where(DepositActivity.deposit_id == bindparam("deposit_id"))
+    .order_by(DepositActivity.number)
+)
 
 
 def represent(session: Session, deposit: Deposit) -> DepositRecord:
@@ -105,7 +101,7 @@ def represent(session: Session, deposit: Deposit) -> DepositRecord:
         output_amount=deposit.output_amount,
         fee=DepositFee(deposit.fee_amount, deposit.fee_percentage, deposit.input_currency),
         status=deposit.status,
-        activity_history=[_activity(activity) for activity in activities_of(session, deposit.id)],
+        activity_history=[DepositActivityRecord(*moved) for moved in _HISTORY.rows(session, deposit_id=deposit.id)],
         exchange_info=ExchangeInfo(deposit.rate, deposit.output_currency, deposit.output_amount),
         created_at=deposit.created_at,
         updated_at=deposit.updated_at,
@@ -137,7 +133,3 @@ def _crypto(deposit: Deposit) -> PaymentCrypto | None:
         case "wallet":
             return PaymentCrypto(wallet_address=address, blockchain=network)
     return PaymentCrypto(deposit.token, network, address, deposit.token_amount)
-
-
-def _activity(activity: DepositActivity) -> DepositActivityRecord:
-    return DepositActivityRecord(activity.activity, activity.description, activity.status, activity.updated_at)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, select, update
+from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, insert, select, update
 from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 
 from flask_paycheckout.sandbox.outgoing.claims import claim_next
@@ -24,6 +24,7 @@ from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
 from flask_paycheckout.sandbox.world.ids import new_id
+from flask_paycheckout.sandbox.world.prepared import Prepared
 
 WAITING = "waiting"
 DELIVERED = "delivered"
@@ -112,37 +113,41 @@ class DeliveryResult:
         return self.status is not None and 200 <= self.status < 300
 
 
+_STORE = Prepared(insert(Webhook), Webhook.__table__.columns.keys())
+
+
 def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str, Any]) -> None:
     """Store a webhook to an account in the current transaction, after applying a fault of the plan."""
     now = world().clock.now()
-    webhook = Webhook(
-        id=new_id(session),
-        user_id=user_id,
-        order_id=order_id,
-        payload=encode(payload).decode(),
-        state=WAITING,
-        copies=1,
-        held=False,
-        attempts=0,
-        created_at=now,
-        due_at=now,
-    )
+    webhook: dict[str, Any] = {
+        "id": new_id(session),
+        "user_id": user_id,
+        "order_id": order_id,
+        "payload": encode(payload).decode(),
+        "state": WAITING,
+        "copies": 1,
+        "held": False,
+        "attempts": 0,
+        "created_at": now,
+        "due_at": now,
+        "claimed_until": None,
+    }
     fault = take_webhook_fault(session, user_id, "drop", "duplicate", "delay", "reorder")
     if fault is not None:
         _apply(fault, webhook)
-    session.add(webhook)
+    _STORE.rows(session, **webhook)
 
 
-def _apply(fault: Fault, webhook: Webhook) -> None:
+def _apply(fault: Fault, webhook: dict[str, Any]) -> None:
     match fault.kind:
         case "drop":
-            webhook.state = DROPPED
+            webhook["state"] = DROPPED
         case "duplicate":
-            webhook.copies = 2
+            webhook["copies"] = 2
         case "delay":
-            webhook.due_at += timedelta(seconds=float(fault.seconds or 0))
+            webhook["due_at"] += timedelta(seconds=float(fault.seconds or 0))
         case "reorder":
-            webhook.held, webhook.due_at = True, webhook.due_at + HELD_FOR
+            webhook |= {"held": True, "due_at": webhook["due_at"] + HELD_FOR}
 
 
 def deliver_due(order_id: str | None = None) -> int:
