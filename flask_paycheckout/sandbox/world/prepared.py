@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Dialect, Select
+from sqlalchemy.engine.interfaces import DBAPICursor
 from sqlalchemy.orm import Session
 from sqlalchemy.sql.selectable import ReturnsRows
 from sqlalchemy.types import TypeEngine
@@ -37,6 +38,11 @@ class Compiled(NamedTuple):
     """How values of parameters are converted for the driver, by name."""
     read: tuple[tuple[int, _Convert], ...]
     """How values of columns are converted from the driver's, by place."""
+
+
+def send(cursor: DBAPICursor, text: str, parameters: Any) -> None:
+    """Execute a statement by the driver; the one place where each of them passes, since no event of SQLAlchemy does."""
+    cursor.execute(text, parameters)
 
 
 class Prepared:
@@ -68,7 +74,9 @@ class Prepared:
         for name, convert in compiled.sent.items():
             values[name] = convert(values[name])
         cursor = on.connection.cursor()
-        cursor.execute(compiled.text, [values[name] for name in compiled.names] if compiled.is_positional else values)
+        send(
+            cursor, compiled.text, tuple(values[name] for name in compiled.names) if compiled.is_positional else values
+        )
         return compiled, list(cursor.fetchall()) if compiled.has_rows else []
 
     def _compile(self, dialect: Dialect) -> Compiled:
