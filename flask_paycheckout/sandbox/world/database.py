@@ -34,7 +34,7 @@ from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import DeclarativeBase, Session
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeDecorator
 
@@ -149,7 +149,8 @@ def tune_engine(engine: Engine) -> None:
     """
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _begin_immediate)
+        # Not as an event: with one, SQLAlchemy makes each connection listen for all of them.
+        engine.dialect.do_begin = _begin_immediate  # type: ignore[method-assign]  # a method that dialects override
     if engine.dialect.name == "postgresql":
         event.listen(engine, "begin", _share_the_world)
 
@@ -161,9 +162,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
     connection.execute("PRAGMA synchronous=NORMAL")
 
 
-def _begin_immediate(connection: Connection) -> None:
-    # By the driver, because every call begins transactions.
-    connection.connection.cursor().execute("BEGIN IMMEDIATE")
+def _begin_immediate(dbapi_connection: PoolProxiedConnection) -> None:
+    dbapi_connection.cursor().execute("BEGIN IMMEDIATE")
 
 
 def _share_the_world(connection: Connection) -> None:
