@@ -72,7 +72,7 @@ def make_background(
             return settings.access_token() if callable(settings.access_token) else str(settings.access_token)
 
     queue = PayoutQueue(engine, models, claim, settings.payout_batch)
-    calls = PayoutCalls(accounts, sealing, record)
+    calls = PayoutCalls(accounts, sealing, record, settings.authorization_scheme)
     sender = PayoutSender(
         payouts,
         queue,

@@ -429,13 +429,15 @@ def _client_of(
         return _client(used, transport, observers)
     # All accounts of one service share its connections, so that many accounts are not as many TLS handshakes.
     return default.of_account(
-        account.client_id, account.client_secret, access_token=_bearer(used.access_token), signer=used.signer
+        account.client_id, account.client_secret, access_token=_authorization(used), signer=used.signer
     )
 
 
-def _bearer(access_token: str | Callable[[], str] | None) -> str | BearerToken | None:
+def _authorization(settings: Settings) -> BearerToken | None:
     """The access token as the client takes it; one that a function returns is asked for in each call."""
-    return BearerToken(access_token) if callable(access_token) else access_token
+    if settings.access_token is None:
+        return None
+    return BearerToken(settings.access_token, settings.authorization_scheme)
 
 
 def _client(settings: Settings, transport: httpx.BaseTransport | None, observers: Observers) -> PaymentsClient:
@@ -444,7 +446,7 @@ def _client(settings: Settings, transport: httpx.BaseTransport | None, observers
             settings.base_url,
             client_id=settings.client_id,
             client_secret=settings.client_secret,
-            access_token=_bearer(settings.access_token),
+            access_token=_authorization(settings),
             signer=settings.signer,
             timeout=settings.timeout,
             transport=transport,

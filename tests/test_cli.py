@@ -198,6 +198,7 @@ def test_resolve_decides_and_tells_what_came_of_it(shop: Shop, flag: str, status
     ("arguments", "exit_code", "said"),
     [
         pytest.param(["chk-1", "--by", "Ada", "--why", "x"], 2, "--accept", id="neither"),
+        pytest.param(["chk-1", "--accept", "--reject", "--by", "Ada", "--why", "x"], 2, "either", id="both"),
         pytest.param(["chk-1", "--accept", "--why", "x"], 2, "--by", id="nobody"),
         pytest.param(["chk-1", "--accept", "--by", "Ada"], 2, "--why", id="no reason"),
         pytest.param(["chk-1", "--accept", "--by", " ", "--why", "x"], 1, "by must not be empty", id="blank name"),

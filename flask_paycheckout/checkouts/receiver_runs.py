@@ -25,6 +25,7 @@ from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.event_queue import EventQueue, QueuedEvent, names_of
 from flask_paycheckout.store.events import HeldEvent, Subject, keywords_of
 from flask_paycheckout.store.lock_limit import begin_limited, limit_lock_waits
+from flask_paycheckout.store.shop_transaction import leave_readable
 from flask_paycheckout.store.superseded import Superseding
 
 __all__ = ["Delivery", "ReceiverRuns", "Scope", "subject_text"]
@@ -204,11 +205,13 @@ class ReceiverRuns:
                 session.add(subject)
                 receiver(self._sender, **keywords_of(event._asdict(), subject))
                 session.flush()
+                leave_readable(session, [subject])
                 if self._separate:
                     self._commit_then_mark(session, event, done, last)
                 else:
                     self._mark_and_commit(session, event, done, last)
             except BaseException:
+                leave_readable(session, [subject])
                 session.rollback()
                 raise
 

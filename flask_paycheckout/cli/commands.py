@@ -121,13 +121,13 @@ def show(order_id: str, as_json: bool) -> None:
 
 @paycheckout.command()
 @click.argument("checkout_id")
-@click.option("--accept", "decision", flag_value="accept", help="Accept the payment as it is.")
-@click.option("--reject", "decision", flag_value="reject", help="Reject the payment.")
+@click.option("--accept", is_flag=True, help="Accept the payment as it is.")
+@click.option("--reject", is_flag=True, help="Reject the payment.")
 @click.option("--by", required=True, metavar="NAME", help="The person who decides.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for the record.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
-def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: bool) -> None:
+def resolve(checkout_id: str, accept: bool, reject: bool, by: str, why: str, as_json: bool) -> None:
     """Decide a held payment, and record the person and the reason.
 
     --accept pays the order with this payment as it is, and order_paid fires. For the reason duplicate, or when another
@@ -140,11 +140,11 @@ def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: 
 
     Exit code 0: decided. 1: the checkout is not stored, or not held. 2: the command is incomplete.
     """
-    if decision is None:
+    if accept is reject:
         # Two options instead of an on-off switch, which would have a default when it is left out.
-        raise click.UsageError("Give --accept or --reject.")
+        raise click.UsageError("Give either --accept or --reject.")
     try:
-        checkout = operations().resolve(checkout_id, decision == "accept", by, why)
+        checkout = operations().resolve(checkout_id, accept, by, why)
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(visible(str(error))) from None
     if as_json:
@@ -155,30 +155,30 @@ def resolve(checkout_id: str, decision: str | None, by: str, why: str, as_json: 
 
 @paycheckout.command(short_help="Record that money was paid back, or is kept.")
 @click.argument("checkout_id")
-@click.option("--done", "became", flag_value="done", help="The money was paid back.")
-@click.option("--kept", "became", flag_value="kept", help="The money is kept.")
+@click.option("--done", is_flag=True, help="The money was paid back.")
+@click.option("--kept", is_flag=True, help="The money is kept.")
 @click.option("--by", required=True, metavar="NAME", help="The person who records it.")
 @click.option("--why", required=True, metavar="TEXT", help="How it was paid back, or why it is kept, for the record.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
-def payback(checkout_id: str, became: str | None, by: str, why: str, as_json: bool) -> None:
+def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json: bool) -> None:
     """Record that the money of a rejected payment, or of an accepted second one, was paid back or is kept.
 
     This moves no money; it removes the payment from the list in `flask paycheckout report`.
 
     Exit code 0: recorded. 1: the checkout is not stored, or not in that list. 2: the command is incomplete.
     """
-    if became is None:
-        raise click.UsageError("Give --done or --kept.")
+    if done is kept:
+        raise click.UsageError("Give either --done or --kept.")
     try:
-        checkout = operations().mark_paid_back(checkout_id, by=by, why=why, kept=became == "kept")
+        checkout = operations().mark_paid_back(checkout_id, by=by, why=why, kept=kept)
     except (PayCheckoutError, ValueError) as error:
         raise click.ClickException(visible(str(error))) from None
     if as_json:
         _echo_facts(checkout, "payback")
         return
     money = f"the money of checkout {checkout.checkout_id} of order {checkout.order_id}"
-    click.echo(visible(f"{money} is marked as {'kept' if became == 'kept' else 'paid back'}"))
+    click.echo(visible(f"{money} is marked as {'kept' if kept else 'paid back'}"))
 
 
 @paycheckout.command(short_help="Store the amounts of payments from older versions.")

@@ -166,23 +166,23 @@ def retry(reference: str, by: str, why: str, as_json: bool) -> None:
 
 @payouts.command(short_help="Record whether an unknown payout was sent.")
 @click.argument("reference")
-@click.option("--sent", "outcome", flag_value="sent", help="It was sent.")
-@click.option("--not-sent", "outcome", flag_value="not sent", help="It was not sent; it is sent (again).")
+@click.option("--sent", is_flag=True, help="It was sent.")
+@click.option("--not-sent", is_flag=True, help="It was not sent; it is sent (again).")
 @_by
 @_why
 @_as_json
 @with_appcontext
-def resolve(reference: str, outcome: str | None, by: str, why: str, as_json: bool) -> None:
+def resolve(reference: str, sent: bool, not_sent: bool, by: str, why: str, as_json: bool) -> None:
     """Record whether an unknown payout was sent, as you found out in the service's dashboard or on the chain.
 
     --not-sent sends it, so look first: what was sent before would be paid twice.
 
     Exit code 0: recorded. 1: not stored, or not unknown. 2: the command is incomplete.
     """
-    if outcome is None:
+    if sent is not_sent:
         # Two options instead of an on-off switch, which would have a default when it is left out.
-        raise click.UsageError("Give --sent or --not-sent.")
-    _decide(as_json, lambda: operations().resolve_payout(reference, outcome == "sent", by=by, why=why))
+        raise click.UsageError("Give either --sent or --not-sent.")
+    _decide(as_json, lambda: operations().resolve_payout(reference, sent, by=by, why=why))
 
 
 @payouts.command(short_help="Save the transfer proof of a completed bank transfer.")

@@ -47,6 +47,9 @@ class Settings:
     Payouts are sent only with one.
     """
 
+    authorization_format: str = "Bearer {token}"
+    """The value of the Authorization header, for all access tokens; "{token}" sends the token alone."""
+
     signer: Any = field(default=None, repr=False)
     """An object with `sign(method, target, body, timestamp) -> dict of headers`; replaces the built-in signing."""
 
@@ -146,6 +149,11 @@ class Settings:
     allow_sandbox: bool = False
     """Whether a loopback BASE_URL is accepted outside debug and testing too."""
 
+    @property
+    def authorization_scheme(self) -> str:
+        """The word before an access token in the Authorization header; empty for the token alone."""
+        return self.authorization_format.removesuffix("{token}").rstrip()
+
 
 def load_settings(config: Mapping[str, Any], *, relaxed: bool) -> Settings:
     """Read and check the settings of an app.
@@ -218,6 +226,10 @@ def check_account(given: Mapping[str, Any]) -> dict[str, Any]:
     :raises ConfigurationError: the message names the value, the fault and the remedy, never a secret.
     """
     values = {name: concealed(value) if name in _SECRET else value for name, value in given.items()}
+    for name in ("client_id", "client_secret"):
+        # Never those of the settings in their place: another account's money would be paid into that one.
+        if given.get("signer") is None and values.get(name) in (None, ""):
+            raise fault_of(f"Account({name}=...)", "is missing", "Return None for an account that has no keys yet.")
     return {name: _CHECKS[name](f"Account({name}=...)", value) for name, value in values.items()}
 
 
@@ -226,6 +238,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "client_id": checks.check_header_text,
     "client_secret": checks.check_text,
     "access_token": checks.check_access_token,
+    "authorization_format": checks.check_authorization_format,
     "signer": checks.check_signer,
     "timeout": checks.check_timeout,
     "web_timeout": checks.check_timeout,

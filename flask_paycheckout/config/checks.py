@@ -200,7 +200,20 @@ def check_languages(key: str, value: object) -> tuple[str, ...]:
 
 
 def check_access_token(key: str, value: object) -> object:
-    return value if callable(value) else check_header_text(key, value)
+    if callable(value):
+        return value
+    text = check_header_text(key, value)
+    if not text:
+        raise fault_of(key, "is empty", "Leave it out, or give the token of a login.")
+    return text
+
+
+def check_authorization_format(key: str, value: object) -> str:
+    text = check_header_text(key, value)
+    scheme, token, rest = text.partition("{token}")
+    if not token or rest or (scheme and not scheme.endswith(" ")):
+        raise fault_of(key, "does not end with {token} after a space", "Write 'Bearer {token}', or '{token}' alone.")
+    return text
 
 
 def check_approve_over(key: str, value: object) -> Mapping[str, Decimal]:

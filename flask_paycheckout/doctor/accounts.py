@@ -55,7 +55,9 @@ def check_accounts(shop: Runtime, account: str | None, progress: Progress) -> It
             accepted += 1
         else:
             yield fault
-    if accepted:
+    if accepted and account:
+        yield ok("accounts", f"account {account!r}: the service accepted a signed read with its keys", account)
+    elif accepted:
         yield ok("accounts", f"the service accepted a signed read with the keys of {accepted} of {len(names)}")
 
 

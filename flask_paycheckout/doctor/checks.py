@@ -39,8 +39,8 @@ class Check:
         return line if self.remedy is None else f"{line}\n{'':9}-> {visible(self.remedy)}"
 
 
-def ok(about: str, found: str) -> Check:
-    return Check(about, Level.OK, found)
+def ok(about: str, found: str, account: str | None = None) -> Check:
+    return Check(about, Level.OK, found, account=account)
 
 
 def warning(about: str, found: str, remedy: str) -> Check:

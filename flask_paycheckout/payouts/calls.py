@@ -8,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from flask_paycheckout.client import (
+    BearerToken,
     CryptoReceiver,
     FiatDisbursement,
     FiatItem,
@@ -48,10 +49,14 @@ class Addressed(msgspec.Struct, frozen=True):
 
 
 class PayoutCalls:
-    """Calls the service for one app's payouts."""
+    """Calls the service for one app's payouts.
 
-    def __init__(self, accounts: Accounts, sealing: Sealing, record: ServiceRecord) -> None:
+    :param scheme: the word before an access token in the Authorization header.
+    """
+
+    def __init__(self, accounts: Accounts, sealing: Sealing, record: ServiceRecord, scheme: str) -> None:
         self._accounts = accounts
+        self._scheme = scheme
         self._sealing = sealing
         self._record = record
 
@@ -70,7 +75,8 @@ class PayoutCalls:
         :raises PaymentsError: the shop gives no keys for the account.
         :raises ValueError: the token cannot stand in a header.
         """
-        return self._accounts.client_of(account, PAYOUT).authorized(access_token)
+        client = self._accounts.client_of(account, PAYOUT)
+        return client.authorized(BearerToken(access_token, self._scheme))
 
     def destination(self, payout: PayoutMixin) -> Destination:
         """Open a payout's destination.

@@ -31,7 +31,9 @@ _MOST_CLIENTS = 100
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The keys of a merchant account. What is None comes from the PAYCHECKOUT_ settings.
+    """The keys of a merchant account. What is left out, or None, comes from the PAYCHECKOUT_ settings.
+
+    Its own keys never do: an account without them is refused, unless its `signer` needs none.
 
     :param client_id: signs every request, together with `client_secret`.
     :param base_url: the address of the payments service.
@@ -169,7 +171,7 @@ class Accounts:
         account = self._asked(name, operation)
         try:
             return self._keep(kept, name, account, now)
-        except ConfigurationError as error:
+        except (ConfigurationError, TypeError, ValueError) as error:
             raise AccountUnavailable(operation, name, str(error)) from error
 
     def _asked(self, name: str, operation: str) -> Account:
@@ -180,6 +182,9 @@ class Accounts:
             raise
         except BaseException as error:
             raised = f"the shop's function raised {type(error).__name__}{_place_of(error)}"
+            if isinstance(error, ConfigurationError):
+                # Of an `Account`, whose messages never show a secret.
+                raised = str(error)
         if raised:
             # Outside of the handler and without its message, which could quote the keys.
             raise AccountUnavailable(operation, name, raised)

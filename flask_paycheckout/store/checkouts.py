@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, bindparam, exists, func, literal_colu
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.errors import UnknownCheckout
+from flask_paycheckout.rules.order_ids import is_order_id
 from flask_paycheckout.rules.states import LIVE, OPEN, best_of
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -56,6 +57,8 @@ class Checkouts:
 
     def find(self, checkout_id: str) -> CheckoutMixin | None:
         """The checkout of this id, detached from any session."""
+        if not is_order_id(checkout_id):
+            return None
         return next(iter(self._loaded(self._select_by_id, of_checkout_id=checkout_id)), None)
 
     def require(self, checkout_id: str) -> CheckoutMixin:

@@ -23,7 +23,15 @@ from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.events import Subject, keywords_of
 from flask_paycheckout.store.lock_limit import limit_lock_waits, limited_when_begun
 
-__all__ = ["AskedShop", "ReceiverTimes", "Scope", "ShopTransaction", "ShopTransactions", "refuse_commits"]
+__all__ = [
+    "AskedShop",
+    "ReceiverTimes",
+    "Scope",
+    "ShopTransaction",
+    "ShopTransactions",
+    "leave_readable",
+    "refuse_commits",
+]
 
 _IN_CALLBACK = "flask_paycheckout_in_callback"
 _SOCKET_EVENTS = frozenset({"socket.__new__", "socket.connect", "socket.getaddrinfo", "socket.sendto"})
@@ -78,6 +86,9 @@ class ShopTransaction(AskedShop):
         self.was_slow = False
         """Whether an atomic receiver held it for too long."""
 
+        self.given: list[Subject] = []
+        """The objects that atomic receivers were given."""
+
         self._times = times
         self._sender = sender
         self._strict = strict
@@ -98,6 +109,7 @@ class ShopTransaction(AskedShop):
             try:
                 # Merged, since the session may have loaded this row before; the receiver sees it as it is now.
                 attached = self._session.merge(subject, load=False)
+                self.given.append(attached)
                 with _refuse_sockets(self._strict):
                     self.call(receiver.function, self._sender, **keywords_of(stored, attached))
                     self._session.flush()
@@ -140,8 +152,11 @@ class ShopTransactions:
                 try:
                     opened = self.within(session)
                     yield opened
+                    session.flush()
+                    leave_readable(session, opened.given)
                     session.commit()
                 except BaseException:
+                    leave_readable(session, opened.given if opened else ())
                     session.rollback()
                     raise
         finally:
@@ -170,6 +185,13 @@ class ShopTransactions:
                     yield AskedShop(session)
                 finally:
                     session.rollback()
+
+
+def leave_readable(session: Session | scoped_session[Any], given: Iterable[Subject]) -> None:
+    """Detach objects that receivers were given before the transaction ends, so that who kept one can still read it."""
+    for subject in given:
+        if subject in session:
+            session.expunge(subject)
 
 
 def _owner_of(event: Mapping[str, Any]) -> str:

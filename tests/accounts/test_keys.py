@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from flask_paycheckout import Account, ConfigurationError
-from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.client import HmacSigner, PaymentsClient
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable, require_account_name
 
 SECRET = "canary-account-secret-55"
@@ -117,6 +117,9 @@ def test_no_secret_shows_itself() -> None:
     [
         ({"client_id": "a\nb"}, r"Account\(client_id=\.\.\.\) has spaces"),
         ({"client_secret": 7}, "client_secret.* must be a string"),
+        ({"client_id": None}, r"Account\(client_id=\.\.\.\) is missing"),
+        ({"client_secret": ""}, "client_secret.* is missing"),
+        ({"access_token": ""}, "access_token.* is empty"),
         ({"base_url": "ftp://x"}, "base_url"),
         ({"checkout_origins": ["https://x/path"]}, "checkout_origins.* contains a path"),
         ({"signer": object()}, "signer.* has no method sign"),
@@ -125,6 +128,11 @@ def test_no_secret_shows_itself() -> None:
 def test_keys_that_cannot_be_used_are_refused_by_name(given: dict[str, Any], fault: str) -> None:
     with pytest.raises(ConfigurationError, match=fault):
         Account(**{"client_id": "id", "client_secret": SECRET} | given)
+
+
+def test_who_signs_alone_needs_no_keys() -> None:
+    signer = HmacSigner("id", SECRET)
+    assert Account(None, None, signer=signer).signer is signer  # type: ignore[arg-type]  # as of a seller without keys
 
 
 @pytest.mark.parametrize(("name", "error"), [(7, TypeError), ("a\nb", ValueError), ("x" * 256, ValueError)])

@@ -83,7 +83,6 @@ def test_an_account_that_is_gone_stops_no_other(market: Sellers, service: Signin
     report = shop.reconciles()
     assert (shop.attempt(other).status, shop.attempt(gone).status, report.failed) == ("paid", "created", 1)
     assert "account 'ada': the shop knows no such account" in shop.attempt(gone).problem
-    market.of["o-3"] = "ada"
     shop.totals["o-3"] = shop.totals["o-1"]
     with pytest.raises(PaymentsError, match="account 'ada'"):
         shop.starts("o-3")
@@ -209,3 +208,25 @@ def test_what_becomes_due_while_one_account_hangs_is_read_in_the_same_round(
     with shop.app.app_context():
         shop.runtime.reconciler.run(None, look)
     assert [attempt.status for number in (1, 2, 3) for attempt in shop.attempts(f"o-{number}")] == ["paid"] * 3
+
+
+def test_an_account_without_keys_never_uses_those_of_the_settings(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    shop.totals["o-3"] = shop.totals["o-1"]
+    checkout_id, mine = shop.has_deposit("completed"), shop.has_deposit("completed", "o-3")
+    market.client_ids["ada"] = ""
+    shop.clock.advance(minutes=2)
+    report = shop.reconciles()
+    assert (report.failed, shop.attempt(mine).status) == (1, "paid"), "it stops no other account"
+    assert (shop.attempt(checkout_id).status, service.signed[-1]) == ("created", ("shop-1", mine))
+    with pytest.raises(PaymentsError, match=r"account 'ada': Account\(client_id=\.\.\.\) is missing"):
+        shop.starts("o-1")
+    for _ in range(5):
+        shop.clock.advance(minutes=5)
+        shop.reconciles()
+    ran = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"])
+    assert (ran.exit_code, "NOT READABLE" in ran.output, "account 'ada'" in ran.output) == (1, True, True)
+    market.client_ids["ada"] = "id-ada"
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"

@@ -225,7 +225,8 @@ def test_the_doctor_names_an_account_that_is_gone_or_refused_at_once(
     assert (code, failure["account"]) == (1, "ada")
     assert "account 'ada'" in failure["found"]
     assert ("no such account" if trouble == "gone" else "Unknown client") in failure["found"]
-    assert examined(well.shop, "--account", "bo")[1][-1]["level"] == "ok"
+    of_bo = examined(well.shop, "--account", "bo")[1][-1]
+    assert (of_bo["level"], of_bo["account"]) == ("ok", "bo")
     code, text = runs(well.shop, "doctor", "--account", "ada")
     assert code == 1
     assert "canary" not in text

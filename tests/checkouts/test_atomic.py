@@ -11,6 +11,7 @@ from blinker import NamedSignal
 from flask import Flask
 
 from flask_paycheckout import (
+    CheckoutMixin,
     ReceiverFailed,
     StartContended,
     checkout_created,
@@ -65,6 +66,24 @@ def test_the_mark_stands_above_or_below_connect(shop: Shop, above: bool) -> None
     shop.settles(checkout_id)
     order_paid.disconnect(close)
     assert (states, shop.attempt(checkout_id).status) == ([True], "created")
+
+
+@pytest.mark.parametrize("raises", [False, True], ids=["returns", "raises"])
+@pytest.mark.parametrize("is_atomic", [False, True], ids=["plain", "atomic"])
+def test_a_receiver_may_keep_the_checkout(shop: Shop, is_atomic: bool, raises: bool) -> None:
+    kept: list[CheckoutMixin] = []
+
+    def keep(app: Flask, *, checkout: CheckoutMixin, **told: object) -> None:
+        kept.append(checkout)
+        if raises:
+            raise LookupError
+
+    checkout_id = shop.has_deposit("completed")
+    receiver = shop.paycheckout.atomic(keep) if is_atomic else keep
+    with order_paid.connected_to(receiver, shop.app):
+        shop.settles(checkout_id)
+    assert (kept[0].checkout_id, kept[0].status, str(kept[0].total)) == (checkout_id, "paid", "12.50 USD")
+    assert checkout_id in repr(kept[0])
 
 
 def test_nothing_is_committed_when_an_atomic_receiver_raises(carts: Carts) -> None:

@@ -271,9 +271,11 @@ def test_a_decided_checkout_is_not_read(shop: Shop, status: str) -> None:
     assert len(shop.service.reads) == reads
 
 
-def test_an_id_that_was_never_stored_is_not_read(shop: Shop) -> None:
-    with pytest.raises(UnknownCheckout, match=r"no checkout 'o-1'.*not the shop's order id"):
-        shop.settles("o-1")
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("checkout_id", ["o-1", "a\x00b", "\ud800"], ids=["order id", "NUL", "surrogate"])
+def test_an_id_that_was_never_stored_is_not_read(shop: Shop, checkout_id: str) -> None:
+    with pytest.raises(UnknownCheckout, match=r"no checkout .*not the shop's order id"):
+        shop.settles(checkout_id)
     assert shop.service.reads == []
 
 

@@ -176,6 +176,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "checkouts/test_atomic.py::test_an_atomic_receiver_must_leave_the_transaction_open",
             Drop("store.shop_transaction:refuse_commits", "listen"),
         ),
+        "who kept a checkout cannot read it any more": (
+            "checkouts/test_atomic.py::test_a_receiver_may_keep_the_checkout",
+            Drop("store.shop_transaction:leave_readable", "expunge"),
+        ),
         "signals hold their receivers weakly": (
             "test_signals.py::test_receivers_of_a_factory_run_once_for_each_payment_however_often_it_ran",
             Swap("signals:Signal.connect", "False", "True"),
@@ -889,6 +893,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
     },
     "Every call for an order is made with the keys of its own merchant account.": {
+        "an account without keys is taken": (
+            f"{_ACCOUNTS}::test_an_account_without_keys_never_uses_those_of_the_settings",
+            Swap("config:check_account", '(None, "")', "()"),
+        ),
         "a deposit is read with the keys of the settings": (
             f"{_ACCOUNTS}::test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for[settle]",
             Swap(

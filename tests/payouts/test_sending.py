@@ -241,6 +241,14 @@ def test_a_given_token_is_used_in_place_of_the_setting(open_payer: OpenPayer) ->
     assert payer.sends(lambda: "sandbox-access-token").sent == 1
 
 
+@pytest.mark.parametrize("token", ["sandbox-access-token", lambda: "sandbox-access-token"], ids=["text", "function"])
+def test_a_service_that_wants_the_token_alone_gets_it_alone(open_payer: OpenPayer, token: Any) -> None:
+    payer = open_payer(PAYCHECKOUT_AUTHORIZATION_FORMAT="{token}", PAYCHECKOUT_ACCESS_TOKEN=token)
+    payer.sandbox.change_unknowns(authorization_format="raw")
+    payer.owes()
+    assert payer.sends().sent == 1
+
+
 def test_a_function_that_has_no_token_now_sends_nothing(
     open_payer: OpenPayer, caplog: pytest.LogCaptureFixture
 ) -> None:

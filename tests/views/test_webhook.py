@@ -36,6 +36,16 @@ def test_what_the_webhook_itself_says_is_not_evidence(shop: Shop) -> None:
     assert shop.attempt(checkout_id).status == "pending"
 
 
+def test_half_an_emoji_in_a_field_loses_no_webhook(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("completed")
+    # As JavaScript writes a text that it has cut off.
+    body = f'{{"memo": "\\ud83d", "orderId": "{checkout_id}"}}'
+    assert shop.browser.post(PATH, data=body).status_code == 200
+    assert shop.attempt(checkout_id).status == "paid"
+    for body, status in (('{"orderId": "\\ud83d"}', 200), ('{"orderId": 7, "memo": "\\ud83d"}', 400)):
+        assert shop.browser.post(PATH, data=body).status_code == status
+
+
 def test_many_webhooks_of_one_checkout_cost_one_read_per_cool_down(shop: Shop) -> None:
     checkout_id = shop.starts()
     for _ in range(20):
