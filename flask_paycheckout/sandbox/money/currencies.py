@@ -13,19 +13,20 @@ used elsewhere in the service.
 """
 
 
-@cache
 def decimals_of(code: str) -> int | None:
     """Decimals of a fiat or token code; None when no such code exists.
 
     Codes without decimals in ISO 4217, such as gold and test codes, do not exist here: nobody pays in them.
     """
-    if code in TOKEN_DECIMALS:
-        return TOKEN_DECIMALS[code]
+    return TOKEN_DECIMALS[code] if code in TOKEN_DECIMALS else _iso_decimals().get(code)
+
+
+@cache
+def _iso_decimals() -> dict[str, int | None]:
     # Imported here because it parses the whole ISO table, which starting a sandbox does not need.
     from iso4217 import Currency
 
-    known = Currency.__members__.get(code.lower()) if code.isupper() else None
-    return None if known is None else known.exponent
+    return {currency.code: currency.exponent for currency in Currency}
 
 
 def is_token(code: str) -> bool:
