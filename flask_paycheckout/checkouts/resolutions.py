@@ -8,7 +8,7 @@ from flask_paycheckout.checkouts.order_totals import OrderTotalFailed, OrderTota
 from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import TransitionRefused
-from flask_paycheckout.rules.decisions import Decision, who_and_why
+from flask_paycheckout.rules.decisions import Decision, who_and_why, yes_or_no
 from flask_paycheckout.rules.states import TRANSITIONS, Evidence, Status
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -48,10 +48,11 @@ class Resolutions:
         :raises UnknownCheckout: no such checkout is stored.
         :raises TransitionRefused: the checkout is not held.
         :raises ReceiverFailed: an atomic receiver raised; nothing was recorded.
+        :raises TypeError: `accept` is neither True nor False.
         :raises ValueError: `by` or `why` is empty or too long.
         """
         by, why = who_and_why(by, why)
-        decision = Decision(accept, by, why)
+        decision = Decision(yes_or_no("accept", accept), by, why)
         evidence = Evidence.ACCEPTED if accept else Evidence.REJECTED
         for _ in range(_MAX_ROUNDS):
             attempt = self._checkouts.require(checkout_id)

@@ -21,7 +21,7 @@ from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
 from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on
 from flask_paycheckout.rules.schedule import Schedule, after_failures
 from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
-from flask_paycheckout.service.calls import READ, AccountUnavailable, Service, Turn
+from flask_paycheckout.service.calls import READ, Service, Turn
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -140,7 +140,8 @@ class Settlement:
         """
         try:
             ask = self._service.reader(account)
-        except AccountUnavailable as error:
+        except Exception as error:
+            # Whatever it is: the reads of other accounts go on.
             return partial(_raise, error)
         return partial(self.read, checkout_id, ask)
 
@@ -378,7 +379,7 @@ class Settlement:
         return Move(to, hint.before(entry), reason, values=values)
 
 
-def _raise(error: PaymentsError) -> None:
+def _raise(error: Exception) -> None:
     raise error
 
 

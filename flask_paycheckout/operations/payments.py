@@ -56,7 +56,10 @@ class PaymentOperations(OperationsBase):
 
         :param limit: read at most this many checkouts; None for all that are due.
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
+        :raises ValueError: `limit` is no whole number from 0 on.
         """
+        if limit is not None and (not isinstance(limit, int) or limit < 0):
+            raise ValueError(f"limit must be a whole number from 0 on, or None for all that are due, not {limit!r}")
         return self._beside_session("reconcile()").reconciler.run(limit)
 
     def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:

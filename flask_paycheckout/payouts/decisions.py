@@ -8,7 +8,7 @@ from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
 from flask_paycheckout.payouts.requests import new_service_reference
-from flask_paycheckout.rules.decisions import MAX_WHY, who_and_why
+from flask_paycheckout.rules.decisions import MAX_WHY, who_and_why, yes_or_no
 from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutStatus
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
@@ -64,10 +64,8 @@ class PayoutDecisions:
 
     def resolve(self, reference: str, sent: bool, by: str, why: str) -> PayoutMixin:
         """Record whether an unknown payout was sent, as a person has found out."""
-        if not isinstance(sent, bool):
-            raise TypeError(f"sent must be True or False, not {type(sent).__name__}")
         by, why = who_and_why(by, why)
-        evidence = PayoutEvidence.SEEN_SENT if sent else PayoutEvidence.SEEN_UNSENT
+        evidence = PayoutEvidence.SEEN_SENT if yes_or_no("sent", sent) else PayoutEvidence.SEEN_UNSENT
         return self._decide(reference, evidence, by, why)
 
     def _decide(

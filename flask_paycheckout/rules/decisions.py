@@ -8,7 +8,7 @@ import msgspec
 
 from flask_paycheckout.rules.states import Reason
 
-__all__ = ["MAX_BY", "MAX_WHY", "Decision", "accepting", "rejecting", "who_and_why"]
+__all__ = ["MAX_BY", "MAX_WHY", "Decision", "accepting", "rejecting", "who_and_why", "yes_or_no"]
 
 MAX_BY = 255
 """The most characters of the name of the person who decides."""
@@ -74,3 +74,13 @@ def who_and_why(by: str, why: str) -> tuple[str, str]:
         if len(value) > longest:
             raise ValueError(f"{name} must have {longest} characters at most; the decision is recorded with it")
     return by.strip(), why.strip()
+
+
+def yes_or_no(name: str, answer: object) -> bool:
+    """Check an answer that moves money: a text such as "no" would count as True.
+
+    :raises TypeError: it is neither True nor False.
+    """
+    if not isinstance(answer, bool):
+        raise TypeError(f"{name} must be True or False, not {type(answer).__name__}")
+    return answer

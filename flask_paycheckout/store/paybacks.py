@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, func, select, text, up
 
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import PaybackRefused, UnknownCheckout
-from flask_paycheckout.rules.decisions import who_and_why
+from flask_paycheckout.rules.decisions import who_and_why, yes_or_no
 from flask_paycheckout.store.checkout_model import MONEY_TO_PAY_BACK, CheckoutMixin
 from flask_paycheckout.store.history import Entry, appended, line
 from flask_paycheckout.store.lock_limit import begin_limited
@@ -87,7 +87,7 @@ class Paybacks:
         :raises ValueError: `by` or `why` is empty or too long.
         """
         by, why = who_and_why(by, why)
-        to = KEPT if kept else PAID_BACK
+        to = KEPT if yes_or_no("kept", kept) else PAID_BACK
         table = self._models.checkouts
         entry = line(self._clock(), Entry.PAYBACK, to=to, by=by, why=why)
         before = table.c.payback.is_(None) if kept else table.c.payback.is_(None) | (table.c.payback == KEPT)

@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 
-from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.client import PaymentsClient, PaymentsError
 from tests.accounts.conftest import Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
@@ -84,6 +84,7 @@ def test_an_account_that_is_gone_stops_no_other(market: Sellers, service: Signin
     assert (shop.attempt(other).status, shop.attempt(gone).status, report.failed) == ("paid", "created", 1)
     assert "account 'ada': the shop knows no such account" in shop.attempt(gone).problem
     shop.totals["o-3"] = shop.totals["o-1"]
+    market.of["o-3"] = "ada"
     with pytest.raises(PaymentsError, match="account 'ada'"):
         shop.starts("o-3")
     assert {client_id for client_id, _ in service.signed} == {"id-bo"}, "no fallback to other keys"
@@ -230,3 +231,26 @@ def test_an_account_without_keys_never_uses_those_of_the_settings(market: Seller
     shop.clock.advance(minutes=10)
     shop.reconciles()
     assert shop.attempt(checkout_id).status == "paid"
+
+
+def test_an_account_whose_client_cannot_be_had_for_any_reason_stops_no_other(
+    market: Sellers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = market.shop
+    checkout_ids = [shop.has_deposit("completed", order_id) for order_id in ("o-1", "o-2")]
+    accounts, client_of = shop.runtime.accounts, shop.runtime.accounts.client_of
+
+    def breaks_for_ada(name: str, operation: str = "account") -> PaymentsClient:
+        if name == "ada":
+            raise MemoryError
+        return client_of(name, operation)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(accounts, "client_of", breaks_for_ada)
+        shop.clock.advance(minutes=2)
+        assert shop.reconciles().failed == 1
+        assert [shop.attempt(one).status for one in checkout_ids] == ["created", "paid"]
+        assert shop.attempt(checkout_ids[0]).problem == "MemoryError in the shop"
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    assert shop.attempt(checkout_ids[0]).status == "paid"

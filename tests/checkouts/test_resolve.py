@@ -139,3 +139,14 @@ def test_a_mismatch_of_an_order_that_another_payment_paid_meanwhile_is_a_second_
     shop.resolves(first, accept=True)
     assert [money.checkout_id for money in told(shop).to_pay_back] == [first]
     assert len(shop.events("order_paid")) == 1
+
+
+@pytest.mark.parametrize("answer", ["no", 0, None], ids=repr)
+def test_an_answer_that_is_neither_yes_nor_no_decides_nothing(shop: Shop, answer: Any) -> None:
+    checkout_id = shop.has_held()
+    with pytest.raises(TypeError, match="accept must be True or False, not "):
+        shop.resolves(checkout_id, accept=answer)
+    assert shop.attempt(checkout_id).status == "held"
+    shop.resolves(checkout_id, accept=False)
+    with shop.app.app_context(), pytest.raises(TypeError, match="kept must be True or False, not "):
+        shop.paycheckout.mark_paid_back(checkout_id, by="Ada", why="x", kept=answer)
