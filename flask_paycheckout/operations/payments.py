@@ -58,8 +58,7 @@ class PaymentOperations(OperationsBase):
         :raises UncommittedChanges: `db.session` holds changes that are not committed, and SQLite has one writer.
         :raises ValueError: `limit` is no whole number from 0 on.
         """
-        if limit is not None and (not isinstance(limit, int) or limit < 0):
-            raise ValueError(f"limit must be a whole number from 0 on, or None for all that are due, not {limit!r}")
+        _require_count(limit)
         return self._beside_session("reconcile()").reconciler.run(limit)
 
     def resolve(self, checkout_id: str, accept: bool, by: str, why: str) -> CheckoutMixin:
@@ -132,3 +131,8 @@ class PaymentOperations(OperationsBase):
         require_order_id(order_id)
         shop = self._for_reading(f"explain({order_id!r})")
         return explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id)
+
+
+def _require_count(limit: object) -> None:
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise ValueError(f"limit must be a whole number from 0 on, or None for all that are due, not {limit!r}")

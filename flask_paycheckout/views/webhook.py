@@ -78,7 +78,11 @@ def _parsed(body: bytes) -> _Payload:
     except msgspec.DecodeError:
         if _SURROGATE.search(body) is None:
             raise
-    return msgspec.convert(json.JSONDecoder(parse_constant=_refuse).decode(body.decode()), _Payload)
+    payload = msgspec.convert(json.JSONDecoder(parse_constant=_refuse).decode(body.decode()), _Payload)
+    if isinstance(payload.order_id, str):
+        # Half a letter in the id itself makes it no text.
+        payload.order_id.encode()
+    return payload
 
 
 def _refuse(constant: str) -> None:
