@@ -19,6 +19,7 @@ from sqlalchemy.orm import scoped_session
 from flask_paycheckout.checkouts.order_status import OrderStatuses
 from flask_paycheckout.checkouts.order_totals import OrderTotals
 from flask_paycheckout.checkouts.outbox import Outbox
+from flask_paycheckout.checkouts.receiver_runs import ReceiverRuns
 from flask_paycheckout.checkouts.resolutions import Resolutions
 from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.checkouts.start import AskedOrder, Starter
@@ -45,6 +46,7 @@ from flask_paycheckout.service.slow_receivers import SlowReceivers
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.claim_counts import ClaimCounts
 from flask_paycheckout.store.due_reads import DueReads
+from flask_paycheckout.store.event_queue import EventQueue
 from flask_paycheckout.store.event_writer import EventWriter
 from flask_paycheckout.store.failover import replace_read_only_connections
 from flask_paycheckout.store.models import Models, require_one_database
@@ -56,6 +58,7 @@ from flask_paycheckout.store.payouts import Payouts
 from flask_paycheckout.store.refund_limits import RefundLimits
 from flask_paycheckout.store.shop_session import own_session
 from flask_paycheckout.store.shop_transaction import ShopTransactions
+from flask_paycheckout.store.superseded import Superseding
 from flask_paycheckout.store.transactions import Transactions
 from flask_paycheckout.totals import Pay, Receive, Total
 
@@ -149,7 +152,10 @@ class Runtime(msgspec.Struct, frozen=True):
     refunds: Refunds
     payout_hints: PayoutHints
     background: Callable[[], Background]
-    """Returns what works in rounds, which is loaded and made by the first call: most web processes need none of it."""
+    """Returns the part that reconciles and sends payouts.
+
+    The first call imports it, since most web processes need none of it.
+    """
 
     @property
     def reconciler(self) -> Reconciler:
@@ -302,11 +308,12 @@ def build_runtime(
     events = EventWriter(models, receivers, unheard)
     transactions = Transactions(engine, shop)
     moves = Moves(engine, models, checkouts, events, transactions)
-    outbox = Outbox(
+    event_queue = EventQueue(engine, models, checkouts, payouts)
+    runs = ReceiverRuns(
         engine,
-        models,
-        checkouts,
-        payouts,
+        models.events,
+        event_queue,
+        Superseding(models.checkouts, checkouts),
         clock,
         scope,
         app,
@@ -315,6 +322,7 @@ def build_runtime(
         settings.unheard,
         settings.separate_database,
     )
+    outbox = Outbox(event_queue, runs, clock, app, log, observers, settings.unheard)
     limits = RefundLimits(models)
     payout_moves = PayoutMoves(engine, models, payouts, limits, events, transactions)
     sealing = Sealing(settings.seal_key, keys)

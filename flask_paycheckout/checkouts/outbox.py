@@ -13,20 +13,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
-from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.receiver_runs import Delivery, ReceiverRuns, Scope, subject_text
+from flask_paycheckout.checkouts.receiver_runs import Delivery, ReceiverRuns, subject_text
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.receivers import is_unheard, nobody_listens, unheard_signals
 from flask_paycheckout.service.logs import FailureLog, about, about_event
 from flask_paycheckout.service.observations import Observed, Observers
-from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.event_queue import DueEvent, EventQueue, QueuedEvent
 from flask_paycheckout.store.events import LEASE, HeldEvent
-from flask_paycheckout.store.models import Models
-from flask_paycheckout.store.payouts import Payouts
-from flask_paycheckout.store.superseded import Superseding
 
 __all__ = ["Outbox"]
 
@@ -34,36 +29,28 @@ __all__ = ["Outbox"]
 class Outbox:
     """Delivers the stored events of one app.
 
-    :param scope: opens an application context of its own, and yields the shop's `db.session` in it.
+    :param runs: runs the receivers of one event.
     :param sender: the Flask app, as the signals' sender.
     :param unheard: the signals that need no receiver in this shop (PAYCHECKOUT_UNHEARD).
-    :param separate: whether receivers write to another database than that of the marks.
     """
 
     def __init__(
         self,
-        engine: Callable[[], Engine],
-        models: Models,
-        checkouts: Checkouts,
-        payouts: Payouts,
+        queue: EventQueue,
+        runs: ReceiverRuns,
         clock: Clock,
-        scope: Scope,
         sender: object,
         log: FailureLog,
         observers: Observers,
-        unheard: Collection[str] = (),
-        separate: bool = False,
+        unheard: Collection[str],
     ) -> None:
+        self._queue = queue
+        self._runs = runs
         self._clock = clock
         self._sender = sender
         self._log = log
         self._observers = observers
         self._unheard = unheard
-        self._queue = EventQueue(engine, models, checkouts, payouts)
-        superseding = Superseding(models.checkouts, checkouts)
-        self._runs = ReceiverRuns(
-            engine, models.events, self._queue, superseding, clock, scope, sender, log, observers, unheard, separate
-        )
 
     def deliver(self, events: Iterable[HeldEvent], since: datetime | None = None) -> Delivery:
         """Deliver these events now; a failure is logged, and `deliver_due` tries again.

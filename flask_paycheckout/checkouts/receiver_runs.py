@@ -118,7 +118,7 @@ class ReceiverRuns:
         for number, receiver in enumerate(runnable, start=1):
             last = failure is None and blocked_until is None and number == len(runnable)
             try:
-                # Each receiver gets its own copy, since an earlier one may have changed the object.
+                # Load a copy for each receiver, since an earlier receiver may have changed the object.
                 subject = event.subject if number == 1 else self._queue.subject_of(event)
                 self._run(event, subject, receiver.function, [*done, receiver.name], last)
                 done.append(receiver.name)
@@ -131,7 +131,7 @@ class ReceiverRuns:
                 self.let_go(event)
                 raise
             except BaseException as error:
-                # No error of a receiver may stop the other receivers, or this process.
+                # An error in one receiver must not stop the other receivers or this process.
                 names = receiver.name, event.name, subject_text(event)
                 fields = about_event(event, account, heals=self._fails_again(receiver, event))
                 kind = f"receiver {receiver.name} of {event.name}"

@@ -13,7 +13,7 @@ from flask_paycheckout.rules.text import visible
 
 __all__ = ["load_commands", "paycheckout"]
 
-# Imported when a command is looked up: a web process runs none, and would load reports, doctor and audit at its start.
+# Imported when a command is looked up. A web process runs no commands, so it loads no reports, doctor or audit.
 _MODULES = ("audit", "commands", "export", "payouts", "prune")
 
 

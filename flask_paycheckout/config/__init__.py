@@ -227,7 +227,7 @@ def check_account(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     values = {name: concealed(value) if name in _SECRET else value for name, value in given.items()}
     for name in ("client_id", "client_secret"):
-        # Never those of the settings in their place: another account's money would be paid into that one.
+        # The keys of the settings must not take their place, or this account's customers would pay into that one.
         if given.get("signer") is None and values.get(name) in (None, ""):
             raise fault_of(f"Account({name}=...)", "is missing", "Return None for an account that has no keys yet.")
     return {name: _CHECKS[name](f"Account({name}=...)", value) for name, value in values.items()}

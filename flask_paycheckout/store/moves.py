@@ -305,7 +305,7 @@ class Moves:
     # Statements
 
     def _insert(self, columns: Collection[str]) -> Any:
-        """Insert these columns of a new row, and return those that the database or the shop's model may set."""
+        """Insert a row with values for these columns; it returns the columns that the database or the shop may set."""
         if self._new_row is None:
             unknown = [column for column in self._table.c if column.name not in EMPTY_COLUMNS.union(columns)]
             self._new_row = self._table.insert().returning(*unknown)

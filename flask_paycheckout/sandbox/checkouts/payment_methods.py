@@ -50,7 +50,7 @@ _ENABLED_CONVERSIONS = PreparedObjects(
 
 
 def all_methods(session: Session, user_id: str) -> list[PaymentMethod]:
-    """All methods, each enabled or not for the account, in the order of the hosted page. Nobody changes them."""
+    """All methods, each enabled for the account or not, in the order of the hosted page. Do not change the objects."""
     return _ALL_METHODS.all(session, user_id=user_id)
 
 
@@ -60,7 +60,7 @@ def enabled_methods(session: Work, user_id: str, currency: str) -> list[PaymentM
 
 
 def all_conversions(session: Session, user_id: str) -> list[Conversion]:
-    """All conversions, each enabled or not for the account. Nobody changes them."""
+    """All conversions, each enabled for the account or not. Do not change the objects."""
     return _ALL_CONVERSIONS.all(session, user_id=user_id)
 
 

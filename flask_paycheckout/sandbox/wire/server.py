@@ -214,7 +214,7 @@ class Server:
             cleanup_interval=_CLEANUP_SECONDS,
             max_request_header_size=MAX_HEADER_BYTES,
             outbuf_high_watermark=_MAX_WAITING_BYTES,
-            # Nothing is put into temporary files, which a container may not have; the limits bound the memory.
+            # Keep bodies in memory, which the limits bound: a read-only container has no place for temporary files.
             inbuf_overflow=_MAX_WAITING_BYTES,
             outbuf_overflow=2 * _MAX_WAITING_BYTES,
             # A connection that is dropped on purpose is an OSError, too.

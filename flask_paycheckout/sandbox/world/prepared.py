@@ -41,7 +41,7 @@ class Compiled(NamedTuple):
 
 
 def send(cursor: DBAPICursor, text: str, parameters: Any) -> None:
-    """Execute a statement by the driver; the one place where each of them passes, since no event of SQLAlchemy does."""
+    """Execute a statement with the driver. All prepared statements pass here, where tests observe them."""
     cursor.execute(text, parameters)
 
 
