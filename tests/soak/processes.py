@@ -65,9 +65,6 @@ class Processes:
     def make_tables(self) -> None:
         self._wait_for("tables")
 
-    def upgrade_tables(self) -> None:
-        self._wait_for("upgrade")
-
     def run(self, out: Path, *arguments: str) -> None:
         """Run `flask paycheckout` with these arguments and write its output to a file."""
         self._wait_for(f"command-{arguments[0]}", str(out), *arguments)

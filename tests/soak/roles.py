@@ -77,19 +77,6 @@ def _make_tables() -> None:
         db.create_all()
 
 
-def _upgrade() -> None:
-    """What a merchant's automatic migration would do to tables of an earlier version."""
-    from alembic.migration import MigrationContext
-    from alembic.operations import Operations
-
-    from tests.test_upgrading import changes
-
-    with create_app().app_context(), db.engine.begin() as connection:
-        operations = Operations(MigrationContext.configure(connection))
-        for change in changes(connection, db.metadata):
-            operations.invoke(change)
-
-
 def _run(out: str, *arguments: str) -> None:
     """A command as an operator would give it, with its output in a file."""
     os.dup2(os.open(out, os.O_WRONLY | os.O_TRUNC | os.O_CREAT), 1)
@@ -105,7 +92,6 @@ ROLES: dict[str, Callable[..., None]] = {
     "web": _serve,
     "reconcile": _reconcile,
     "tables": _make_tables,
-    "upgrade": _upgrade,
     "command": _run,
     "sandbox": _sandbox,
 }

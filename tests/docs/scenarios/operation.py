@@ -23,7 +23,6 @@ from tests.docs.pages import Scene
 from tests.scripted import Shop
 from tests.test_cli import runs
 from tests.test_migrations import MigratingMerchant
-from tests.test_upgrading import as_first_version_left_it
 
 MAKE_ORDER = "python -c \"from shop import *; app.app_context().push(); db.create_all(); db.session.add(Order(id='1', total='12.50')); db.session.commit()\""  # noqa: E501
 NGINX = {"$remote_addr": "203.0.113.7", "$scheme": "https", "$host": "shop.example"}
@@ -213,24 +212,17 @@ def _environment(text: str) -> dict[str, str]:
 
 
 def upgrade(scene: Scene, shop: Shop, merchant: Merchant) -> None:
-    """Tables that the first version made, with a paid order and a rejected payment, go through the page's commands."""
+    """The page's commands bring tables that lack an index to those of this version, and look at the shop afterwards."""
     shop.has_paid("o-1")
-    shop.resolves(shop.has_held("o-2"), accept=False)
-    as_first_version_left_it(shop)
+    with shop.app.app_context(), shop.db.engine.begin() as connection:
+        connection.execute(text("DROP INDEX ix_paycheckout_checkout_state"))
     migrating = MigratingMerchant(merchant.folder, shop.app.config["SQLALCHEMY_DATABASE_URI"])
     migrating.writes_shop()
     migrating.runs("flask --app shop db init")
-    # The sandbox of the merchant's processes knows neither payment.
-    told = {
-        line.split()[-1]: migrating.runs(line, code=None if " paycheckout " in line else 0) for line in scene.commands()
-    }
+    for line in scene.commands():
+        migrating.runs(line, code=None if " paycheckout " in line else 0)
     assert migrating.is_clean()
-    assert "of order o-2: an unknown amount arrived of 12.50 USD, amount_mismatch, rejected" in told["report"]
-    assert "filled 0, unreadable 0, not completed 2" in told["fill-payments"]
-    assert told["fill-bookings"] == "checked 0, booked 0\n"
-    shown = migrating.runs("flask --app shop paycheckout show o-1")
-    assert "Order o-1: paid." in shown
-    assert "Money:" not in shown, "nobody wrote down what arrived"
+    assert "Order o-1: paid." in migrating.runs("flask --app shop paycheckout show o-1")
 
 
 def keep_tables(scene: Scene, shop: Shop) -> None:
