@@ -13,7 +13,6 @@ from flask import Blueprint, Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
 
 from flask_paycheckout.sandbox.auth.endpoints import auth
-from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.checkouts.endpoints import checkouts
 from flask_paycheckout.sandbox.crypto_disbursements.endpoints import crypto_disbursements
 from flask_paycheckout.sandbox.deposits.endpoints import deposits
@@ -27,7 +26,6 @@ from flask_paycheckout.sandbox.levers.courier import Courier
 from flask_paycheckout.sandbox.levers.health import health
 from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
 from flask_paycheckout.sandbox.levers.identity_page import identity_page
-from flask_paycheckout.sandbox.levers.sign_in import sign_in_pages
 from flask_paycheckout.sandbox.levers.start_file import (
     NOTHING,
     StartFileError,
@@ -45,7 +43,6 @@ from flask_paycheckout.sandbox.references.pictures import pictures
 from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
-from flask_paycheckout.sandbox.world.access import AccessError, read_access
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
 from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, Known, WebhookSender, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
@@ -74,8 +71,6 @@ def create_sandbox(
     smtp: str | None = None,
     accounts: Mapping[str, str | None] | None = None,
     clock: str = RUNNING,
-    password: str | None = None,
-    teams: str | PathLike[str] | None = None,
     trusted_proxies: int = 0,
     start: str | PathLike[str] | Mapping[str, Any] | None = None,
     send_in_call: bool | None = None,
@@ -101,12 +96,7 @@ def create_sandbox(
         makes them again with the same credentials.
     :param clock: `running`; or `frozen`, which stands at the time of the start until it is advanced; or
         `frozen@2026-01-01T00:00:00Z`, which stands at that time.
-    :param password: shares the sandbox: people sign in with it as `operator`, on this machine too, and programs of any
-        machine control the sandbox with `control_token`, which must be given.
-    :param teams: the path of a file of teams, each with a password, a control token and accounts of its own, of which
-        missing ones are made; see `world/access.py`.
     :param trusted_proxies: how many proxies are in front, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed.
-    :raises AccessError: password, control token, teams or number of proxies cannot be used.
     :param start: the path of a start file, or its content as a mapping: accounts, payment methods, checkouts and more
         that exist from the start, and again after a reset. A database that already holds a sandbox continues, and
         takes it for the next reset.
@@ -120,18 +110,15 @@ def create_sandbox(
     :raises StartFileError: the start file is wrong; all its faults are named.
     """
     loopback_only = send_webhook is None and not allow_remote_webhooks
-    access = read_access(password, control_token, teams)
     if not 0 <= trusted_proxies <= MAX_PROXIES:
-        raise AccessError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
-    owned = {} if access is None else {name: None for team in access.teams.values() for name in team.accounts}
-    owned.pop(ACCOUNT_NAME, None)
+        raise ValueError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
     start_file = NOTHING if start is None else load_start(start)
     of_file = set(account_names(start_file))
     for name in (accounts or {}).keys() & of_file:
         raise StartFileError(f"accounts has {name!r}, which is an option too; leave out one of them.")
     further = [
         NewAccount(check_further_name(name), webhook_url=url)
-        for name, url in (owned | dict(accounts or {})).items()
+        for name, url in dict(accounts or {}).items()
         if name not in of_file
     ]
     for url in (webhook_url, *(account.webhook_url for account in further)):
@@ -152,7 +139,6 @@ def create_sandbox(
         loopback_webhooks_only=loopback_only,
         send_mail=None if smtp is None else make_mail_sender(smtp),
         wake=None if courier is None else courier.wake,
-        access=access,
     )
     if clock == FROZEN and world.shared_database:
         # Further processes and a later start must agree on the time.
@@ -198,7 +184,6 @@ def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
         hosted_page,
         identity_page,
         inspector,
-        sign_in_pages,
         health,
     )
     app.register_blueprints(blueprints)

@@ -31,7 +31,6 @@ from flask_paycheckout.sandbox.levers.start_file import StartFileError, account_
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.command import COMMANDS, TOKEN_VARIABLE, command_of, run
-from flask_paycheckout.sandbox.world.access import MAX_SECRET, AccessError
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.clock import RUNNING, ClockError
 from flask_paycheckout.sandbox.world.context import World, world
@@ -41,8 +40,14 @@ from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, 
 if TYPE_CHECKING:
     from flask_paycheckout.sandbox.wire.server import Server
 
-DATABASE, PASSWORD = "SANDBOX_DATABASE", "SANDBOX_PASSWORD"
-"""Variables of the environment with the database's URL and with the password that shares the sandbox."""
+DATABASE = "SANDBOX_DATABASE"
+"""Variable of the environment with the database's URL."""
+MAX_SECRET = 200
+"""The most characters of the control token."""
+
+
+class SecretUnreadable(ValueError):
+    """A file with a secret cannot be read."""
 
 
 class ServerMissing(Exception):
@@ -62,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _serve(options)
     except (
-        *(AccessError, AccountNameError, AssumptionError, ClockError),
+        *(SecretUnreadable, AccountNameError, AssumptionError, ClockError),
         *(EndpointError, SmtpAddressError, StartFileError, DatabaseUnusable, ServerMissing),
         OSError,
     ) as wrong:
@@ -101,8 +106,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--smtp", metavar="HOST:PORT", help="where mails are delivered, besides being listed")
     parser.add_argument("--control-token", metavar="TOKEN", help=f"better set {TOKEN_VARIABLE}; made up otherwise")
     parser.add_argument("--control-token-file", metavar="FILE", help="a file that holds the control token")
-    parser.add_argument("--password-file", metavar="FILE", help=f"shares the sandbox, as {PASSWORD} does")
-    parser.add_argument("--teams", metavar="FILE", help="teams with passwords, control tokens and accounts, as TOML")
     parser.add_argument(
         "--clock",
         default=RUNNING,
@@ -173,8 +176,6 @@ def _build(options: argparse.Namespace, server: Server) -> Flask:
         database=options.database,
         webhook_url=options.webhook_url,
         control_token=options.control_token or read_secret(TOKEN_VARIABLE, options.control_token_file),
-        password=read_secret(PASSWORD, options.password_file),
-        teams=options.teams,
         trusted_proxies=options.trusted_proxies,
         seed=options.seed,
         unknowns=dict(options.unknown),
@@ -192,7 +193,7 @@ def _build(options: argparse.Namespace, server: Server) -> Flask:
 def read_secret(variable: str, file: str | None) -> str | None:
     """The secret in a file, else in a variable of the environment: neither shows in lists of processes.
 
-    :raises AccessError: the file cannot be read, or holds none.
+    :raises SecretUnreadable: the file cannot be read, or holds none.
     """
     if file is None:
         return os.environ.get(variable) or None
@@ -201,9 +202,9 @@ def read_secret(variable: str, file: str | None) -> str | None:
             # Without the line break that editors leave behind it.
             secret = opened.read(MAX_SECRET + 2).rstrip("\r\n")
     except (OSError, UnicodeError) as wrong:
-        raise AccessError(f"{file!r} cannot be read: {getattr(wrong, 'strerror', 'it is no UTF-8')}.") from None
+        raise SecretUnreadable(f"{file!r} cannot be read: {getattr(wrong, 'strerror', 'it is no UTF-8')}.") from None
     if not secret:
-        raise AccessError(f"{file!r} is empty.")
+        raise SecretUnreadable(f"{file!r} is empty.")
     return secret
 
 
@@ -241,9 +242,6 @@ def body_limit(here: World, path: str, headers: Mapping[str, str]) -> int:
 def facts(app: Flask, names: Sequence[str] = ()) -> dict[str, Any]:
     """Addresses and credentials of a sandbox; `accounts` are those of the given names."""
     here = world(app)
-    if here.access is not None:
-        # What a shared sandbox prints is kept in a log, which others read.
-        return {"baseUrl": here.base_url, "inspector": f"{here.base_url}/"}
     with app.app_context(), transaction() as session:
         first, *further = list_accounts(session, Account.name.in_([ACCOUNT_NAME, *names]))
     return {
@@ -261,8 +259,6 @@ def greeting(app: Flask, options: argparse.Namespace) -> str:
     known = facts(app, [*(name for name, _ in options.account), *of_file])
     if options.json:
         return json.dumps(known)
-    if world(app).access is not None:
-        return f"The shared payments sandbox is listening at {known['inspector']}. It moves no real money."
     further = known.pop("accounts")
     return "\n".join(
         [

@@ -29,7 +29,7 @@ from flask_paycheckout.sandbox.wire.forms import allowed_methods, check_form
 from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.rate_limits import check_rate
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request
-from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd, ClockIsShared
+from flask_paycheckout.sandbox.world.clock import ClockAtItsEnd
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.settings import follow
@@ -42,7 +42,6 @@ _HEADERS = ("HTTP_", "CONTENT_")
 """What the names of headers begin with in the WSGI environment."""
 _OUTSIDE = (CONTROL, "/static/", "/inspector/", HEALTH)
 _TOO_MANY_HELD = "A fault delays this call, but as many as can be wait already."
-_CLOCK_REFUSED = CallRefused(403, "clock", "is one for all teams of this sandbox", "Ask its operator to advance it.")
 
 
 def install_hooks(app: Flask) -> None:
@@ -52,7 +51,6 @@ def install_hooks(app: Flask) -> None:
     app.after_request(_end)
     app.register_error_handler(Refusal, failure)
     app.register_error_handler(CallRefused, _refused)
-    app.register_error_handler(ClockIsShared, lambda _: _refused(_CLOCK_REFUSED))
     app.register_error_handler(FieldError, lambda wrong: failure(unspecified_refusal(400, str(wrong))))
     app.register_error_handler(ClockAtItsEnd, _refused_by_clock)
     app.register_error_handler(TooManyHeld, lambda _: failure(unspecified_refusal(503, _TOO_MANY_HELD)))

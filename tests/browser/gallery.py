@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from flask import Flask
 from playwright.sync_api import Page
@@ -21,11 +19,9 @@ from flask_paycheckout import ToWallet
 from flask_paycheckout.sandbox.auth.start_state import INVITED_ID, USER_ID
 from tests.example_shop.conftest import Owner, Shopper
 from tests.example_shop.test_refunds import ACCOUNT
-from tests.sandbox.access.sharing import TEAMS, shared_sandbox
 from tests.sandbox.actors import Merchant, Tester
 from tests.sandbox.disbursements.payers import RECIPIENTS, USDC, WALLET, Payer
 from tests.sandbox.payments.customers import makes
-from tests.serving import served
 
 #: What answers a GET and is no page for people.
 NO_PAGES = {
@@ -216,9 +212,6 @@ class Gallery:
             *scenes,
             Scene("inspector/refused-fault", self._order_a_wrong_fault, "#wrong-fault"),
             self._sandbox("inspector/nowhere", "/nowhere"),
-            Scene("shared/sign-in", lambda page: _at_shared_sandbox(page), "input[type=password]"),
-            Scene("shared/refused", lambda page: _at_shared_sandbox(page, "wrong"), "#wrong"),
-            Scene("shared/team", lambda page: _at_shared_sandbox(page, TEAMS["anna"][0]), ".who button"),
         ]
 
     def _order_a_wrong_fault(self, page: Page) -> None:
@@ -338,17 +331,6 @@ class Gallery:
 
     def _sandbox(self, name: str, path: str, holds: str = "h1") -> Scene:
         return _opens(name, self.demo.sandbox_url + path, holds)
-
-
-def _at_shared_sandbox(page: Page, password: str | None = None) -> None:
-    """Go to the inspector of a sandbox that two teams share, and sign in with this password if any."""
-    with TemporaryDirectory() as folder, served(shared_sandbox(Path(folder))) as address:
-        page.goto(f"{address}/inspector/levers")
-        if password is not None:
-            page.get_by_label("Team").fill("anna")
-            page.get_by_label("Password").fill(password)
-            page.get_by_role("button", name="Sign in").click()
-            page.wait_for_load_state()
 
 
 def _opens(name: str, url: str, holds: str = "h1", language: str = "en") -> Scene:

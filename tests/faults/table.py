@@ -10,7 +10,7 @@ Planted = tuple[str, *tuple[Edit, ...]]
 _ACCOUNTS = "accounts/test_orders.py"
 _ROUNDS = "checkouts/test_due_reading.py::test_an_account_that_fails_costs_the_others_less_than_a_tenth"
 _SANDBOX_ACCOUNTS = "sandbox/levers/test_accounts.py"
-_ACCESS, _LEVERS = "sandbox/access", "sandbox/levers"
+_LEVERS = "sandbox/levers"
 _ANSWERS, _IDS = "hostile/test_answers.py", "hostile/test_ids.py"
 _CARTS = "races/test_changed_carts.py::test_a_cart_that_changes_while_it_is_settled"
 _COMPARED = "rules/test_matching.py::test_each_comparison_names_what_differs"
@@ -604,32 +604,6 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a fault of one account strikes all": (
             f"{_SANDBOX_ACCOUNTS}::test_a_fault_of_an_account_strikes_nobody_else[error]",
             Swap("sandbox.outgoing.faults:_of_account", "fault.user_id in {None, user_id}", "True"),
-        ),
-    },
-    "Teams on one sandbox see nothing of each other, and nobody without a password gets in.": {
-        "a team's queries find everything": (
-            f"{_ACCESS}/test_teams.py::test_no_page_and_no_call_shows_anything_of_another_team[memory]",
-            Swap("sandbox.world.access:is_limited", "LIMITS in g", "False"),
-        ),
-        "a team may do what concerns all teams": (
-            f"{_ACCESS}/test_teams.py::test_what_concerns_all_teams_is_for_the_operator[memory]",
-            Swap("sandbox.access.visitors:_admit", "request.endpoint not in FOR_TEAMS", "False"),
-        ),
-        "passwords may be guessed without end": (
-            f"{_ACCESS}/test_sign_in.py::test_attempts_of_an_address_are_bounded_and_a_success_does_not_clear_them",
-            Swap(
-                "sandbox.access.attempts:count_attempt",
-                "_ATTEMPTS.add(session.connection(), key, now // WINDOW) > most",
-                "False",
-            ),
-        ),
-        "a team can make a form for the operator's browser": (
-            f"{_ACCESS}/test_sign_in.py::test_a_forms_token_is_that_of_one_session",
-            Swap("sandbox.wire.callers:form_token", '"form_key" in g', "False"),
-        ),
-        "another password leaves the sessions of the old one": (
-            f"{_ACCESS}/test_sign_in.py::test_another_password_ends_the_sessions_of_the_old_one",
-            Swap("sandbox.access.sessions:find_session", "found is not None and", "found is not None or"),
         ),
     },
     "Terminal and inspector lose nothing and tell the truth.": {

@@ -16,7 +16,6 @@ LAYERS = (
     {"wire"},
     {"outgoing"},
     {"auth"},
-    {"access"},
     {"checkouts", "recipients", "disbursements"},
     {"deposits", "fiat_disbursements", "crypto_disbursements"},
     {"references", "transfer_proofs"},

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.access.visitors import first_account
+from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.inspector.blueprint import query_text
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import webhook_url
@@ -40,7 +40,7 @@ class AccountFilter:
 def read_filter(session: Session) -> AccountFilter:
     """Read the filter from the address of the page."""
     name = query_text("account")
-    addressed = name or first_account()
+    addressed = name or ACCOUNT_NAME
     user_id = session.scalar(_user_id_of(name)) if name else None
     count = session.scalar(select(func.count()).select_from(Account)) or 0
     suggested = session.scalars(select(Account.name).order_by(Account.name).limit(MAX_SUGGESTED))

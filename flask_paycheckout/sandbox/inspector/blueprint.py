@@ -10,10 +10,8 @@ from typing import Any
 from flask import Blueprint, Response, redirect, request, url_for
 from werkzeug import Response as AnyResponse
 
-from flask_paycheckout.sandbox.access.visitors import admit_person, visitor
 from flask_paycheckout.sandbox.levers.pages import page
-from flask_paycheckout.sandbox.levers.sign_in import ask_to_sign_in
-from flask_paycheckout.sandbox.wire.callers import check_form, form_token
+from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token
 from flask_paycheckout.sandbox.wire.schemas import iso
 from flask_paycheckout.sandbox.world.context import world
 
@@ -49,12 +47,11 @@ _MAX_NUMBER = 2**31 - 1
 
 
 @inspector.before_request
-def check_caller() -> AnyResponse | None:
-    if not admit_person():
-        return ask_to_sign_in()
+def check_caller() -> None:
+    check_loopback()
+    check_password()
     if request.method == "POST":
         check_form()
-    return None
 
 
 def show(template: str, status: int = 200, **facts: object) -> Response:
@@ -65,7 +62,6 @@ def show(template: str, status: int = 200, **facts: object) -> Response:
         status,
         navigation=NAVIGATION,
         token=form_token(),
-        visitor=visitor(),
         notice=_NOTICES.get(request.args.get("done", "")),
         now=clock.now(),
         offset=clock.offset,

@@ -61,7 +61,6 @@ from sqlalchemy import ColumnElement
 from sqlalchemy.orm import InstrumentedAttribute, Session
 from werkzeug.exceptions import HTTPException
 
-from flask_paycheckout.sandbox.access.visitors import admit_program, check_whole_sandbox, only_account
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.deposits.schemas import represent
 from flask_paycheckout.sandbox.deposits.tables import Deposit
@@ -86,7 +85,7 @@ from flask_paycheckout.sandbox.levers.start_state import reset_world
 from flask_paycheckout.sandbox.outgoing.faults import active_faults, add_fault, clear_faults, describe
 from flask_paycheckout.sandbox.outgoing.mails import Mail, list_mails
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, redeliver
-from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.callers import CallRefused, check_control_token, check_loopback
 from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.wire.openapi import document
 from flask_paycheckout.sandbox.wire.parsing import (
@@ -112,7 +111,8 @@ control.register_blueprint(unknown_calls.unknowns)
 
 @control.before_request
 def check_caller() -> None:
-    admit_program()
+    check_loopback()
+    check_control_token()
 
 
 @control.post("/reset")
@@ -263,11 +263,9 @@ def read_faults() -> Response:
 @control.post("/faults")
 def order_fault() -> Response:
     body = read_object()
-    fault, account = read_fault(body), optional_text(body, "account") or only_account()
+    fault, account = read_fault(body), optional_text(body, "account")
     with transaction() as session:
-        if account is None:
-            check_whole_sandbox("fault without an account")
-        else:
+        if account is not None:
             limit_fault(fault, find_account(session, account))
         add_fault(session, fault)
         session.flush()

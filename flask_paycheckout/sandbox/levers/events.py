@@ -14,7 +14,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from flask_paycheckout.sandbox.access.visibility import OF_ALL_ACCOUNTS
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
 from flask_paycheckout.sandbox.auth.tables import Account, User
 from flask_paycheckout.sandbox.deposits.tables import Deposit, DepositActivity
@@ -127,9 +126,7 @@ def read_events(session: Session, after: str | None, last: int, account: str | N
 
 def _beginning(session: Session) -> int:
     """When the sandbox began, as a number: the first user is made then, and never removed."""
-    # A team's request sees users of its own accounts only.
-    first = select(User.created_at).where(User.id == USER_ID).execution_options(**OF_ALL_ACCOUNTS)
-    made = session.scalars(first).one()
+    made = session.scalars(select(User.created_at).where(User.id == USER_ID)).one()
     return int(made.timestamp() * 1_000_000)
 
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from flask import g, request
+from flask import request
 
 from flask_paycheckout.sandbox.world.context import world
 
@@ -93,12 +93,8 @@ def _knows_password() -> bool:
 
 
 def form_token(of: str = "inspector") -> str:
-    """The token in the forms of a page, which is derived from the control token and valid for that page only.
-
-    It is valid in one session only, where somebody has signed in.
-    """
-    text = f"{of} form" + (f" of {g.form_key}" if "form_key" in g else "")
-    return hmac.new(world().control_token.encode(), text.encode(), sha256).hexdigest()
+    """The token in the forms of a page, which is derived from the control token and valid for that page only."""
+    return hmac.new(world().control_token.encode(), f"{of} form".encode(), sha256).hexdigest()
 
 
 def check_form(of: str = "inspector") -> None:

@@ -29,10 +29,6 @@ class ClockError(ValueError):
     """It is not `running`, `frozen` or `frozen@` with a time."""
 
 
-class ClockIsShared(Exception):
-    """A team asked for something that advances the clock, which is one for all teams."""
-
-
 def machine_time() -> datetime:
     return datetime.now(UTC)
 

@@ -10,7 +10,6 @@ from typing import cast
 
 from flask import Flask, current_app
 
-from flask_paycheckout.sandbox.world.access import Access
 from flask_paycheckout.sandbox.world.clock import Clock
 from flask_paycheckout.sandbox.world.switches import Switches
 
@@ -48,8 +47,6 @@ class World:
     """Sends a mail over SMTP; None when mails are only listed."""
     wake: Callable[[], None] | None = None
     """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
-    access: Access | None = None
-    """Who may use a shared sandbox; None for one of this machine's developer."""
     loopback_webhooks_only: bool = True
     """Whether webhooks may be sent to this machine only."""
     known: Known = field(default_factory=Known)

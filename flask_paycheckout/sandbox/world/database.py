@@ -90,9 +90,6 @@ class Table(DeclarativeBase):
 
 Model = TypeVar("Model", bound=Table)
 
-OUTLIVES_RESET = {"outlives_reset": True}
-"""The `info` of a table that a reset leaves alone: it is about those who use the sandbox, not about its world."""
-
 db = SQLAlchemy(metadata=Table.metadata, session_options={"expire_on_commit": False})
 """Without state of its own: engines and sessions belong to the current application."""
 
@@ -208,7 +205,7 @@ def insert_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str
 
 def tables_of_world() -> list[AnyTable]:
     """The tables that a reset empties, in the order of their foreign keys: a table comes after those it refers to."""
-    return [table for table in Table.metadata.sorted_tables if not table.info.get("outlives_reset")]
+    return list(Table.metadata.sorted_tables)
 
 
 def empty_tables(session: Session) -> None:

@@ -9,8 +9,7 @@ from datetime import timedelta
 from sqlalchemy import BigInteger, String, Text, select, update
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from flask_paycheckout.sandbox.world.access import is_limited
-from flask_paycheckout.sandbox.world.clock import LAST_DAY, Clock, ClockAtItsEnd, ClockIsShared
+from flask_paycheckout.sandbox.world.clock import LAST_DAY, Clock, ClockAtItsEnd
 from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import Table
 from flask_paycheckout.sandbox.world.prepared import Prepared
@@ -68,11 +67,8 @@ def set_unknowns(settings: WorldSettings, world: World, values: Mapping[str, str
 def advance_clock(session: Session, clock: Clock, by: timedelta) -> None:
     """Advance the virtual clock of all processes of this sandbox.
 
-    :raises ClockIsShared: a team asked for it.
     :raises ClockAtItsEnd: it would be moved past `LAST_DAY`; roll back.
     """
-    if is_limited():
-        raise ClockIsShared
     offset = session.execute(
         update(WorldSettings)
         .values(clock_offset=WorldSettings.clock_offset + by // _MICROSECOND)
