@@ -134,7 +134,9 @@ class Runtime(msgspec.Struct, frozen=True):
     moves: Moves
     accounts: Accounts
     callbacks: Callbacks
-    ask_total: OrderTotal
+    ask_order: Callable[[str], AskedOrder]
+    ask_account_of: AccountOf
+    origins_of: Callable[[str], tuple[str, ...]]
     order_url: OrderUrl
     starter: Starter
     settlement: Settlement
@@ -231,14 +233,17 @@ def build_runtime(
             )
         return total
 
-    def ask_total(order_id: str) -> Total | None:
-        with shop.ask() as transaction:
-            return transaction.call(ask_here, order_id)
-
     def ask_order(order_id: str) -> AskedOrder:
         with shop.ask() as transaction:
             total = transaction.call(ask_here, order_id)
-            return AskedOrder(total, transaction.call(account_of, order_id))
+            # The shop may know no account of an order that cannot be paid, or no such order at all.
+            return AskedOrder(total, "" if total is None else transaction.call(account_of, order_id))
+
+    def ask_account_of(order_id: str) -> str:
+        if callbacks.account_of is None:
+            return ""
+        with shop.ask() as transaction:
+            return transaction.call(account_of, order_id)
 
     def account_of(order_id: str) -> str:
         return "" if callbacks.account_of is None else require_account_name(callbacks.account_of(order_id))
@@ -391,7 +396,9 @@ def build_runtime(
         moves=moves,
         accounts=accounts,
         callbacks=callbacks,
-        ask_total=ask_total,
+        ask_order=ask_order,
+        ask_account_of=ask_account_of,
+        origins_of=origins_of,
         order_url=lambda order_id: callbacks.order_url(order_id),
         starter=Starter(checkouts, moves, outbox, service, clock, ask_order, origins_of, record, elapsed),
         settlement=settlement,

@@ -13,6 +13,8 @@
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.getElementById("paycheckout-order");
     if (!answer.ok || !parts.every((part) => order.querySelector(part) && fresh?.querySelector(part))) return location.reload();
+    // Where a form may lead is said by the headers of its page.
+    if (fresh.querySelector("form") && !order.querySelector("form")) return location.reload();
     const focused = order.contains(document.activeElement);
     document.title = page.title;
     order.className = fresh.className;

@@ -23,7 +23,7 @@ from flask_paycheckout.service.logs import about
 from flask_paycheckout.store.database_errors import first_line
 from flask_paycheckout.store.troubles import is_unavailable
 from flask_paycheckout.views import language
-from flask_paycheckout.views.headers import require_same_site
+from flask_paycheckout.views.headers import lead_forms_to, require_same_site
 from flask_paycheckout.views.order import unpayable_page
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
 from flask_paycheckout.views.page_text import retry_text
@@ -68,6 +68,7 @@ def create_checkout(token: str) -> BaseResponse:
 
 def _unavailable(link: Link, error: Exception, status: int = 503) -> Response:
     wait = seconds_to_wait(error)
+    lead_forms_to(lambda: runtime().ask_account_of(link.order_id))
     text = retry_text(wait, language.of_page())
     response = page("unavailable.html", link.order_id, text, status, action=pay_path(link))
     response.headers["Retry-After"] = str(wait)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from flask import Response, abort, current_app, g, request
@@ -10,7 +11,7 @@ from flask import Response, abort, current_app, g, request
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.origins import origin_of
 
-__all__ = ["harden", "harden_unrouted", "nonce", "require_same_site"]
+__all__ = ["harden", "harden_unrouted", "lead_forms_to", "nonce", "require_same_site"]
 
 # Under "no-referrer" browsers post forms with `Origin: null`, and older browsers, or any over plain http, send no other
 # header that tells their origin. "strict-origin" sends the shop's origin, never the page's address with its token;
@@ -24,6 +25,21 @@ def nonce() -> str:
     """The nonce of this response for scripts and styles."""
     value: str = g.setdefault("paycheckout_nonce", secrets.token_urlsafe(16))
     return value
+
+
+def lead_forms_to(account: Callable[[], str]) -> None:
+    """Let the pay form of this page lead to an account's payment pages; `form-action` is applied to redirects too.
+
+    :param account: gives the account's name. While it fails, nobody knows the account's origins, and the form may lead
+        wherever customers may be sent without a list.
+    """
+    shop = runtime()
+    try:
+        origins = shop.origins_of(account())
+    except Exception:
+        origins = ()
+    local = " http://127.0.0.1:* http://localhost:*" if urlsplit(shop.settings.base_url).scheme == "http" else ""
+    g.paycheckout_payment_pages = " " + (" ".join(origins) or f"https:{local}")
 
 
 def harden(response: Response) -> Response:
@@ -41,9 +57,10 @@ def harden(response: Response) -> Response:
 
 
 def _page_policy() -> str:
+    payment_pages = g.get("paycheckout_payment_pages", "")
     return (
         f"default-src 'none'; script-src 'nonce-{nonce()}'; style-src 'self' 'nonce-{nonce()}'; img-src 'self' data:;"
-        f" connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self' {_payment_pages()}"
+        f" connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'{payment_pages}"
     )
 
 
@@ -87,13 +104,3 @@ def _own_origins() -> set[str]:
     own = {f"{request.scheme}://{request.host}"} if request.host else set()
     public = runtime().settings.public_url
     return own | {origin_of(public)} if public else own
-
-
-def _payment_pages() -> str:
-    """The origins of payment pages for `form-action`, which browsers also apply to the redirect after a form."""
-    allowed = runtime().settings.checkout_origins
-    if allowed:
-        return " ".join(allowed)
-    service = urlsplit(runtime().settings.base_url)
-    local = " http://127.0.0.1:* http://localhost:*" if service.scheme == "http" else ""
-    return f"https:{local}"

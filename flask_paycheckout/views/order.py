@@ -13,6 +13,7 @@ from flask_paycheckout.security.signed_links import STATUS
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
+from flask_paycheckout.views.headers import lead_forms_to
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
 from flask_paycheckout.views.page_text import order_text
 from flask_paycheckout.views.pages import bad_link_page, page
@@ -79,7 +80,10 @@ def order_status(token: str) -> Response:
 def _ask_total(order_id: str) -> tuple[Total | None, bool]:
     """The total that can be paid now, or None; and whether the shop's `order_total` failed."""
     try:
-        return runtime().ask_total(order_id), False
+        total, account = runtime().ask_order(order_id)
+        if total is not None:
+            lead_forms_to(lambda: account)
+        return total, False
     except Exception:
         runtime().log.exception("order_total", "order_total failed for order %s", order_id, extra=about(order_id))
         return None, True

@@ -6,12 +6,13 @@ from threading import Event
 
 import pytest
 
+from flask_paycheckout import Account
 from flask_paycheckout.client import PaymentsClient, PaymentsError
-from tests.accounts.conftest import Sellers, SigningService
+from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
 from tests.scripted import SAME_SITE
-from tests.views.pages import names
+from tests.views.pages import fails_to_pay, names, opens, presses_pay
 
 
 def test_every_call_for_an_order_is_signed_by_its_own_account(market: Sellers, service: SigningService) -> None:
@@ -62,6 +63,28 @@ def test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for(
         assert shop.browser.get(path).status_code == 200
     assert shop.attempt(checkout_id).status == "paid"
     assert {client_id for client_id, _ in service.signed} == {"id-ada", "rotated-ada"}
+
+
+def test_pay_buttons_lead_to_the_payment_pages_of_the_orders_account_only(
+    market: Sellers, service: SigningService
+) -> None:
+    shop = market.shop
+    shop.paycheckout.account(
+        lambda name: Account(f"id-{name}", SECRETS[name], checkout_origins=(f"https://{name}.example",))
+    )
+    for name, order_id in (("ada", "o-1"), ("bo", "o-2")):
+        service.page = "https://ada.example/{id}"
+        for answer in (opens(shop, order_id), fails_to_pay(shop, order_id)):
+            policy = answer.headers["Content-Security-Policy"]
+            assert policy.rpartition("form-action ")[2] == f"'self' https://{name}.example"
+        assert presses_pay(shop, order_id).status_code == (303 if name == "ada" else 503)
+
+
+def test_the_shop_is_not_asked_whose_an_order_is_that_cannot_be_paid(market: Sellers) -> None:
+    shop = market.shop
+    shop.paycheckout.account_of({"o-1": "ada"}.__getitem__)
+    assert presses_pay(shop, "no-such-order").status_code == 404
+    assert opens(shop, "no-such-order").status_code == 200
 
 
 def test_reconcile_uses_rotated_keys_at_the_next_read(market: Sellers, service: SigningService) -> None:

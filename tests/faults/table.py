@@ -455,6 +455,14 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_URLS}::test_without_a_list_every_trick_ends_on_https_or_on_this_machine",
             Swap("security.origins:require_allowed", '"http://"', '"ftp://"'),
         ),
+        "an account's own list of allowed origins is not read": (
+            f"{_ACCOUNTS}::test_pay_buttons_lead_to_the_payment_pages_of_the_orders_account_only",
+            Swap("runtime:build_runtime.origins_of", "own is None", "True"),
+        ),
+        "the page of an account's order lets its form lead to the settings' payment pages": (
+            f"{_ACCOUNTS}::test_pay_buttons_lead_to_the_payment_pages_of_the_orders_account_only",
+            Swap("views.headers:lead_forms_to", "shop.origins_of(account())", "shop.settings.checkout_origins"),
+        ),
         "a URL that was stored is not looked at again": (
             f"{_URLS}::test_a_url_that_was_allowed_and_is_not_any_more_sends_nobody_there",
             Drop("checkouts.start:Starter._usable", "require_allowed"),

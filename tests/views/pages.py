@@ -40,12 +40,12 @@ def presses_pay(shop: Shop, order_id: str = "o-1", language: str | None = None) 
     return shop.browser.post(pay_path(shop, order_id), headers={**SAME_SITE, **_headers(language)})
 
 
-def fails_to_pay(shop: Shop, language: str | None = None, **headers: str) -> TestResponse:
+def fails_to_pay(shop: Shop, order_id: str = "o-1", language: str | None = None, **headers: str) -> TestResponse:
     """Press the pay button while the service is down, and return the answer."""
     answer = refusal(503)
     answer.headers.update(headers)
     shop.service.instead_of_created = [answer]
-    return presses_pay(shop, language=language)
+    return presses_pay(shop, order_id, language)
 
 
 def heading(page: str) -> str:
