@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from tests.benchmarks import client_call, decoding, export, imports, memory, sandbox_order, sandbox_writes, web
+from tests.benchmarks import client_call, imports, sandbox_order, sandbox_writes, web
 from tests.benchmarks.program import main
 
 ROWS = (
     *web.ROWS,
     client_call.ROW,
-    decoding.ROW,
     imports.ROW,
     sandbox_writes.ROW,
     sandbox_order.ROW,
-    *memory.ROWS,
-    export.ROW,
 )
 
 if __name__ == "__main__":

@@ -79,16 +79,9 @@ def _stripe(python: str, url: str, times: int) -> Iterator[Contender]:
         yield contender
 
 
-@contextmanager
-def _profiled(database: str | None) -> Iterator[Callable[[], object]]:
-    with running_stub(0) as url, _client(url) as client:
-        yield lambda: client.deposits.get("chk-1")
-
-
 ROW = Row(
     name="client_call",
     title="client call with typed answer, to raw httpx with `json.loads`",
     goals=(Goal(CPU_MS, over=SAME_STACK, at_most=1.2),),
     contenders=_contenders,
-    profiled=_profiled,
 )

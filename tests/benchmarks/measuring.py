@@ -15,7 +15,7 @@ from functools import partial
 from tests.benchmarks.databases import KINDS
 
 OURS, FLOOR, SAME_STACK = "ours", "floor", "same stack"
-CPU_MS, MS, MIB, PER_SECOND = "CPU ms", "ms", "MiB", "per second"
+CPU_MS, MS, PER_SECOND = "CPU ms", "ms", "per second"
 
 Round = Mapping[str, float]
 Contender = Callable[[], Round]

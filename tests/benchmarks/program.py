@@ -6,14 +6,12 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import TextIO
 
-from tests.benchmarks.databases import KINDS, database_kinds, fresh_database
+from tests.benchmarks.databases import KINDS, database_kinds
 from tests.benchmarks.measuring import Options, Result
 from tests.benchmarks.peers import peers_python
-from tests.benchmarks.profiling import show_profile
 from tests.benchmarks.reporting import TABLE_HEAD, show, table_rows
 from tests.benchmarks.row import Row
 
@@ -32,9 +30,6 @@ def main(rows: Sequence[Row], argv: Sequence[str] | None = None) -> int:
 def _run(rows: Sequence[Row], argv: Sequence[str] | None) -> int:
     given = _parser(rows).parse_args(argv)
     chosen = [row for row in rows if given.only is None or row.name in given.only]
-    if given.profile:
-        _profile(chosen, tuple(given.database))
-        return 0
     options = Options(
         rounds=given.rounds or (_QUICK_ROUNDS if given.quick else 5),
         scale=given.scale or (_QUICK_SCALE if given.quick else 1.0),
@@ -68,19 +63,6 @@ def _kinds(rows: Sequence[Row], wanted: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(kind for kind in wanted if any(kind in row.databases for row in rows))
 
 
-def _profile(rows: Sequence[Row], kinds: tuple[str, ...]) -> None:
-    with database_kinds(_kinds(rows, kinds)) as databases:
-        for row in rows:
-            if row.profiled is None:
-                print(f"{row.name}: has no profile", file=sys.stderr)
-                continue
-            found = [(kind, address) for kind, address in databases.items() if kind in row.databases]
-            for kind, database in found if row.databases else [("", None)]:
-                opened = fresh_database(database) if row.databases else nullcontext()
-                with opened as address, row.profiled(address) as work:
-                    show_profile(f"{row.name} {kind}", work)
-
-
 def _say(what: str) -> None:
     """Progress: one line that is written over on a terminal, and nothing elsewhere."""
     if sys.stderr.isatty():
@@ -109,7 +91,6 @@ def _parser(rows: Sequence[Row]) -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="measure the peers too; they are installed there when they are missing (%(const)s)",
     )
-    parser.add_argument("--profile", action="store_true", help="show where our time goes, instead of measuring")
     parser.add_argument("--markdown", action="store_true", help="print the rows of a table")
     names = [row.name for row in rows]
     parser.add_argument("--only", choices=names, nargs="+", metavar="ROW", help=", ".join(names))

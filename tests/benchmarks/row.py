@@ -11,9 +11,6 @@ from tests.benchmarks.measuring import Contender, Goal, Options, Result, in_turn
 Contenders = Callable[[Options, str | None], AbstractContextManager[Mapping[str, Contender]]]
 """Sets the contenders of a row up. Called with what `databases.fresh_database` wants."""
 
-Profiled = Callable[[str | None], AbstractContextManager[Callable[[], object]]]
-"""Sets our part up in this process. Called with the address of an empty database."""
-
 
 @dataclass(frozen=True)
 class Row:
@@ -22,7 +19,6 @@ class Row:
     :ivar name: its program's.
     :ivar contenders: sets up who is measured.
     :ivar databases: the kinds of database that it is measured on; without any it is measured once.
-    :ivar profiled: for a profile; gives the work, which is done once in each call.
     """
 
     name: str
@@ -30,7 +26,6 @@ class Row:
     goals: tuple[Goal, ...]
     contenders: Contenders
     databases: tuple[str, ...] = ()
-    profiled: Profiled | None = None
     #: Whether a round goes before that does not count.
     warm: bool = True
     #: Rounds; fewer than the others' where each is long.

@@ -62,21 +62,9 @@ def _fresh() -> None:
     Sandbox().transport.close()
 
 
-@contextmanager
-def _profiled(database: str | None) -> Iterator[Callable[[], object]]:
-    with _paying() as pay:
-
-        def both() -> None:
-            pay()
-            _fresh()
-
-        yield both
-
-
 ROW = Row(
     name="sandbox_order",
     title="in-process sandbox: a whole paid order (start, pick, pay, webhook, signal), and a fresh sandbox",
     goals=(Goal(MS, at_most=25), Goal(FRESH, at_most=15)),
     contenders=_contenders,
-    profiled=_profiled,
 )

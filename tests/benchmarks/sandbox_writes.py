@@ -19,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 from flask_paycheckout.client.signing import HmacSigner
-from flask_paycheckout.sandbox import create_sandbox
 from tests.benchmarks.measuring import CPU_MS, OURS, PER_SECOND, Contender, Goal, Options
 from tests.benchmarks.row import Row
 from tests.benchmarks.serving import processor_seconds
@@ -179,18 +178,6 @@ def _localstripe(python: str, times: int) -> Iterator[Contender]:
         yield contender
 
 
-@contextmanager
-def _profiled(database: str | None) -> Iterator[Callable[[], object]]:
-    app = create_sandbox()
-    browser = app.test_client()
-
-    def work() -> None:
-        answer = browser.post(_PATH, data=_BODY, headers=_headers(), base_url="http://127.0.0.1:8790")
-        assert answer.status_code == 200, answer.text
-
-    yield work
-
-
 ROW = Row(
     name="sandbox_writes",
     title="sandbox: `POST /v1/checkout` signed and stored, one process; ready after its start",
@@ -200,5 +187,4 @@ ROW = Row(
         Goal(READY, at_most=1000),
     ),
     contenders=_contenders,
-    profiled=_profiled,
 )

@@ -6,21 +6,24 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
-from typing import Protocol
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
 
+from flask_paycheckout import Pay
 from flask_paycheckout.security.signed_links import PAY, STATUS
+from flask_paycheckout.store.checkout_model import total_columns
+from flask_paycheckout.store.history import Entry, line
 from tests.benchmarks.databases import fresh_database
 from tests.benchmarks.floor import TABLES, Store
 from tests.benchmarks.measuring import FLOOR, OURS, SAME_STACK, Contender, Options
 from tests.benchmarks.peers.sites import running_peer
-from tests.benchmarks.profiling import replayed
-from tests.benchmarks.reconcile import rows
-from tests.benchmarks.row import Contenders, Profiled
+from tests.benchmarks.row import Contenders
 from tests.benchmarks.serving import Server, request_of, running_server
 from tests.benchmarks.shop import open_shop
 from tests.benchmarks.stub import running_stub
 from tests.scripted import Shop
 
+NOW = datetime.now(UTC)
 _SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
 
 
@@ -73,7 +76,7 @@ class Ours:
         seen = {"webhooks": 1} if kind == "paid" else {}
         with self._shop.runtime.engine().begin() as connection:
             table = self._shop.runtime.models.checkouts
-            connection.execute(table.insert(), [row | seen for row in rows(kind, first, count)])
+            connection.execute(table.insert(), [row | seen for row in _rows(kind, first, count)])
 
     def webhooks(self, kind: str, first: int, count: int) -> list[bytes]:
         return _webhooks("/paycheckout/webhook", kind, first, count)
@@ -86,6 +89,33 @@ class Ours:
 
     def _token(self, purpose: str, order_id: str) -> str:
         return self._shop.runtime.signed_links.sign(purpose, order_id)
+
+
+def _rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
+    """Stored checkouts: `paid` long ago, or `due` now."""
+    total = Pay("12.50", "USD")
+    for number in range(first, first + count):
+        made = NOW - timedelta(seconds=count + first - number)
+        checkout_id, order_id = f"chk-{kind}-{number:09}", f"ord-{kind}-{number:09}"
+        read = line(made, Entry.READ, via="reconcile", deposit="not found")
+        yield {
+            "checkout_id": checkout_id,
+            "order_id": order_id,
+            "current_order_id": order_id,
+            "paid_order_id": order_id if kind == "paid" else None,
+            "url": f"https://pay.example/checkout/{checkout_id}",
+            "status": "paid" if kind == "paid" else "created",
+            "created_at": made,
+            "moved_at": made,
+            "next_read_at": None if kind == "paid" else NOW - timedelta(minutes=1),
+            "revision": int(kind == "paid"),
+            "reads": 4,
+            "not_found_reads": 0,
+            "failed_reads": 0,
+            "webhooks": 0,
+            "history": line(made, Entry.CREATED, total=total) + 3 * read,
+            **total_columns(total),
+        }
 
 
 class Floor:
@@ -138,18 +168,6 @@ def web_contenders(
 def _contender(site: Site, requests: Requests, status: int, count: int) -> Contender:
     firsts = itertools.count(0, count)
     return lambda: site.server.asked(requests(site, next(firsts), count), status)
-
-
-def web_profile(requests: Requests, *, status: int, atomic: bool) -> Profiled:
-    """Our part of such a row in this process, without a server: a request in each call."""
-
-    @contextmanager
-    def profiled(address: str | None) -> Iterator[Callable[[], object]]:
-        with running_stub(0) as service, open_shop(str(address), service, ATOMIC=atomic) as shop:
-            made = requests(Ours(Server(0, 0), shop), 0, 1000)
-            yield replayed(shop.app, made, status)
-
-    return profiled
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A payments service that does as little as one can: every deposit is completed with 12.50 USD, after a fixed wait.
 
-A checkout is whatever was asked for, with an id of its own. The client ids of `FAILURES` fail as they say. Runs in a
-process of its own, so that what it costs is not counted as the measured program's.
+A checkout is whatever was asked for, with an id of its own. Runs in a process of its own, so that what it costs is not
+counted as the measured program's.
 """
 
 from __future__ import annotations
@@ -30,14 +30,6 @@ _EVENT = (
     b'"pending_webhooks":0,"request":{"id":null,"idempotency_key":null},"type":"coupon.created",'
     b'"data":{"object":%(coupon)s}}'
 )
-
-
-#: The answers to client ids that fail; None: there is none.
-FAILURES: dict[str, bytes | None] = {
-    "hangs": None,
-    "refuses its keys": b'{"statusCode":401,"error":"Unauthorized","message":"Unknown client"}',
-    "fails": b'{"statusCode":500,"error":"Internal","message":"Something broke"}',
-}
 
 
 def event_of(event_id: bytes) -> bytes:
@@ -76,21 +68,19 @@ class _Connection(asyncio.Protocol):
         self._received += data
         while (request := self._request()) is not None:
             answer = _answer(*request)
-            if answer is None:
-                continue
             if self._latency:
                 asyncio.get_running_loop().call_later(self._latency, self._transport.write, answer)
             else:
                 self._transport.write(answer)
 
-    def _request(self) -> tuple[bytes, bytes, str] | None:
+    def _request(self) -> tuple[bytes, bytes] | None:
         head, end, rest = self._received.partition(b"\r\n\r\n")
         length = _length(head)
         if not end or len(rest) < length:
             return None
         self._received = rest[length:]
         method, target, _ = head.split(b" ", 2)
-        return method, target, _client(head)
+        return method, target
 
 
 def _length(head: bytes) -> int:
@@ -98,15 +88,7 @@ def _length(head: bytes) -> int:
     return int(rest.partition(b"\r\n")[0]) if found else 0
 
 
-def _client(head: bytes) -> str:
-    _, _, rest = head.lower().partition(b"\r\nx-client-id:")
-    return rest.partition(b"\r\n")[0].strip().decode()
-
-
-def _answer(method: bytes, target: bytes, client: str) -> bytes | None:
-    if client in FAILURES:
-        failure = FAILURES[client]
-        return None if failure is None else _response(failure)
+def _answer(method: bytes, target: bytes) -> bytes:
     name = target.partition(b"?")[0].rsplit(b"/", 1)[1]
     if b"/coupons/" in target:
         body = _COUPON % {b"id": name}

@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 import sqlalchemy as sa
 
-from tests.benchmarks import accounts, reconcile, stub
 from tests.benchmarks.__main__ import ROWS
 from tests.benchmarks.databases import SQLITE, SQLITE_WITHOUT_WAL, database_kinds, fresh_database
-from tests.benchmarks.growth import __main__ as grown
 from tests.benchmarks.measuring import CPU_MS, FLOOR, MS, OURS, PER_SECOND, SAME_STACK, Goal, Options, in_turns
 from tests.benchmarks.program import main
 
@@ -20,8 +18,6 @@ _SERVED = {
     "first_webhook_plain",
     "repeated_webhook",
     "status",
-    "memory",
-    "memory_growth",
     "sandbox_writes",
 }
 
@@ -65,42 +61,6 @@ def test_a_sqlite_file_has_the_journal_of_its_kind(kind: str) -> None:
         sa.create_engine(address).connect() as connection,
     ):
         assert (connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal") == (kind == SQLITE)
-
-
-@pytest.mark.parametrize("name", [name for name, row in BY_NAME.items() if row.profiled is not None])
-def test_what_is_profiled_works(name: str) -> None:
-    profiled = BY_NAME[name].profiled
-    assert profiled is not None
-    with fresh_database(None) as address, profiled(address) as work:
-        work()
-        work()
-
-
-def test_reconcile_is_measured_beside_the_least_possible_work(capsys: pytest.CaptureFixture[str]) -> None:
-    tiny = ["--stored", "20", "40", "--due", "10", "--latency", "0", "--rounds", "1", "--readers", "2"]
-    assert reconcile.main([*tiny, "--floor", "--plans"]) == 0
-    printed = capsys.readouterr().out
-    assert [f"{stored} stored" in printed for stored in (20, 40)] == [True, True]
-    # With an atomic and with a plain receiver, beside the raw floor and that of the same stack.
-    assert printed.count("x its") == 8
-    assert printed.count("ix_paycheckout_checkout_next_read_at") == 4
-
-
-def test_accounts_are_measured_beside_one_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    tiny = ["--accounts", "2", "--due", "20", "--latency", "0", "--rounds", "1", "--timeout", "0.5"]
-    assert accounts.main(tiny) == 0
-    printed = capsys.readouterr().out
-    assert [f"one {failure}: " in printed for failure in stub.FAILURES] == [True] * 3
-
-
-def test_a_grown_shop_is_measured_with_its_plans(capsys: pytest.CaptureFixture[str]) -> None:
-    tiny = ["--database", "sqlite", "--checkouts", "2000", "--rounds", "1", "--only", "status=held"]
-    grown.main(tiny)
-    printed = capsys.readouterr().out
-    assert printed.startswith("sqlite: 2000 checkouts")
-    assert "/paycheckout/owner?account=brand-1&status=held" in printed
-    assert "FAILED" not in printed
-    assert "ix_paycheckout_checkout_account_state" in printed
 
 
 @pytest.mark.soak

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tests.benchmarks.databases import KINDS, POSTGRESQL, SQLITE
 from tests.benchmarks.measuring import CPU_MS, FLOOR, PER_SECOND, SAME_STACK, Goal
 from tests.benchmarks.row import Row
-from tests.benchmarks.sites import Requests, Site, web_contenders, web_profile
+from tests.benchmarks.sites import Requests, Site, web_contenders
 
 # They write nothing, so that the journal mode hardly matters.
 _OF_READS = (SQLITE, POSTGRESQL)
@@ -48,7 +48,6 @@ def _row(
         title=title,
         goals=goals,
         contenders=web_contenders(requests, status=status, count=count, atomic=atomic, peers=peers or {}),
-        profiled=web_profile(requests, status=status, atomic=atomic),
         databases=databases,
     )
 
