@@ -6,8 +6,6 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from os import PathLike
-from typing import Any
 
 from flask import Blueprint, Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -26,13 +24,6 @@ from flask_paycheckout.sandbox.levers.courier import Courier
 from flask_paycheckout.sandbox.levers.health import health
 from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
 from flask_paycheckout.sandbox.levers.identity_page import identity_page
-from flask_paycheckout.sandbox.levers.start_file import (
-    NOTHING,
-    StartFileError,
-    account_names,
-    load_start,
-    read_start,
-)
 from flask_paycheckout.sandbox.levers.start_state import StartOptions, prepare_world
 from flask_paycheckout.sandbox.outgoing.mail_sender import make_mail_sender
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
@@ -72,7 +63,6 @@ def create_sandbox(
     accounts: Mapping[str, str | None] | None = None,
     clock: str = RUNNING,
     trusted_proxies: int = 0,
-    start: str | PathLike[str] | Mapping[str, Any] | None = None,
     send_in_call: bool | None = None,
 ) -> Flask:
     """The payments service in its start state, as a WSGI application of its own.
@@ -97,9 +87,6 @@ def create_sandbox(
     :param clock: `running`; or `frozen`, which stands at the time of the start until it is advanced; or
         `frozen@2026-01-01T00:00:00Z`, which stands at that time.
     :param trusted_proxies: how many proxies are in front, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed.
-    :param start: the path of a start file, or its content as a mapping: accounts, payment methods, checkouts and more
-        that exist from the start, and again after a reset. A database that already holds a sandbox continues, and
-        takes it for the next reset.
     :param send_in_call: True: webhooks and mails are sent within the call that causes them, which makes tests
         repeatable. False: threads send them after it, and run what falls due by time. None: True with `send_webhook`.
     :raises AccountNameError: a further account cannot be made.
@@ -107,20 +94,11 @@ def create_sandbox(
     :raises ClockError: there is no such clock.
     :raises EndpointError: `webhook_url`, or the URL of a further account, cannot be used.
     :raises SmtpAddressError: `smtp` is no HOST:PORT.
-    :raises StartFileError: the start file is wrong; all its faults are named.
     """
     loopback_only = send_webhook is None and not allow_remote_webhooks
     if not 0 <= trusted_proxies <= MAX_PROXIES:
         raise ValueError(f"The number of trusted proxies must be from 0 to {MAX_PROXIES}.")
-    start_file = NOTHING if start is None else load_start(start)
-    of_file = set(account_names(start_file))
-    for name in (accounts or {}).keys() & of_file:
-        raise StartFileError(f"accounts has {name!r}, which is an option too; leave out one of them.")
-    further = [
-        NewAccount(check_further_name(name), webhook_url=url)
-        for name, url in dict(accounts or {}).items()
-        if name not in of_file
-    ]
+    further = [NewAccount(check_further_name(name), webhook_url=url) for name, url in dict(accounts or {}).items()]
     for url in (webhook_url, *(account.webhook_url for account in further)):
         if url is not None:
             check_endpoint(url, loopback_only=loopback_only)
@@ -145,7 +123,7 @@ def create_sandbox(
         raise ClockError(
             f"With a database that lasts, say at what time the clock stands: {FROZEN}@2026-01-01T00:00:00Z."
         )
-    beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further), start_file)
+    beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further))
     app = _assemble(world, database, beginning)
     if courier is not None:
         courier.serve(app)
@@ -188,8 +166,6 @@ def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
     )
     app.register_blueprints(blueprints)
     with app.app_context():
-        # Before the database is touched.
-        read_start(beginning.start_file)
         tune_engine(db.engine)
         try:
             with transaction(exclusive=True) as session:

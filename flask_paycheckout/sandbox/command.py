@@ -27,7 +27,6 @@ from flask_paycheckout.sandbox.levers.accounts import AccountNameError, list_acc
 from flask_paycheckout.sandbox.levers.courier import Courier
 from flask_paycheckout.sandbox.levers.snapshot_calls import RESTORE
 from flask_paycheckout.sandbox.levers.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
-from flask_paycheckout.sandbox.levers.start_file import StartFileError, account_names, load_start
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.command import COMMANDS, TOKEN_VARIABLE, command_of, run
@@ -68,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _serve(options)
     except (
         *(SecretUnreadable, AccountNameError, AssumptionError, ClockError),
-        *(EndpointError, SmtpAddressError, StartFileError, DatabaseUnusable, ServerMissing),
+        *(EndpointError, SmtpAddressError, DatabaseUnusable, ServerMissing),
         OSError,
     ) as wrong:
         print(f"The sandbox could not start: {wrong}", file=sys.stderr)  # noqa: T201
@@ -112,7 +111,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="CLOCK",
         help="running, frozen, or frozen@2026-01-01T00:00:00Z (%(default)s)",
     )
-    parser.add_argument("--start", metavar="FILE", help="what exists from the start, as TOML")
     parser.add_argument("--seed", metavar="N", help="makes identifiers repeatable")
     parser.add_argument("--unknown", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a switch")
     parser.add_argument("--list-unknowns", action="store_true", help="print the switches, defaults first, and stop")
@@ -186,7 +184,6 @@ def _build(options: argparse.Namespace, server: Server) -> Flask:
         smtp=options.smtp,
         accounts=dict(options.account),
         clock=options.clock,
-        start=options.start,
     )
 
 
@@ -255,8 +252,7 @@ def facts(app: Flask, names: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def greeting(app: Flask, options: argparse.Namespace) -> str:
-    of_file = account_names(load_start(options.start)) if options.start else []
-    known = facts(app, [*(name for name, _ in options.account), *of_file])
+    known = facts(app, [name for name, _ in options.account])
     if options.json:
         return json.dumps(known)
     further = known.pop("accounts")

@@ -20,7 +20,7 @@ from flask_paycheckout.sandbox.auth.start_state import INVITED_ID, USER_ID
 from tests.example_shop.conftest import Owner, Shopper
 from tests.example_shop.test_refunds import ACCOUNT
 from tests.sandbox.actors import Merchant, Tester
-from tests.sandbox.disbursements.payers import RECIPIENTS, USDC, WALLET, Payer
+from tests.sandbox.disbursements.payers import USDC, WALLET, Payer
 from tests.sandbox.payments.customers import makes
 
 #: What answers a GET and is no page for people.
@@ -171,18 +171,7 @@ class Gallery:
         ]
 
     def _inspector(self) -> list[Scene]:
-        names = (
-            "requests",
-            "mails",
-            "webhooks",
-            "levers",
-            "reset",
-            "unknowns",
-            "deposits",
-            "recipients",
-            "accounts",
-            "events",
-        )
+        names = ("requests", "mails", "webhooks", "control", "reset", "unknowns", "accounts")
         rejected = f"requests/{self.rejected_request}"
         details = {
             "checkout": f"checkouts/{self.checkouts['paid']}",
@@ -192,14 +181,7 @@ class Gallery:
             "rejected": rejected,
             "filtered-wrongly": "requests?status=often",
             "missing": "checkouts/nothing",
-            "deposit": f"deposits/{self.checkouts['crypto']}",
-            "recipient": f"recipients/{RECIPIENTS['USD']}",
             "account": "accounts/default",
-            "events-about": f"events?about={self.checkouts['paid']}",
-            "search": "search",
-            "found": "search?q=5a6d00",
-            "found-amount": "search?q=25.00+USD&account=default",
-            "found-nothing": "search?q=" + "n" * 200,
         }
         paths = {name: name for name in names} | details
         holds = {"rejected": "pre.exact", "filtered-wrongly": ".wrong", "checkout": ".timeline .webhook"}
@@ -215,7 +197,7 @@ class Gallery:
         ]
 
     def _order_a_wrong_fault(self, page: Page) -> None:
-        page.goto(f"{self.demo.sandbox_url}/inspector/levers")
+        page.goto(f"{self.demo.sandbox_url}/inspector/control")
         page.get_by_label("Operation, or one").fill("POST /v1/nothing")
         page.get_by_role("button", name="Arm it").click()
 

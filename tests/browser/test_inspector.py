@@ -47,7 +47,7 @@ def test_it_follows_what_happens_without_losing_what_is_typed(world: Flask, addr
 
 def test_its_levers_work_without_javascript(world: Flask, address: str, new_page: NewPage) -> None:
     page = new_page(java_script_enabled=False)
-    page.goto(f"{address}/inspector/levers")
+    page.goto(f"{address}/inspector/control")
     page.get_by_label("Or by").fill("2")
     page.get_by_role("button", name="Advance").click()
     expect(page.get_by_role("status")).to_contain_text("The clock was advanced")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import click
 import pytest
@@ -20,10 +20,8 @@ from flask_paycheckout.config import Settings
 from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.levers.control_document import CALLS, control_document
 from flask_paycheckout.sandbox.levers.control_schemas import ANSWERS, BODIES
-from flask_paycheckout.sandbox.levers.start_file import StartFile
 from flask_paycheckout.sandbox.levers.triggers import EVENTS
 from flask_paycheckout.sandbox.terminal.command import COMMANDS
-from flask_paycheckout.sandbox.wire.field_types import declared_fields, wire_name
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import PAGES, ROOT, read
@@ -124,18 +122,6 @@ def fields_in(schemas: dict[str, Any]) -> set[str]:
         return inner | set(properties) | {name for one in properties.values() for name in names(one)}
 
     return {name for schema in own.values() for name in names(schema)}
-
-
-def test_every_field_of_a_start_file_is_documented_with_its_kind() -> None:
-    section = read("docs/sandbox.md").partition("### Entries of a start file")[2].partition("\n## ")[0]
-    hints = get_type_hints(StartFile, include_extras=True)
-    for field in fields(StartFile):
-        name, shape = wire_name(field), get_args(hints[field.name])[1]
-        told = section.partition(f"\n`[[{name}]]`")[2].partition("\n`[[")[0]
-        inner = [inner for one in declared_fields(shape) if (inner := getattr(one.kind, "shape", None))]
-        declared = {one.name for kind in (shape, *inner) for one in declared_fields(kind)}
-        rows_of_table = "\n".join(line for line in told.splitlines() if line.startswith("| `"))
-        assert declared <= set(re.findall(r"`(\w+)`", rows_of_table)), name
 
 
 def test_every_command_and_event_of_the_terminal_is_documented() -> None:

@@ -615,22 +615,6 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
     },
     "Terminal and inspector lose nothing and tell the truth.": {
-        "the search finds what other accounts have": (
-            f"{_FINDING}/test_search.py::test_it_is_limited_to_one_account[memory]",
-            Swap("sandbox.inspector.lookups:_narrowed", "accounts.of(looked_at.c.owner)", "[]"),
-        ),
-        "an amount is looked up as it is written": (
-            f"{_FINDING}/test_search.py::test_it_finds_by_ids_references_addresses_and_amounts[memory]",
-            Swap("sandbox.inspector.lookups:_equal", "amount.spellings()", '[f"{amount.value:f}"]'),
-        ),
-        "a page of events skips one": (
-            f"{_FINDING}/test_events.py::test_pages_have_no_gap_and_repeat_nothing[memory]",
-            Swap("sandbox.inspector.events:Stretch.take", 'event["number"]', 'event["number"] - 1'),
-        ),
-        "events that were not looked through are passed over": (
-            f"{_FINDING}/test_events.py::test_pages_have_no_gap_and_repeat_nothing[memory]",
-            Swap("sandbox.inspector.events:Stretch.is_cut", "self.end is not None", "False"),
-        ),
         "the command pay forgets the amount": (
             f"{_COMMANDS}::test_a_customer_picks_pays_fails_and_leaves",
             Swap("sandbox.terminal.actions:pay", "options.amount", "None"),
@@ -673,14 +657,6 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_LEVERS}/test_snapshots.py::test_a_large_one_is_neither_taken_nor_read",
             Swap("sandbox.levers.snapshots:take_snapshot", "size > MAX_BYTES", "False"),
             Swap("sandbox.levers.snapshots:take_snapshot", "len(content) > MAX_BYTES", "False"),
-        ),
-        "fields of a start file that nobody knows are ignored": (
-            f"{_LEVERS}/test_start_file.py::test_a_fault_is_told_with_its_field_and_remedy",
-            Swap("sandbox.levers.start_file:_entries", 'list(_unknown_fields(shape, values, f"{where}."))', "[]"),
-        ),
-        "past webhooks are sent at the start": (
-            f"{_LEVERS}/test_start_file.py::test_a_webhook_is_sent_at_the_start_or_when_somebody_asks",
-            Swap("sandbox.levers.start_history:_settle_webhooks", "wanted != SENT_AT_THE_START", "False"),
         ),
     },
     "What the sandbox says of money holds under every switch, and the client reads all of it.": {

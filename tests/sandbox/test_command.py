@@ -67,7 +67,7 @@ def test_a_wrong_option_is_one_sentence_and_exit_code_2(
 def test_each_account_is_printed_with_the_lines_that_a_shop_needs() -> None:
     app = create_sandbox(accounts={"anna": ENDPOINT, "bo": None})
     accounts = facts(app, ["anna", "bo"])["accounts"]
-    printed = greeting(app, Namespace(json=False, account=[("anna", ENDPOINT), ("bo", None)], start=None)).splitlines()
+    printed = greeting(app, Namespace(json=False, account=[("anna", ENDPOINT), ("bo", None)])).splitlines()
     assert [line for line in printed if line.startswith("The account ")] == ["The account anna:", "The account bo:"]
     lines = [line for line in printed if line.startswith("export ")]
     assert len(lines) == 9

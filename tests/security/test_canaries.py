@@ -417,7 +417,7 @@ def test_the_sandbox_shows_its_inspector_no_secret(canaries: Canaries, logged: E
     escaped = f'{{"pass\\u0077ord": "{canaries.password}", "email": "a@b.c"}}'
     shown.append(http_client.post("/v1/auth/login", data=escaped, content_type="application/json").text)
     developer = Developer(app)
-    shown += [developer.opens(page) for page in ("/", "/inspector/requests", "/inspector/mails", "/inspector/levers")]
+    shown += [developer.opens(page) for page in ("/", "/inspector/requests", "/inspector/mails", "/inspector/control")]
     shown += [developer.opens(f"/inspector/requests/{number}") for number in range(1, len(bodies) + 3)]
     control = http_client.get("/_sandbox/requests", headers={"X-Sandbox-Control": canaries.control_token})
     assert control.status_code == 200

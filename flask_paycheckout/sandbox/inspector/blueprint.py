@@ -1,16 +1,22 @@
-"""The inspector's blueprint: who may open its pages, how they are rendered, and where their forms redirect to.
+"""The inspector's blueprint: who may open its pages, how they are rendered and filtered, and where forms redirect to.
 
 Forms carry a token that only these pages contain; the control token is never part of a page.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from flask import Blueprint, Response, redirect, request, url_for
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 from werkzeug import Response as AnyResponse
 
+from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
+from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.levers.pages import page
+from flask_paycheckout.sandbox.outgoing.webhook_addresses import webhook_url
 from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token
 from flask_paycheckout.sandbox.wire.schemas import iso
 from flask_paycheckout.sandbox.world.context import world
@@ -19,14 +25,11 @@ inspector = Blueprint("inspector", __name__)
 
 NAVIGATION = (
     ("inspector.show_overview", "Overview"),
-    ("inspector.show_events", "Events"),
-    ("inspector.show_deposits", "Deposits"),
-    ("inspector.show_recipients", "Recipients"),
     ("inspector.show_accounts", "Accounts"),
     ("inspector.show_requests", "Requests"),
     ("inspector.show_mails", "Mails"),
     ("inspector.show_webhooks", "Webhooks"),
-    ("inspector.show_levers", "Faults & clock"),
+    ("inspector.show_control", "Faults & clock"),
     ("inspector.show_unknowns", "Unknowns"),
 )
 """Links of the navigation: endpoint and text."""
@@ -41,6 +44,10 @@ _NOTICES = {
     "switched-back": "All switches have the values of the start again.",
     "reset": "Everything is back to the start state.",
 }
+MAX_ROWS = 50
+"""Rows of a list on one page."""
+MAX_SUGGESTED = 100
+"""The most names that a page suggests; any other can be typed."""
 _MAX_TEXT = 200
 # The largest number in an integer column of every database.
 _MAX_NUMBER = 2**31 - 1
@@ -86,7 +93,59 @@ def query_text(name: str) -> str:
     return request.args.get(name, "").replace("\0", "").strip()[:_MAX_TEXT]
 
 
-def query_number(name: str) -> int | None:
-    """A query parameter as the number or offset of a row; None unless it is one."""
-    number = request.args.get(name, type=int)
-    return number if number is not None and 0 < number <= _MAX_NUMBER else None
+@dataclass(frozen=True)
+class Page:
+    """A page of a list, and how many rows the older page skips; None at the end."""
+
+    rows: list[Any]
+    skipped: int
+    older: int | None
+
+
+def read_page(session: Session, rows: Any, skip: str = "skip", size: int = MAX_ROWS) -> Page:
+    """The rows of a select after those that the query parameter `skip` leaves out."""
+    asked = request.args.get(skip, type=int) or 0
+    skipped = asked if 0 < asked <= _MAX_NUMBER else 0
+    found = list(session.execute(rows.offset(skipped).limit(size + 1)))
+    return Page(found[:size], skipped, skipped + size if len(found) > size else None)
+
+
+@dataclass(frozen=True)
+class AccountFilter:
+    """The account that `?account=` limits a list to, and what a page needs to offer others."""
+
+    name: str
+    """Empty for all accounts."""
+    user_id: str | None
+    suggested: list[str]
+    several: bool
+    """Whether there are several accounts, so that a page tells which one each row belongs to."""
+    addressed: str
+    """The account whose webhook address the page shows: the chosen one, else the first."""
+    webhook_url: str | None
+
+    def of(self, column: InstrumentedAttribute[Any]) -> list[ColumnElement[bool]]:
+        """The condition that a row with the user id in this column belongs to the account."""
+        return [column == (self.user_id or "")] if self.name else []
+
+
+def read_filter(session: Session) -> AccountFilter:
+    """Read the filter from the address of the page."""
+    name = query_text("account")
+    addressed = name or ACCOUNT_NAME
+    user_id = session.scalar(select(Account.user_id).where(Account.name == addressed))
+    count = session.scalar(select(func.count()).select_from(Account)) or 0
+    suggested = session.scalars(select(Account.name).order_by(Account.name).limit(MAX_SUGGESTED))
+    return AccountFilter(
+        name=name,
+        user_id=user_id,
+        suggested=list(suggested) if count > 1 else [],
+        several=count > 1,
+        addressed=addressed,
+        webhook_url=webhook_url(session, user_id or ""),
+    )
+
+
+def name_of(session: Session, user_id: str) -> str | None:
+    """The name of the account that made something."""
+    return session.scalar(select(Account.name).where(Account.user_id == user_id))

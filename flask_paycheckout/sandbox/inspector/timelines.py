@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ColumnElement, func, or_, select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.deposits.tables import DepositActivity
-from flask_paycheckout.sandbox.disbursements.tables import DisbursementActivity
 from flask_paycheckout.sandbox.outgoing.webhooks import Webhook, WebhookAttempt
-from flask_paycheckout.sandbox.payments.tables import PaymentActivity
 from flask_paycheckout.sandbox.wire.request_log import KEPT, LoggedRequest
 
 MAX_ENTRIES = 100
@@ -45,26 +43,25 @@ class Entry:
 
 
 def in_order(*sources: Iterable[Entry]) -> list[Entry]:
-    return sorted((entry for source in sources for entry in source), key=_place)
+    entries = [entry for source in sources for entry in source]
+    return sorted(entries, key=lambda entry: (entry.at, _ORDER.index(entry.kind)))
 
 
-def _place(entry: Entry) -> tuple[datetime, int]:
-    return entry.at, _ORDER.index(entry.kind)
+def calls_about(session: Session, id_: str, target: str | None = None, group: str | None = None) -> list[Entry]:
+    """Logged requests that mention an id.
 
-
-def mentions(text: str) -> ColumnElement[bool]:
-    """The condition that a logged request contains a text in its target, body or answer, as far as these are kept."""
-    places = (LoggedRequest.target, LoggedRequest.request_body, LoggedRequest.answer_body)
-    return or_(*(place.contains(text, autoescape=True) for place in places))
-
-
-def calls(session: Session, about: ColumnElement[bool]) -> list[Entry]:
-    """Logged requests as entries."""
+    :param target: the address of further calls about it.
+    :param group: the id of the batch that made it, by which its creation is found.
+    """
     log = LoggedRequest
-    columns = (log.number, log.at, log.method, log.target, log.status, log.fault)
+    about = _mentions(id_)
+    if target:
+        about |= log.target == target
+    if group:
+        about |= (log.method == "POST") & _mentions(group)
     newest = session.scalar(select(func.max(log.number))) or 0
-    wanted = select(*columns).where(log.number > newest - KEPT, about)
-    rows = session.execute(wanted.order_by(log.number.desc()).limit(MAX_ENTRIES))
+    wanted = select(log.number, log.at, log.method, log.target, log.status, log.fault)
+    wanted = wanted.where(log.number > newest - KEPT, about).order_by(log.number.desc())
     return [
         Entry(
             row.at,
@@ -74,52 +71,40 @@ def calls(session: Session, about: ColumnElement[bool]) -> list[Entry]:
             request=row.number,
             detail=f"fault: {row.fault}" if row.fault else "",
         )
-        for row in rows
+        for row in session.execute(wanted.limit(MAX_ENTRIES))
     ]
 
 
-def states(activities: Iterable[DepositActivity | DisbursementActivity | PaymentActivity]) -> list[Entry]:
+def _mentions(text: str) -> ColumnElement[bool]:
+    """The condition that a logged request contains a text in its target, body or answer, as far as these are kept."""
+    places = (LoggedRequest.target, LoggedRequest.request_body, LoggedRequest.answer_body)
+    return or_(*(place.contains(text, autoescape=True) for place in places))
+
+
+def states(session: Session, activity: Any, belongs: ColumnElement[bool]) -> list[Entry]:
+    """The states in the history of a deposit, a disbursement or a payment."""
+    rows = session.scalars(select(activity).where(belongs).order_by(activity.number.desc()).limit(MAX_ENTRIES))
     return [
-        Entry(entry.updated_at, STATE, entry.activity, entry.status, detail=entry.description) for entry in activities
+        Entry(row.updated_at, STATE, row.activity, row.status, detail=row.description) for row in reversed(rows.all())
     ]
-
-
-def deposit_states(session: Session, deposit_id: str) -> list[Entry]:
-    table = DepositActivity
-    wanted = select(table).where(table.deposit_id == deposit_id).order_by(table.number.desc())
-    return states(reversed(session.scalars(wanted.limit(MAX_ENTRIES)).all()))
-
-
-def disbursement_states(session: Session, disbursement_id: str) -> list[Entry]:
-    table = DisbursementActivity
-    wanted = select(table).where(table.disbursement_id == disbursement_id).order_by(table.number.desc())
-    return states(reversed(session.scalars(wanted.limit(MAX_ENTRIES)).all()))
-
-
-def payment_states(session: Session, payment_id: str) -> list[Entry]:
-    table = PaymentActivity
-    wanted = select(table).where(table.payment_id == payment_id).order_by(table.number.desc())
-    return states(reversed(session.scalars(wanted.limit(MAX_ENTRIES)).all()))
 
 
 def webhook_attempts(session: Session, order_id: str) -> list[Entry]:
+    """The attempts of webhooks about an id, and the webhooks that were not sent."""
     rows = session.execute(
-        select(WebhookAttempt, Webhook.state)
-        .join(Webhook, Webhook.id == WebhookAttempt.webhook_id)
+        select(Webhook, WebhookAttempt)
+        .outerjoin(WebhookAttempt, Webhook.id == WebhookAttempt.webhook_id)
         .where(Webhook.order_id == order_id)
         .order_by(WebhookAttempt.number.desc())
         .limit(MAX_ENTRIES)
     )
-    return [_attempt(attempt, state) for attempt, state in reversed(rows.all())] + _unsent(session, order_id)
+    return [_attempt(webhook, attempt) for webhook, attempt in reversed(rows.all())]
 
 
-def _attempt(attempt: WebhookAttempt, state: str) -> Entry:
+def _attempt(webhook: Webhook, attempt: WebhookAttempt | None) -> Entry:
+    if attempt is None:
+        # It is waiting, was dropped by a fault, or has no endpoint.
+        return Entry(webhook.created_at, WEBHOOK, "Not sent", webhook.state.replace("_", " "))
     outcome = "no answer" if attempt.answer_status is None else str(attempt.answer_status)
-    return Entry(attempt.sent_at, WEBHOOK, f"POST {attempt.url}", outcome, detail=attempt.error or f"now {state}")
-
-
-def _unsent(session: Session, order_id: str) -> list[Entry]:
-    """Webhooks without an attempt: waiting, dropped by a fault, or without an endpoint."""
-    wanted = select(Webhook).where(Webhook.order_id == order_id, Webhook.attempts == 0)
-    rows = session.scalars(wanted.order_by(Webhook.created_at.desc()).limit(MAX_ENTRIES))
-    return [Entry(row.created_at, WEBHOOK, "Not sent", row.state.replace("_", " ")) for row in rows]
+    detail = attempt.error or f"now {webhook.state}"
+    return Entry(attempt.sent_at, WEBHOOK, f"POST {attempt.url}", outcome, detail=detail)

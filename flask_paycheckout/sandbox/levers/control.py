@@ -39,7 +39,6 @@ requests            an array of `{"id", "at", "method", "target", "clientId", "a
                     sandbox signed when it did not accept a signature
 snapshot            a file, see `snapshots.py`; restore takes it as the body, and answers as `clock`
 unknowns            see `unknown_calls.py`
-requests.har        the same as an HTTP Archive, see `har.py`
 trigger             `{"event", "id", "account", "status", "url"}`: see `triggers.py`
 events              `{"events", "cursor", "more"}`: see `events.py`
 proof               the PDF of a completed fiat disbursement; 409 before
@@ -80,7 +79,6 @@ from flask_paycheckout.sandbox.levers.accounts import AccountTaken, NoSuchAccoun
 from flask_paycheckout.sandbox.levers.answers import answer
 from flask_paycheckout.sandbox.levers.delivery_log import describe_webhook, list_webhooks
 from flask_paycheckout.sandbox.levers.fault_parsing import limit_fault, read_fault
-from flask_paycheckout.sandbox.levers.start_file import StartFileError
 from flask_paycheckout.sandbox.levers.start_state import reset_world
 from flask_paycheckout.sandbox.outgoing.faults import active_faults, add_fault, clear_faults, describe
 from flask_paycheckout.sandbox.outgoing.mails import Mail, list_mails
@@ -118,12 +116,8 @@ def check_caller() -> None:
 @control.post("/reset")
 def reset() -> Response:
     """Return to the start state, with the unknowns of the start; control token and seed stay."""
-    try:
-        with transaction(exclusive=True) as session:
-            reset_world(session, world())
-    except StartFileError as wrong:
-        remedy = "Start the sandbox with another --start FILE, or with the options that it was made with."
-        raise CallRefused(409, "start", str(wrong), remedy) from None
+    with transaction(exclusive=True) as session:
+        reset_world(session, world())
     return answer({"reset": True})
 
 

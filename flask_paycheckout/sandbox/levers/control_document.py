@@ -99,9 +99,6 @@ CALLS: dict[str, Call] = {
     "GET /requests": Call(
         "lists the last 1,000 calls of the service, newest first, with secrets masked", "[Request]", query=("account",)
     ),
-    "GET /requests.har": Call(
-        "gives the same calls as an HTTP Archive (HAR 1.2), oldest first", "Document", query=("account",)
-    ),
     "GET /openapi.json": Call("describes the service, without the control interface", "Document"),
     "GET /control-openapi.json": Call("describes the control interface", "Document"),
 }

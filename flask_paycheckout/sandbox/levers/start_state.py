@@ -12,9 +12,7 @@ from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.start_state import FIRST, ORGANIZATION_ID, USER_ID, add_invited_user, add_merchant
 from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
-from flask_paycheckout.sandbox.levers.accounts import AccountNameError, NewAccount, make_start_accounts
-from flask_paycheckout.sandbox.levers.start_file import NOTHING, StartFile, StartFileError, read_start
-from flask_paycheckout.sandbox.levers.start_history import build, new_accounts
+from flask_paycheckout.sandbox.levers.accounts import NewAccount, make_start_accounts
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import WebhookAddress, set_webhook_url
 from flask_paycheckout.sandbox.recipients.start_state import add_start_recipients
 from flask_paycheckout.sandbox.world.context import World
@@ -31,8 +29,6 @@ class StartOptions:
     """Where the webhooks of the first account go."""
     accounts: tuple[NewAccount, ...] = ()
     """Further accounts."""
-    start_file: str = NOTHING
-    """What else there is from the start, as `load_start` gives it."""
 
 
 def prepare_world(session: Session, world: World, beginning: StartOptions, *, is_new: bool) -> None:
@@ -49,21 +45,14 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
     if beginning.webhook_url is not None:
         settings.first_webhook_url = beginning.webhook_url
         set_webhook_url(session, USER_ID, beginning.webhook_url)
-    if beginning.start_file != NOTHING:
-        settings.start_file = beginning.start_file
     made = make_start_accounts(session, beginning.accounts)
     settings.first_accounts = _stored({one.name: one for one in (*_accounts_of(settings), *made)}.values())
 
 
 def reset_world(session: Session, world: World) -> None:
-    """Return to the start state. The transaction must be exclusive.
-
-    :raises StartFileError: the start file does not fit the options of this process.
-    """
+    """Return to the start state. The transaction must be exclusive."""
     settings = session.execute(select(WorldSettings)).scalar_one()
-    beginning = StartOptions(
-        settings.seed, settings.first_webhook_url, _accounts_of(settings), start_file=settings.start_file
-    )
+    beginning = StartOptions(settings.seed, settings.first_webhook_url, _accounts_of(settings))
     session.expunge_all()
     empty_tables(session)
     values = dict(world.unknowns)
@@ -85,7 +74,6 @@ def _begin(session: Session, beginning: StartOptions) -> None:
         clock_offset=0,
         first_webhook_url=beginning.webhook_url,
         first_accounts="[]",
-        start_file=beginning.start_file,
         changed_unknowns="{}",
     )
     session.add(settings)
@@ -95,21 +83,8 @@ def _begin(session: Session, beginning: StartOptions) -> None:
     add_start_methods(session)
     session.flush()
     insert_rows(session, WebhookAddress, [{"user_id": USER_ID, "url": beginning.webhook_url}])
-    found = read_start(beginning.start_file)
-    # Those of a reset have their credentials already.
-    accounts = {one.name: one for one in (*new_accounts(found), *beginning.accounts)}
-    if accounts:
-        settings.first_accounts = _stored(_made(session, accounts.values(), found))
-    build(session, found)
-
-
-def _made(session: Session, accounts: Iterable[NewAccount], found: StartFile) -> list[NewAccount]:
-    try:
-        return make_start_accounts(session, accounts)
-    except AccountNameError as wrong:
-        if not found.accounts:
-            raise
-        raise StartFileError(f"accounts: {wrong}.") from None
+    if beginning.accounts:
+        settings.first_accounts = _stored(make_start_accounts(session, beginning.accounts))
 
 
 def _accounts_of(settings: WorldSettings) -> tuple[NewAccount, ...]:

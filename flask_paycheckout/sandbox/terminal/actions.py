@@ -180,15 +180,7 @@ def unknowns(sandbox: Connection, options: Options) -> Told:
 
 
 def snapshot(sandbox: Connection, options: Options) -> Told:
-    return _save("snapshot", options.file, sandbox.fetch("GET", "snapshot"))
-
-
-def har(sandbox: Connection, options: Options) -> Told:
-    return _save("archive", options.file, sandbox.fetch("GET", "requests.har", query={"account": options.account}))
-
-
-def _save(what: str, file: str, content: bytes) -> Told:
-    path = Path(file)
+    path, content = Path(options.file), sandbox.fetch("GET", "snapshot")
     half = path.with_name(f"{path.name}.part")
     try:
         # For this user only, since a snapshot holds secrets; and never half a file in the place of an earlier one.
@@ -197,7 +189,7 @@ def _save(what: str, file: str, content: bytes) -> Told:
             opened.write(content)
         half.replace(path)
     except OSError as wrong:
-        raise CommandFailed(f"The {what} cannot be written: {wrong}.", WRONG_USE) from None
+        raise CommandFailed(f"The snapshot cannot be written: {wrong}.", WRONG_USE) from None
     return {"file": str(path), "bytes": len(content)}, plain(str(path))
 
 
@@ -232,6 +224,6 @@ ACTIONS: dict[str, Callable[[Connection, Options], Told]] = {
     action.__name__: action
     for action in (
         *(pick, pay, fail, abandon, trigger, finish, proof, advance, clock, fault, accounts),
-        *(mails, webhooks, requests, disbursements, unknowns, har, snapshot, restore, reset),
+        *(mails, webhooks, requests, disbursements, unknowns, snapshot, restore, reset),
     )
 }

@@ -33,7 +33,6 @@ COMMANDS = {
     "disbursements": "list the payouts and refunds",
     "unknowns": "list the switches, change some, or return all to the start",
     "tail": "follow calls, moves and webhooks as they happen",
-    "har": "save the calls of the service as an HTTP Archive",
     "snapshot": "save the whole state as a file, which holds secrets",
     "restore": "return to the state of a snapshot",
     "reset": "return to the start state",
@@ -122,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--field", metavar="NAME", help="print this field alone, such as id or deposit.status")
     for name in ("pick", "pay", "fail", "abandon", "finish", "proof"):
         made[name].add_argument("id", metavar="ID", help="of the checkout" if name != "proof" else "of the payout")
-    for name in ("mails", "webhooks", "requests", "har", "disbursements", "tail", "trigger", "fault"):
+    for name in ("mails", "webhooks", "requests", "disbursements", "tail", "trigger", "fault"):
         made[name].add_argument("--account", metavar="NAME", help="of this account only")
     for name in ("pick", "trigger"):
         made[name].add_argument("--method", metavar="CODE", help="the payment method; the first usable one otherwise")
@@ -138,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     made["proof"].add_argument("--output", metavar="FILE", help="disbursement-ID.pdf otherwise")
     made["advance"].add_argument("duration", type=seconds_of, metavar="DURATION", help="90s, 15m, 2h or 1d")
     made["mails"].add_argument("--to", metavar="ADDRESS", help="to this address only")
-    for name in ("har", "snapshot", "restore"):
+    for name in ("snapshot", "restore"):
         made[name].add_argument("file", metavar="FILE", help="to write" if name != "restore" else "a snapshot")
     _add_accounts(made["accounts"])
     _add_fault(made["fault"])

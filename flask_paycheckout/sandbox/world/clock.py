@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 MAX_SECONDS = 10 * 366 * 24 * 3600
@@ -14,7 +12,6 @@ MAX_SECONDS = 10 * 366 * 24 * 3600
 # Records are older than the start, and the clock can be advanced by years.
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 RUNNING, FROZEN = "running", "frozen"
-_PRETENDED: ContextVar[tuple[Clock, datetime] | None] = ContextVar("pretended", default=None)
 
 
 LAST_DAY = datetime(9000, 1, 1, tzinfo=UTC)
@@ -52,19 +49,7 @@ class Clock:
 
     def now(self) -> datetime:
         """The virtual time in UTC."""
-        pretended = _PRETENDED.get()
-        if pretended is not None and pretended[0] is self:
-            return pretended[1]
         return self.begin() + self.offset
-
-    @contextmanager
-    def at(self, moment: datetime) -> Iterator[None]:
-        """Let it be another time, for this thread only, while a history is being made."""
-        before = _PRETENDED.set((self, moment))
-        try:
-            yield
-        finally:
-            _PRETENDED.reset(before)
 
     def timestamps(self) -> tuple[int, int]:
         """The Unix time of the machine's clock and of the virtual clock.

@@ -29,8 +29,6 @@ class WorldSettings(Table):
     """The first account's webhook URL to which a reset returns."""
     first_accounts: Mapped[str] = mapped_column(Text)
     """Further accounts that a reset makes again, with their credentials, as JSON."""
-    start_file: Mapped[str] = mapped_column(Text, default="{}")
-    """The entries of the start file that a reset makes again, as JSON."""
     changed_unknowns: Mapped[str] = mapped_column(Text, default="{}")
     """Values of unknowns that differ from those at the start, by name, as JSON."""
 

@@ -63,28 +63,6 @@ def snapshots(
     assert moves == [["deposit", "pending"], ["deposit", "completed"], ["webhook", "no"]]
 
 
-def start_file(
-    scene: Scene,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    start, *lines = scene.commands()
-    assert start == "python -m flask_paycheckout.sandbox --start start.toml --control-token control"
-    (tmp_path / "start.toml").write_text(scene["start.toml"])
-    sandbox = Sandbox(start=tmp_path / "start.toml")
-    with served(sandbox.app) as address:
-        _drive(sandbox, address, monkeypatch)
-        _, told = _carry_out(lines, capsys)
-    moves = [line.split()[1:3] for line in told.splitlines()]
-    assert moves == [
-        *(["deposit", "pending"], ["deposit", "completed"]),
-        *(["disbursement", "pending"], ["disbursement", "pending"], ["disbursement", "completed"]),
-        ["deposit", "pending"],
-    ]
-    sandbox.transport.close()
-
-
 def _drive(sandbox: Sandbox, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands find this sandbox."""
     monkeypatch.setenv("SANDBOX_URL", address)

@@ -28,5 +28,5 @@ class Developer:
         return text_of(self.opens(path, status))
 
     def presses(self, path: str, headers: dict[str, str] | None = None, /, **form: str) -> TestResponse:
-        token = re.findall(r'name="token" value="(\w+)"', self.opens("/inspector/levers"))[0]
+        token = re.findall(r'name="token" value="(\w+)"', self.opens("/inspector/control"))[0]
         return self.http.post(f"/inspector/{path}", data={"token": token} | form, headers=headers)

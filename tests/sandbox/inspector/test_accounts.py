@@ -13,7 +13,7 @@ from tests.sandbox.disbursements.payers import Payer
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.payments.customers import makes
 
-LISTS = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks", "deposits", "events")))
+LISTS = ("/", *(f"/inspector/{name}" for name in ("requests", "mails", "webhooks")))
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_fault_of_one_account_is_armed_and_sending_again_keeps_the_filter(
     fault = {"operation": "POST /v1/checkout", "kind": "error"}
     assert developer.presses("faults", **fault, account="anna").status_code == 303
     assert tester.does("GET", "faults")[0]["account"] == "anna"
-    assert "POST /v1/checkout of anna" in developer.reads("/inspector/levers")
+    assert "POST /v1/checkout of anna" in developer.reads("/inspector/control")
     assert "account is no name of an account." in developer.presses("faults", **fault, account="bo").text
     webhook = tester.does("GET", "webhooks?account=anna")[0]["id"]
     sent = developer.presses(f"webhooks/{webhook}", account="anna")

@@ -23,7 +23,7 @@ def test_the_clock_moves_by_the_offered_steps_and_what_falls_due_is_done(
     tester.pays(checkout)
     moved = 0
     for seconds in (60, 960, 3600, 90000):
-        assert f'name="amount" value="{seconds}"' in developer.opens("/inspector/levers")
+        assert f'name="amount" value="{seconds}"' in developer.opens("/inspector/control")
         answer = developer.presses("clock", amount=str(seconds), unit="seconds")
         assert "The clock was advanced" in developer.reads(answer.location)
         moved += seconds
@@ -50,14 +50,14 @@ def test_what_is_no_number_of_at_most_ten_years_moves_nothing_and_stays_in_the_f
 def test_a_fault_is_ordered_by_the_form_listed_and_forgotten(
     merchant: Merchant, tester: Tester, developer: Developer
 ) -> None:
-    assert "Forget all faults" not in developer.opens("/inspector/levers")
+    assert "Forget all faults" not in developer.opens("/inspector/control")
     order = {"operation": "POST /v1/checkout", "kind": "error", "times": "2", "statusCode": "503", "retryAfter": "7"}
     answer = developer.presses("faults", **order, message="Closed", seconds="")
     assert (answer.status_code, "The fault is armed." in developer.reads(answer.location)) == (303, True)
     (fault,) = tester.does("GET", "faults")
     told = {"operation": "POST /v1/checkout", "kind": "error", "times": 2, "statusCode": 503, "retryAfter": 7}
     assert fault == {"id": fault["id"], "message": "Closed"} | told
-    assert "error 503, Retry-After 7 Closed 2 more" in developer.reads("/inspector/levers")
+    assert "error 503, Retry-After 7 Closed 2 more" in developer.reads("/inspector/control")
     assert merchant.asks_checkout(inputCurrency="USD", inputAmount=5).code == 503
     developer.presses("faults/forget")
     assert tester.does("GET", "faults") == []
@@ -101,7 +101,7 @@ def test_the_reset_asks_once_more_and_then_forgets_everything(
 ) -> None:
     tester.pays(merchant.makes_checkout())
     tester.advances(minutes=5)
-    assert 'href="/inspector/reset"' in developer.opens("/inspector/levers")
+    assert 'href="/inspector/reset"' in developer.opens("/inspector/control")
     assert "This cannot be undone." in developer.reads("/inspector/reset")
     assert tester.webhooks() != []
     answer = developer.presses("reset")

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
-from html import unescape
-
 import pytest
 from flask import Flask
 
-from tests.sandbox.actors import CLIENT_ID, Merchant, Tester, call
+from tests.sandbox.actors import CLIENT_ID, Merchant, Tester
 from tests.sandbox.inspector.developer import Developer
 
 
@@ -22,8 +19,8 @@ from tests.sandbox.inspector.developer import Developer
         pytest.param("path=/deposit", [2, 3], id="path"),
         pytest.param("path=%25", [], id="percent-is-no-wildcard"),
         pytest.param("path=checkout&status=2xx", [1], id="both"),
-        pytest.param("before=3", [1, 2], id="older"),
-        pytest.param("before=" + "9" * 40, [1, 2, 3, 4], id="absurd-place"),
+        pytest.param("skip=2", [1, 2], id="older"),
+        pytest.param("skip=" + "9" * 40, [1, 2, 3, 4], id="absurd-place"),
         pytest.param("path=%00/deposit", [2, 3], id="nul"),
     ],
 )
@@ -75,22 +72,3 @@ def test_a_rejected_signature_shows_the_exact_string_and_what_to_compare(
         seen = developer.reads(f"/inspector/requests/{number}")
         assert [word for word in words if word not in seen] == []
     assert "signature" not in seen
-
-
-def test_a_call_is_shown_as_a_line_of_curl_that_a_shell_takes_apart_as_it_was(
-    merchant: Merchant, developer: Developer
-) -> None:
-    body = b'{"note": "it\'s $HOME `id` @x"}'
-    merchant.calls("PATCH", "/v1/deposit/a'b?x=$(id)&y=[1]", body)
-    call(merchant.app, "GET", "/v1/recipient", headers={"Authorization": "Bearer sandbox-access-token"})
-    shown = [
-        unescape(developer.opens(f"/inspector/requests/{one}").partition('a curl line">')[2].partition("</pre>")[0])
-        for one in (1, 2)
-    ]
-    words = shlex.split(shown[0])
-    assert words[:3] == ["curl", "--request", "PATCH"]
-    assert words[words.index("--data-raw") + 1].encode() == body
-    assert words[-1] == "http://127.0.0.1:8790/v1/deposit/a'b?x=$(id)&y=[1]"
-    assert f"X-Client-ID: {CLIENT_ID}" in words
-    assert shlex.split(shown[1])[3:5] == ["--header", "Authorization: Bearer $ACCESS_TOKEN"]
-    assert "sandbox-access-token" not in "".join(shown)

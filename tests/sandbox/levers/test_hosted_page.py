@@ -226,7 +226,7 @@ def test_who_comes_from_elsewhere_or_without_the_pages_token_moves_nothing(
     merchant: Merchant, tester: Tester, customer: Customer, picked: str, headers: dict[str, str]
 ) -> None:
     token = customer.token(picked)
-    of_the_inspector = re.findall(r'name="token" value="(\w+)"', customer.http.get("/inspector/levers").text)[0]
+    of_the_inspector = re.findall(r'name="token" value="(\w+)"', customer.http.get("/inspector/control").text)[0]
     for act in ACTS:
         for wrong in ("", "wrong", of_the_inspector, *([token] if headers else [])):
             assert customer.sends(picked, act, wrong, headers).status_code == 403

@@ -139,7 +139,7 @@ def test_the_clock_may_go_back(sandbox: Flask, tester: Tester) -> None:
     content = taken(sandbox)
     earlier = edited(content, lambda state: state.update(now="2001-02-03T04:05:06.000007Z"))
     assert restores(sandbox, earlier)["now"].startswith("2001-02-03T04:05:")
-    assert "behind the machine" in sandbox.test_client().get("/inspector/levers").text
+    assert "behind the machine" in sandbox.test_client().get("/inspector/control").text
 
 
 def edited(content: bytes, edit: Callable[[Any], object]) -> bytes:

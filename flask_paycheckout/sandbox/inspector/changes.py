@@ -1,0 +1,175 @@
+"""What the inspector changes: clock, faults, unknowns, a webhook sent again, and the reset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from flask import Response, request
+from sqlalchemy import select
+from werkzeug import Response as AnyResponse
+
+from flask_paycheckout.sandbox.inspector.blueprint import inspector, redirect_to, show
+from flask_paycheckout.sandbox.levers.accounts import NoSuchAccount, find_account
+from flask_paycheckout.sandbox.levers.due import run_due
+from flask_paycheckout.sandbox.levers.fault_parsing import limit_fault, operations, read_fault
+from flask_paycheckout.sandbox.levers.start_state import reset_world
+from flask_paycheckout.sandbox.outgoing.faults import (
+    OPERATION_KINDS,
+    WEBHOOK,
+    WEBHOOK_KINDS,
+    active_faults,
+    add_fault,
+    clear_faults,
+    describe,
+)
+from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
+from flask_paycheckout.sandbox.wire.parsing import FieldError
+from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, choose
+from flask_paycheckout.sandbox.world.clock import MAX_SECONDS
+from flask_paycheckout.sandbox.world.context import assumption, world
+from flask_paycheckout.sandbox.world.database import transaction
+from flask_paycheckout.sandbox.world.settings import WorldSettings, advance_clock, change_unknowns
+
+STEPS = {60: "1 minute", 960: "16 minutes", 3600: "1 hour", 90000: "25 hours"}
+"""Seconds that the clock's buttons advance by, with their labels."""
+UNITS = {"minutes": 60, "hours": 3600, "days": 86400, "seconds": 1}
+"""Units of the form for other durations, in seconds."""
+MAX_FAULTS = 50
+"""The most faults that are listed."""
+
+_TEXTS = ("operation", "kind", "message", "account")
+_NUMBERS = ("times", "statusCode", "seconds", "retryAfter")
+_NUMBER = re.compile(r"[0-9]{1,15}(\.[0-9]{1,6})?")
+
+
+@inspector.get("/inspector/control")
+def show_control() -> Response:
+    """Show the clock and the planned faults, with forms to change them."""
+    return _show_control()
+
+
+def _show_control(status: int = 200, problem: str = "", form: str = "") -> Response:
+    """Render the page; after a refusal with the problem beside its form, which keeps its input."""
+    with transaction() as session:
+        faults = active_faults(session)
+        listed = [describe(fault) for fault in faults[:MAX_FAULTS]]
+    return show(
+        "control",
+        status,
+        steps=STEPS,
+        units=UNITS,
+        faults=listed,
+        count=len(faults),
+        operations=[WEBHOOK, *operations()],
+        kinds={"For operations": OPERATION_KINDS, "For webhooks": WEBHOOK_KINDS},
+        problem={form: problem},
+        typed=request.form,
+    )
+
+
+@inspector.post("/inspector/clock")
+def advance() -> AnyResponse:
+    """Advance the virtual clock by `amount` of `unit`, and run what becomes due."""
+    amount, unit = request.form.get("amount", "").strip(), request.form.get("unit", "")
+    seconds = Decimal(amount) * UNITS[unit] if unit in UNITS and _NUMBER.fullmatch(amount) else None
+    if seconds is None or seconds > MAX_SECONDS:
+        problem = f"Give a number, of at most {MAX_SECONDS // 86400} days; the clock cannot go back."
+        return _show_control(400, problem, "clock")
+    with transaction() as session:
+        advance_clock(session, world().clock, timedelta(seconds=float(seconds)))
+    run_due()
+    return redirect_to("show_control", "advanced")
+
+
+@inspector.post("/inspector/faults")
+def order_fault() -> AnyResponse:
+    sent = _order(request.form)
+    try:
+        fault = read_fault(sent)
+        with transaction() as session:
+            if "account" in sent:
+                limit_fault(fault, find_account(session, sent["account"].replace("\0", "")))
+            add_fault(session, fault)
+    except FieldError as wrong:
+        return _show_control(400, str(wrong), "fault")
+    except NoSuchAccount:
+        return _show_control(400, "account is no name of an account.", "fault")
+    return redirect_to("show_control", "ordered")
+
+
+def _order(form: Mapping[str, str]) -> dict[str, Any]:
+    """Convert the form to the JSON of the control interface, without empty fields."""
+    sent: dict[str, Any] = {name: form[name].strip() for name in (*_TEXTS, *_NUMBERS) if form.get(name, "").strip()}
+    # Other text is left for the parser to refuse, naming the field.
+    numbers = {name: Decimal(sent[name]) for name in _NUMBERS if _NUMBER.fullmatch(sent.get(name, ""))}
+    return sent | numbers
+
+
+@inspector.post("/inspector/faults/forget")
+def forget_faults() -> AnyResponse:
+    with transaction() as session:
+        clear_faults(session)
+    return redirect_to("show_control", "forgotten")
+
+
+@inspector.post("/inspector/webhooks/<webhook_id>")
+def resend(webhook_id: str) -> AnyResponse:
+    with transaction() as session:
+        was_found = redeliver(session, webhook_id)
+    run_due()
+    kept = {name: request.form.get(name) or None for name in ("order", "account")}
+    return redirect_to("show_webhooks", "resent" if was_found else "not-resent", **kept)
+
+
+@inspector.get("/inspector/reset")
+def ask_to_reset() -> Response:
+    """Ask for confirmation, because a reset cannot be undone."""
+    with transaction() as session:
+        settings = session.execute(select(WorldSettings)).scalar_one()
+    return show("reset", first_webhook_url=settings.first_webhook_url)
+
+
+@inspector.post("/inspector/reset")
+def reset() -> AnyResponse:
+    with transaction(exclusive=True) as session:
+        reset_world(session, world())
+    return redirect_to("show_overview", "reset")
+
+
+@inspector.get("/inspector/unknowns")
+def show_unknowns() -> Response:
+    """Show all switches, changed ones first, and a form to change one."""
+    return _show_unknowns()
+
+
+def _show_unknowns(status: int = 200, problem: str = "") -> Response:
+    started_with = world().unknowns.started_with
+    rows = sorted(
+        ((switch, assumption(switch.name), started_with[switch.name]) for switch in ASSUMPTIONS),
+        key=lambda row: row[1] == row[2] == row[0].default,
+    )
+    return show("unknowns", status, rows=rows, problem=problem, changed=any(row[1] != row[2] for row in rows))
+
+
+@inspector.post("/inspector/unknowns")
+def change_one() -> AnyResponse:
+    """Change the switch that `choice` names, which is `NAME=VALUE`."""
+    name, _, value = request.form.get("choice", "").partition("=")
+    try:
+        choose({name: value})
+    except AssumptionError:
+        return _show_unknowns(400, "Choose a switch and its value.")
+    with transaction() as session:
+        change_unknowns(session, world(), {name: value})
+    return redirect_to("show_unknowns", "switched")
+
+
+@inspector.post("/inspector/unknowns/start")
+def return_to_start() -> AnyResponse:
+    with transaction() as session:
+        change_unknowns(session, world(), dict.fromkeys(world().unknowns))
+    return redirect_to("show_unknowns", "switched-back")
