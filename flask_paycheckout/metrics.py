@@ -36,8 +36,7 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.reports.gauges import Counts, Gauges, read_gauges
 from flask_paycheckout.rules.payout_states import PayoutKind
 from flask_paycheckout.rules.states import FoundBy
-from flask_paycheckout.runtime import KEY as RUNTIME
-from flask_paycheckout.runtime import Runtime, runtime
+from flask_paycheckout.runtime import KEY as RUNTIME, Runtime, runtime
 from flask_paycheckout.service.calls import CREATE, READ
 from flask_paycheckout.service.logs import about
 from flask_paycheckout.service.observations import Observation, Observed

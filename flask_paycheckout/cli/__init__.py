@@ -1,4 +1,3 @@
 """The commands `flask paycheckout ...`. Each parses its options, calls one function and prints the result."""
 
-from flask_paycheckout.cli.group import load_commands as load_commands
-from flask_paycheckout.cli.group import paycheckout as paycheckout
+from flask_paycheckout.cli.group import load_commands as load_commands, paycheckout as paycheckout

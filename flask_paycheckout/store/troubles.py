@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
-from sqlalchemy.exc import TimeoutError as NoFreeConnection
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, TimeoutError as NoFreeConnection
 
 from flask_paycheckout.store.database_errors import sqlite_code, sqlstate
 

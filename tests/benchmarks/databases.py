@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.postgres import empty_database
-from tests.postgres import running_server as running_postgres
+from tests.postgres import empty_database, running_server as running_postgres
 
 SQLITE, SQLITE_WITHOUT_WAL, POSTGRESQL = "sqlite", "sqlite-without-wal", "postgresql"
 

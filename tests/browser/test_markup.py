@@ -18,8 +18,7 @@ from tests.example_shop.conftest import Owner, Shopper, make_shop
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Merchant, Receiver, Tester
 from tests.sandbox.inspector.developer import Developer
 from tests.sandbox.payments.customers import makes
-from tests.security.test_markup import EVALUATED
-from tests.security.test_markup import pages as pages_of_the_extension
+from tests.security.test_markup import EVALUATED, pages as pages_of_the_extension
 
 __all__ = ["make_shop"]
 

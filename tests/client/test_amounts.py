@@ -5,8 +5,7 @@ from decimal import Decimal
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from flask_paycheckout.client.amounts import as_number, exact_number
 from flask_paycheckout.totals import Pay, Receive

@@ -5,8 +5,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.client.access import access_of
 from tests.client.samples import RECIPIENT

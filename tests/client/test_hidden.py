@@ -5,8 +5,7 @@ import json
 import pickle
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from flask_paycheckout.client.calls import _encode
 from flask_paycheckout.client.hidden import AccountNumber, Hidden, Sealed, hidden_in, hide

@@ -7,8 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from flask_paycheckout.client import FiatDisbursement, Page, ServiceFault, TransportFailed
 from flask_paycheckout.client.paging import page_of_array, walk

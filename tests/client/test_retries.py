@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from flask_paycheckout.client import (
     RateLimited,

@@ -21,13 +21,9 @@ from flask_paycheckout.payouts.calls import PayoutCalls
 from flask_paycheckout.reports.audit import audit, reading, second_look
 from flask_paycheckout.reports.audit.results_file import ResultsFile
 from flask_paycheckout.testing import Sandbox
-from tests.accounts.conftest import Sellers, SigningService
-from tests.accounts.conftest import market as market
-from tests.accounts.conftest import service as service
+from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
 from tests.conftest import OpenShop
-from tests.payouts.conftest import OpenPayer
-from tests.payouts.conftest import open_payer as open_payer
-from tests.payouts.conftest import payer as payer
+from tests.payouts.conftest import OpenPayer, open_payer as open_payer, payer as payer
 from tests.payouts.paying import BANK, LIST, WALLET, Payer
 from tests.payouts.shop import pays_out, sends
 from tests.plans import plans

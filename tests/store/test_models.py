@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import String, inspect
-from sqlalchemy import event as sa_event
+from sqlalchemy import String, event as sa_event, inspect
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import mapped_column
 from sqlalchemy.orm.attributes import instance_state

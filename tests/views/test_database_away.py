@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Connection, event
-from sqlalchemy.exc import OperationalError, ProgrammingError
-from sqlalchemy.exc import TimeoutError as NoFreeConnection
+from sqlalchemy.exc import OperationalError, ProgrammingError, TimeoutError as NoFreeConnection
 
 from flask_paycheckout.store.troubles import trouble_of
 from tests.conftest import OpenShop

@@ -16,8 +16,7 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 import msgspec
-from sqlalchemy import Boolean, Column, Integer, String, func, insert, null, select
-from sqlalchemy import Table as AnyTable
+from sqlalchemy import Boolean, Column, Integer, String, Table as AnyTable, func, insert, null, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 

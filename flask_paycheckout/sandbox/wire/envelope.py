@@ -9,8 +9,7 @@ import msgspec
 from flask import Response
 from werkzeug.exceptions import HTTPException
 
-from flask_paycheckout.sandbox.wire.schemas import iso as iso
-from flask_paycheckout.sandbox.wire.schemas import to_wire
+from flask_paycheckout.sandbox.wire.schemas import iso as iso, to_wire
 from flask_paycheckout.sandbox.world.context import assumption
 
 Data = TypeVar("Data")

@@ -24,12 +24,12 @@ from sqlalchemy import (
     Dialect,
     Engine,
     String,
+    Table as AnyTable,
     Text,
     UpdateBase,
     event,
     insert,
 )
-from sqlalchemy import Table as AnyTable
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError

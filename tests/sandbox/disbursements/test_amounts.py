@@ -7,13 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from flask_paycheckout.sandbox.disbursements.fees import FeeTerms, fee_of, total
 from tests.sandbox.conftest import MakeSandbox
-from tests.sandbox.disbursements.payers import RECIPIENTS, STELLAR_WALLET, WALLET, Payer
-from tests.sandbox.disbursements.payers import given as given_recipient
+from tests.sandbox.disbursements.payers import RECIPIENTS, STELLAR_WALLET, WALLET, Payer, given as given_recipient
 
 # Decimals, and what the currency's bank takes in smallest units.
 LIMITS = {"JPY": (0, 100, 30_000_000), "USD": (2, 100, 25_000_000), "KWD": (3, 500, 15_000_000)}

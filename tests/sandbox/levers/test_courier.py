@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from threading import Event
-from threading import enumerate as enumerate_threads
+from threading import Event, enumerate as enumerate_threads
 from typing import Any
 
 import pytest

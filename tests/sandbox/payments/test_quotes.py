@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from flask_paycheckout.sandbox.money.arithmetic import rounded
 from flask_paycheckout.sandbox.money.currencies import unit_of

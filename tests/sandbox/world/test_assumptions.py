@@ -13,8 +13,7 @@ from tests.sandbox.actors import Answer, Merchant, Tester, call
 from tests.sandbox.auth.visitors import Visitor
 from tests.sandbox.conftest import MakeSandbox
 from tests.sandbox.disbursements.payers import RECIPIENTS, WALLET, Payer
-from tests.sandbox.payments.customers import details, quotes
-from tests.sandbox.payments.customers import sends as sends_payment
+from tests.sandbox.payments.customers import details, quotes, sends as sends_payment
 from tests.sandbox.recipients.payees import creates, reads
 
 

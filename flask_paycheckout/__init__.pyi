@@ -1,0 +1,55 @@
+"""The public names with their modules; they are imported when first used."""
+
+from .checkouts.reconcile import ReconcileReport as ReconcileReport
+from .errors import (
+    ConfigurationError as ConfigurationError,
+    NothingToRefund as NothingToRefund,
+    OrderNotPayable as OrderNotPayable,
+    OrderSettled as OrderSettled,
+    PaybackRefused as PaybackRefused,
+    PayCheckoutError as PayCheckoutError,
+    PayoutConflict as PayoutConflict,
+    ReceiverFailed as ReceiverFailed,
+    RefundTooLarge as RefundTooLarge,
+    StartContended as StartContended,
+    TooManyAttempts as TooManyAttempts,
+    TransitionRefused as TransitionRefused,
+    UncommittedChanges as UncommittedChanges,
+    UnknownCheckout as UnknownCheckout,
+    UnknownPayout as UnknownPayout,
+    UnsafeCheckoutUrl as UnsafeCheckoutUrl,
+)
+from .extension import PayCheckout as PayCheckout
+from .reports.explain import Explanation as Explanation
+from .rules.destinations import (
+    ToBank as ToBank,
+    ToRecipient as ToRecipient,
+    ToWallet as ToWallet,
+)
+from .rules.payout_report import PayoutReport as PayoutReport
+from .service.accounts import Account as Account
+from .signals import (
+    checkout_created as checkout_created,
+    order_abandoned as order_abandoned,
+    order_paid as order_paid,
+    order_pending as order_pending,
+    payment_held as payment_held,
+    payment_resolved as payment_resolved,
+    payout_completed as payout_completed,
+    payout_failed as payout_failed,
+    payout_sent as payout_sent,
+    payout_unknown as payout_unknown,
+    refund_claimed as refund_claimed,
+)
+from .store.checkout_model import CheckoutMixin as CheckoutMixin
+from .store.event_model import EventMixin as EventMixin
+from .store.payments import (
+    Amount as Amount,
+    Payment as Payment,
+    PaymentFee as PaymentFee,
+)
+from .store.payout_model import PayoutMixin as PayoutMixin
+from .totals import (
+    Pay as Pay,
+    Receive as Receive,
+)

@@ -1,0 +1,75 @@
+"""The public names with their modules; they are imported when first used."""
+
+from .client import PaymentsClient as PaymentsClient
+from .errors import (
+    Invalid as Invalid,
+    NotFound as NotFound,
+    OutcomeUnknown as OutcomeUnknown,
+    PaymentsError as PaymentsError,
+    RateLimited as RateLimited,
+    RequestRefused as RequestRefused,
+    ServiceFault as ServiceFault,
+    TransportFailed as TransportFailed,
+    Unauthorized as Unauthorized,
+)
+from .paging import Page as Page
+from .probing import Probe as Probe
+from .records.activities import Activity as Activity
+from .records.auth import (
+    Login as Login,
+    Organization as Organization,
+    User as User,
+)
+from .records.checkouts import CheckoutLink as CheckoutLink
+from .records.crypto_disbursements import (
+    CryptoBatch as CryptoBatch,
+    CryptoDisbursement as CryptoDisbursement,
+    CryptoReceiver as CryptoReceiver,
+    FeeConfig as FeeConfig,
+    FeeEstimate as FeeEstimate,
+)
+from .records.deposits import (
+    Deposit as Deposit,
+    ExchangeInfo as ExchangeInfo,
+    Fee as Fee,
+    PaymentFiat as PaymentFiat,
+)
+from .records.fiat_disbursements import (
+    CurrencySum as CurrencySum,
+    FiatBank as FiatBank,
+    FiatBatch as FiatBatch,
+    FiatBatchV1 as FiatBatchV1,
+    FiatDisbursement as FiatDisbursement,
+    FiatItem as FiatItem,
+    FiatItemV1 as FiatItemV1,
+    FiatPaymentMethod as FiatPaymentMethod,
+    FiatRecipient as FiatRecipient,
+    NewRecipient as NewRecipient,
+    PayoutBank as PayoutBank,
+)
+from .records.payments import (
+    Payment as Payment,
+    PaymentActivity as PaymentActivity,
+    PaymentReceiver as PaymentReceiver,
+    PaymentSender as PaymentSender,
+    Quote as Quote,
+)
+from .records.recipients import (
+    BankDetails as BankDetails,
+    Recipient as Recipient,
+    RecipientBank as RecipientBank,
+)
+from .records.record import Record as Record
+from .records.references import (
+    Bank as Bank,
+    Crypto as Crypto,
+    Currency as Currency,
+    PaymentMethod as PaymentMethod,
+)
+from .renewing import RenewedToken as RenewedToken
+from .responses import ResponseInfo as ResponseInfo
+from .signing import (
+    BearerToken as BearerToken,
+    HmacSigner as HmacSigner,
+    Signer as Signer,
+)
