@@ -6,14 +6,13 @@ Amounts are exact. Money in is positive, money out negative, fees are positive, 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
 from flask_paycheckout.rules.books import LineKind
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.rules.text import csv_text
 from flask_paycheckout.store.payments import Payment, PaymentFee, payment_of
 
 __all__ = ["COLUMNS", "EXACT", "Line", "booking_line", "csv_cells", "json_line", "payment_lines"]
@@ -23,9 +22,6 @@ EXACT = Context(prec=600)
 
 _NOTHING = Decimal(0)
 _RETURNED = frozenset({LineKind.PAYOUT_RETURNED, LineKind.REFUND_RETURNED})
-# A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
-# A leading apostrophe, which it takes for the mark of a text, is doubled, so that each cell can be read back.
-_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\u2212]|'")
 
 
 class Line(NamedTuple):
@@ -126,8 +122,7 @@ def _cell(value: object) -> str:
         return f"{value:f}"
     if isinstance(value, datetime):
         return _moment(value)
-    shown = visible(str(value))
-    return f"'{shown}" if _FORMULA.match(shown) else shown
+    return csv_text(str(value))
 
 
 def json_line(line: Line) -> str:
