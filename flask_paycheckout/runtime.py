@@ -43,6 +43,7 @@ from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.server_threads import default_web_calls
 from flask_paycheckout.service.slow_receivers import SlowReceivers
+from flask_paycheckout.store.bookings import Bookings
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.claim_counts import ClaimCounts
 from flask_paycheckout.store.due_reads import DueReads
@@ -131,6 +132,7 @@ class Runtime(msgspec.Struct, frozen=True):
     engine: Callable[[], Engine]
     checkouts: Checkouts
     due_reads: DueReads
+    bookings: Bookings
     moves: Moves
     accounts: Accounts
     callbacks: Callbacks
@@ -309,10 +311,11 @@ def build_runtime(
 
     checkouts = Checkouts(engine, models)
     payouts = Payouts(engine, models)
-    due_reads = DueReads(engine, models, claim)
+    bookings = Bookings(models, settings.payout_fees)
+    due_reads = DueReads(engine, models, bookings, claim)
     events = EventWriter(models, receivers, unheard)
     transactions = Transactions(engine, shop)
-    moves = Moves(engine, models, checkouts, events, transactions)
+    moves = Moves(engine, models, checkouts, bookings, events, transactions)
     event_queue = EventQueue(engine, models, checkouts, payouts)
     runs = ReceiverRuns(
         engine,
@@ -329,7 +332,7 @@ def build_runtime(
     )
     outbox = Outbox(event_queue, runs, clock, app, log, observers, settings.unheard)
     limits = RefundLimits(models)
-    payout_moves = PayoutMoves(engine, models, payouts, limits, events, transactions)
+    payout_moves = PayoutMoves(engine, models, payouts, limits, bookings, events, transactions)
     sealing = Sealing(settings.seal_key, keys)
     payout_requests = PayoutRequests(
         db, models, limits, moves, shop, sealing, clock, settings.approve_over, several_accounts
@@ -393,6 +396,7 @@ def build_runtime(
         engine=engine,
         checkouts=checkouts,
         due_reads=due_reads,
+        bookings=bookings,
         moves=moves,
         accounts=accounts,
         callbacks=callbacks,

@@ -13,7 +13,6 @@ from dataclasses import asdict
 import click
 from flask.cli import with_appcontext
 
-from flask_paycheckout.checkouts.payment_backfill import BackfillReport
 from flask_paycheckout.checkouts.receiver_runs import Delivery
 from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
 from flask_paycheckout.cli.accounts import known_account
@@ -181,31 +180,6 @@ def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json
     click.echo(visible(f"{money} is marked as {'kept' if kept else 'paid back'}"))
 
 
-@paycheckout.command(short_help="Store the amounts of payments from older versions.")
-@click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many deposits.")
-@click.option("--after", type=click.IntRange(0), default=0, help="Continue after the row where an earlier run ended.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@with_appcontext
-def fill_payments(limit: int | None, after: int, as_json: bool) -> None:
-    """Read the deposits of paid, held and rejected checkouts again whose received money is not stored.
-
-    Older versions did not store it. Nothing else changes, no signal is sent, and the command can be stopped and
-    repeated safely.
-
-    Exit code 0: all is stored. 1: some deposits could not be read, or are not completed any more.
-    """
-    report = _fill_with_progress(limit, after)
-    if as_json:
-        click.echo(json.dumps(asdict(report)))
-    else:
-        click.echo(f"filled {report.filled}, unreadable {report.unreadable}, not completed {report.differing}")
-        if report.stopped:
-            click.echo(f"The service fails. Go on later with: flask paycheckout fill-payments --after {report.after}")
-        elif not report.clean:
-            click.echo(f"To skip these: flask paycheckout fill-payments --after {report.after}")
-    raise SystemExit(0 if report.clean else 1)
-
-
 @paycheckout.command(short_help="Report the state of all payments, and what needs a person.")
 @click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
@@ -317,16 +291,6 @@ def _watching() -> Iterator[ReconcileWatch]:
         yield rounds
     finally:
         rounds.stop()
-
-
-def _fill_with_progress(limit: int | None, after: int) -> BackfillReport:
-    """Fill payments with a progress bar on a terminal."""
-    shop, stream = operations(), sys.stderr
-    waiting = shop.count_unfilled(after) if stream.isatty() else 0
-    if not waiting:
-        return shop.fill_payments(limit, after)
-    with click.progressbar(length=min(waiting, limit or waiting), label="Reading deposits", file=stream) as bar:
-        return shop.fill_payments(limit, after, lambda so_far: bar.update(1))
 
 
 @contextmanager

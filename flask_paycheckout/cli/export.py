@@ -1,12 +1,11 @@
-"""The commands about the books: their export, and bookings that older versions did not make."""
+"""The command that exports the books."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, astuple, fields
+from dataclasses import astuple, fields
 from datetime import datetime
 from decimal import Decimal
 
@@ -19,7 +18,6 @@ from flask_paycheckout.cli.periods import read_moment, require_period
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.reports.export import Export, Format, Totals
 from flask_paycheckout.rules.text import moment_text, visible
-from flask_paycheckout.store.movements import Missing
 
 
 @paycheckout.command(short_help="Export every movement of money, with fees and totals.")
@@ -36,48 +34,20 @@ from flask_paycheckout.store.movements import Missing
 )
 @with_appcontext
 def export(start: datetime | None, end: datetime | None, account: str | None, form: str) -> None:
-    """Write every movement of money once, oldest first: payments, fees, refunds, payouts, and those that came back.
+    """Write every movement of money once, oldest first: payments, held money, fees, refunds, payouts, and returns.
 
     The time is the one at which the movement was stored. A period that is over exports byte for byte the same again.
     Totals by account and currency, and whatever is missing, go to standard error. The service is not called.
 
-    Exit code 0: exported. 1: also, but movements of older versions are missing, which are named. 2: the dates, or the
-    account, cannot be used.
+    Exit code 0: exported. 2: the dates, or the account, cannot be used.
     """
     require_period(start, end)
     found = operations().export(start, end, known_account(account))
     if start is not None and start > found.asked_at:
         raise click.UsageError("--from must be before now.")
     _write(found, Format(form))
-    for line in _totals(found):
+    for line in (*_totals(found), *_notes(found)):
         click.echo(visible(line), err=True)
-    missing = [*_missing(found)]
-    for line in (*missing, *_notes(found)):
-        click.echo(visible(line), err=True)
-    raise SystemExit(1 if missing else 0)
-
-
-@paycheckout.command(short_help="Book the payouts that older versions have sent.")
-@click.option("--limit", type=click.IntRange(1), default=None, help="Read at most this many payouts.")
-@click.option("--after", type=click.IntRange(0), default=0, help="Continue after the row where an earlier run ended.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@with_appcontext
-def fill_bookings(limit: int | None, after: int, as_json: bool) -> None:
-    """Book the movements of payouts that older versions did not book, from the histories of the payouts.
-
-    Nothing else changes, no signal is sent, the service is not called, and the command can be stopped and repeated
-    safely.
-    """
-    shop, stream = operations(), sys.stderr
-    count = shop.count_payouts(after) if stream.isatty() else 0
-    with _bar(min(count, limit or count), "Reading payouts", shown=count > 0) as progress:
-        report = shop.fill_bookings(limit, after, progress)
-    if as_json:
-        click.echo(json.dumps(asdict(report)))
-        return
-    click.echo(f"checked {report.checked}, booked {report.booked}")
-    if limit is not None and report.checked == limit:
-        click.echo(f"Go on with: flask paycheckout fill-bookings --after {report.after}")
 
 
 def _write(found: Export, form: Format) -> None:
@@ -117,35 +87,13 @@ def _totals(found: Export) -> Iterator[str]:
             yield "  ".join(["", *text, *numbers]).rstrip()
 
 
-def _missing(found: Export) -> Iterator[str]:
-    """What older versions did not store, so that the export lacks it."""
-    payments, payouts = found.unfilled(), found.unbooked()
-    if payments.count:
-        yield f"MISSING: {_many(payments, 'payment')} of an older version, which did not store the amounts:"
-        yield f"  {_names(payments)}"
-        yield "  To read and store them: flask paycheckout fill-payments"
-    if payouts.count:
-        yield f"MISSING: {_many(payouts, 'payout')} of an older version, which did not book movements:"
-        yield f"  {_names(payouts)}"
-        yield "  To book them from their histories: flask paycheckout fill-bookings"
-
-
 def _notes(found: Export) -> Iterator[str]:
     if found.incomplete:
-        listed = Missing(found.incomplete, tuple(found.incomplete_named))
-        yield f"INCOMPLETE: {_many(listed, 'payment')} without an amount, fee or currency that the service left out:"
-        yield f"  {_names(listed)}"
+        named = ", ".join(found.incomplete_named)
+        yield f"INCOMPLETE: {found.incomplete} of the lines lack an amount, fee or currency that the service left out:"
+        yield f"  {named}{' and more' if found.incomplete > len(found.incomplete_named) else ''}"
     if not found.closed():
         yield (
             "NOT CLOSED: movements may still be stored in this period. Export it again some minutes after its end,"
             " when no transaction of that time is open any more."
         )
-
-
-def _many(found: Missing, what: str) -> str:
-    return f"1 {what}" if found.count == 1 else f"{found.count} {what}s"
-
-
-def _names(found: Missing) -> str:
-    more = found.count - len(found.named)
-    return ", ".join(found.named) + (f" and {more} more" if more else "")

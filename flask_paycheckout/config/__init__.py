@@ -13,6 +13,7 @@ from flask_paycheckout.client.hidden import concealed
 from flask_paycheckout.config import checks
 from flask_paycheckout.config.checks import PENDING_FOR, PREFIX, fault_of
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.rules.books import PayoutFees
 from flask_paycheckout.rules.schedule import PendingFor
 from flask_paycheckout.security.origins import is_loopback, reaches_this_machine
 from flask_paycheckout.translations.catalogues import LANGUAGES
@@ -118,6 +119,12 @@ class Settings:
 
     payout_batch: int = 100
     """The most payouts that one call of the service sends."""
+
+    payout_fees: PayoutFees = PayoutFees.ON_TOP
+    """Whether the fee that the service reports with a disbursement is "on top" of its amount, or "included" in it.
+
+    The service's interface does not say; this decides `net` in the books, from then on.
+    """
 
     approve_over: Mapping[str, Decimal] = field(default_factory=dict)
     """For each currency the amount from which on a payout waits for a person: {"USD": "500.00"}."""
@@ -258,6 +265,7 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "show_total": checks.check_amounts,
     "account_cache": checks.check_seconds,
     "payout_batch": checks.check_batch,
+    "payout_fees": checks.check_payout_fees,
     "approve_over": checks.check_approve_over,
     "seal_key": checks.check_seal_keys,
     "metrics_token": checks.check_bearer_tokens,

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from flask_paycheckout.client.hidden import Hidden, concealed
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.rules.books import PayoutFees
 from flask_paycheckout.rules.schedule import PendingFor
 from flask_paycheckout.security.origins import origin_of
 from flask_paycheckout.signals import NEEDS_RECEIVER
@@ -112,6 +113,13 @@ def check_pending_for(key: str, value: object) -> PendingFor:
     return MappingProxyType({"default": PENDING_FOR, **times})
 
 
+def check_payout_fees(key: str, value: object) -> PayoutFees:
+    try:
+        return PayoutFees(value)  # type: ignore[arg-type]  # whatever it refuses is the fault reported below
+    except ValueError:
+        raise fault_of(key, "is not known", "Write 'on top', or 'included'.") from None
+
+
 def check_readers(key: str, value: object) -> int:
     return check_few(key, value, 100, "Write the most reads that may run at once, such as 32.")
 
@@ -138,17 +146,11 @@ def check_prefix(key: str, value: object) -> str:
     return text.rstrip("/")
 
 
-def listed_secrets(key: str, value: object) -> list[object]:
-    """The secrets of a setting that takes one or a list, in an environment variable with commas."""
+def check_path_secrets(key: str, value: object) -> tuple[str, ...]:
     if isinstance(value, str) and "," in value:
         value = [Hidden(part.strip()) for part in value.split(",")]
-    if isinstance(value, (list, tuple)) and not value:
-        raise fault_of(key, "is an empty list", "Leave it out, or list one at least.")
-    return [concealed(one) for one in value] if isinstance(value, (list, tuple)) else [value]
-
-
-def check_path_secrets(key: str, value: object) -> tuple[str, ...]:
-    return tuple(concealed(check_path_secret(key, one)) for one in listed_secrets(key, value))
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(concealed(check_path_secret(key, concealed(one))) for one in listed)
 
 
 def check_path_secret(key: str, value: object) -> str:
@@ -163,7 +165,10 @@ def check_path_secret(key: str, value: object) -> str:
 
 
 def check_bearer_tokens(key: str, value: object) -> tuple[str, ...]:
-    tokens = tuple(concealed(check_text(key, one)) for one in listed_secrets(key, value))
+    if isinstance(value, str) and "," in value:
+        value = [Hidden(part.strip()) for part in value.split(",")]
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    tokens = tuple(concealed(check_text(key, concealed(one))) for one in listed)
     if not all(len(token) >= _SHORTEST_TOKEN and token.isascii() and " " not in token for token in tokens):
         raise fault_of(
             key,
@@ -234,7 +239,10 @@ def check_approve_over(key: str, value: object) -> Mapping[str, Decimal]:
 
 
 def check_seal_keys(key: str, value: object) -> tuple[str, ...]:
-    return tuple(check_seal_key(key, one) for one in listed_secrets(key, value))
+    if isinstance(value, str) and "," in value:
+        value = [Hidden(part.strip()) for part in value.split(",")]
+    listed = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(check_seal_key(key, concealed(one)) for one in listed)
 
 
 def check_seal_key(key: str, value: object) -> str:

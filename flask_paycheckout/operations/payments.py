@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.operations.base import OperationsBase
@@ -13,6 +14,7 @@ from flask_paycheckout.store.shop_session import open_connection, refuse_uncommi
 if TYPE_CHECKING:
     from flask_paycheckout.checkouts.reconcile import ReconcileReport
     from flask_paycheckout.reports.explain import Explanation
+    from flask_paycheckout.rules.books import Line
 
 __all__ = ["PaymentOperations"]
 
@@ -131,6 +133,26 @@ class PaymentOperations(OperationsBase):
         require_order_id(order_id)
         shop = self._for_reading(f"explain({order_id!r})")
         return explain(shop.engine(), shop.models, shop.checkouts, shop.payouts, order_id)
+
+    def books(
+        self,
+        start: datetime | date | str | None = None,
+        end: datetime | date | str | None = None,
+        account: str | None = None,
+    ) -> list[Line]:
+        """The lines of the books, oldest first, as `flask paycheckout export` writes them.
+
+        :param start: the first date or time that is included, in UTC where it names no zone; None for the beginning.
+        :param end: the first date or time that is not included; None for now.
+        :param account: only those of this merchant account; "" is the one of the settings, None for all.
+        :raises ValueError: a text is no date or time.
+        """
+        from flask_paycheckout.reports.export import moment_of
+        from flask_paycheckout.store.movements import Movements, Period
+
+        since, until = (None if at is None else moment_of(at) for at in (start, end))
+        shop = self._for_reading("books()")
+        return list(Movements(shop.engine, shop.models).read(Period(since, until, account)))
 
 
 def _require_count(limit: object) -> None:

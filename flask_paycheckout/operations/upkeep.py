@@ -1,4 +1,4 @@
-"""Work that is done regularly, or once after an upgrade: reconcile, delivery, sending, pruning, the books."""
+"""Work that is done regularly: reconcile, delivery, sending, pruning, the books."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.rules.payout_report import PayoutReport
 
 if TYPE_CHECKING:
-    from flask_paycheckout.checkouts.payment_backfill import BackfillReport, PaymentBackfill
     from flask_paycheckout.checkouts.reconcile import Progress, ReconcileReport, ReconcileWatch
-    from flask_paycheckout.payouts.booking_backfill import BookingReport
     from flask_paycheckout.reports.export import Export
     from flask_paycheckout.store.pruning import Pruned
 
@@ -118,50 +116,3 @@ class UpkeepOperations(OperationsBase):
 
         shop = self._for_reading("the export")
         return Export(Movements(shop.engine, shop.models), Period(start, end, account), shop.clock())
-
-    def fill_bookings(
-        self, limit: int | None, after: int, progress: Callable[[int], object] | None = None
-    ) -> BookingReport:
-        """Book the movements of payouts that older versions did not book. See `BookingBackfill.run`."""
-        from flask_paycheckout.payouts.booking_backfill import BookingBackfill
-
-        shop = self._beside_session("fill_bookings()")
-        return BookingBackfill(shop.engine, shop.models).run(limit, after, progress)
-
-    def count_unbooked(self, account: str | None = None) -> int:
-        """How many payouts are sent or completed, and not booked as such.
-
-        :param account: only those of this merchant account.
-        """
-        from flask_paycheckout.store.payout_overview import PayoutOverview
-
-        shop = self._runtime
-        with shop.engine().connect() as connection:
-            return PayoutOverview(connection, shop.models, shop.clock(), account).count_unbooked()
-
-    def count_payouts(self, after: int) -> int:
-        """How many payouts `fill_bookings` would read."""
-        from flask_paycheckout.payouts.booking_backfill import BookingBackfill
-
-        return BookingBackfill(self._runtime.engine, self._runtime.models).count(after)
-
-    def fill_payments(
-        self, limit: int | None, after: int, progress: Callable[[BackfillReport], None] | None = None
-    ) -> BackfillReport:
-        """Store what arrived for payments of older versions, which did not store it.
-
-        :param limit: read at most this many deposits.
-        :param after: where an earlier run ended.
-        :param progress: called after each read with the counts so far.
-        """
-        return self._payment_backfill().run(limit, after, progress)
-
-    def count_unfilled(self, after: int) -> int:
-        """How many payments `fill_payments` would read."""
-        return self._payment_backfill().count(after)
-
-    def _payment_backfill(self) -> PaymentBackfill:
-        from flask_paycheckout.checkouts.payment_backfill import PaymentBackfill
-
-        shop = self._runtime
-        return PaymentBackfill(shop.engine, shop.models, shop.settlement.reading, shop.settings.reconcile_readers)

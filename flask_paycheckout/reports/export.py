@@ -6,14 +6,14 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
 
-from flask_paycheckout.reports.books import COLUMNS, EXACT, Line, booking_line, csv_cells, json_line, payment_lines
-from flask_paycheckout.rules.books import LineKind
-from flask_paycheckout.store.movements import PAGE, Missing, Movements, Period
+from flask_paycheckout.reports.books import COLUMNS, csv_cells, json_line
+from flask_paycheckout.rules.books import EXACT, Line, LineKind
+from flask_paycheckout.store.movements import PAGE, Movements, Period
 
 __all__ = ["Export", "Format", "Totals", "moment_of", "month_period", "months_until"]
 
@@ -41,6 +41,9 @@ class Totals:
     """The sums of one merchant account and currency."""
 
     payments: Decimal = Decimal(0)
+    held: Decimal = Decimal(0)
+    """Money that arrived and paid no order."""
+
     fees: Decimal = Decimal(0)
     refunds: Decimal = Decimal(0)
     """Refunds less those that came back; negative, as money went out."""
@@ -59,6 +62,8 @@ class Totals:
 
 _COUNTED_AS = {
     LineKind.PAYMENT: "payments",
+    LineKind.HELD: "held",
+    LineKind.PAYMENT_RETURNED: "held",
     LineKind.REFUND: "refunds",
     LineKind.REFUND_RETURNED: "refunds",
     LineKind.PAYOUT: "payouts",
@@ -80,7 +85,7 @@ class Export:
     """The sums by account and currency."""
 
     incomplete: int = 0
-    """The number of payments of which the service did not report an amount, or not its currency."""
+    """The number of lines of which the service did not report an amount, or not its currency."""
 
     incomplete_named: list[str] = field(default_factory=list)
     """The checkout ids of the first ten."""
@@ -88,14 +93,13 @@ class Export:
     def lines(self, progress: Progress | None = None) -> Iterator[Line]:
         """The lines, oldest first.
 
-        :param progress: called now and then with the number of movements that were read since its last call.
+        :param progress: called now and then with the number of lines that were read since its last call.
         """
-        movements = self.movements.read(self.period)
-        while part := list(islice(movements, PAGE)):
-            for at, is_booking, row in part:
-                for line in [booking_line(row, at)] if is_booking else payment_lines(row):
-                    self._add(line)
-                    yield line
+        lines = self.movements.read(self.period)
+        while part := list(islice(lines, PAGE)):
+            for line in part:
+                self._add(line)
+                yield line
             if progress is not None:
                 progress(len(part))
 
@@ -115,26 +119,18 @@ class Export:
         open_for = max(_OPEN_FOR, oldest and oldest + _COMMITS_WITHIN)
         return self.period.end <= self.asked_at - open_for
 
-    def unfilled(self) -> Missing:
-        """Payments of older versions that are missing, because what arrived was not stored."""
-        return self.movements.unfilled(self.period)
-
-    def unbooked(self) -> Missing:
-        """Payouts of older versions that are missing, because they were not booked."""
-        return self.movements.unbooked(self.period)
-
     def _add(self, line: Line) -> None:
         self.count += 1
-        if line.kind is LineKind.PAYMENT and (line.gross is None or line.fee is None):
+        if line.gross is None or line.fee is None:
             self.incomplete += 1
-            if len(self.incomplete_named) < _NAMED:
+            if len(self.incomplete_named) < _NAMED and line.checkout_id not in self.incomplete_named:
                 self.incomplete_named.append(str(line.checkout_id))
         if line.currency is not None:
             sums = {"net": line.net or Decimal(0), "fees": line.fee or Decimal(0)}
             if line.kind in _COUNTED_AS:
                 sums[_COUNTED_AS[line.kind]] = line.gross or Decimal(0)
             self._sum(line.account, line.currency, Totals(**sums))
-        if line.received is not None and line.received_currency is not None:
+        if line.received is not None and line.received_currency is not None and line.reference is None:
             self._sum(line.account, line.received_currency, Totals(received=line.received))
 
     def _sum(self, account: str, currency: str, more: Totals) -> None:
@@ -147,16 +143,17 @@ def _as_csv(rows: Iterator[list[str]] | list[list[str]]) -> str:
     return written.getvalue()
 
 
-def moment_of(text: str) -> datetime:
-    """Parse a date or time in ISO 8601; a date is its first moment, and without an offset it is in UTC.
+def moment_of(given: datetime | date | str) -> datetime:
+    """A date or time, also as text in ISO 8601; a date is its first moment, and without an offset it is in UTC.
 
     :raises ValueError: it is neither.
     """
     try:
-        found = datetime.fromisoformat(text.strip())
+        text = given.strip() if isinstance(given, str) else given.isoformat()
+        found = datetime.fromisoformat(text)
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError(f"{text!r} is no date or time; write it like 2026-01-31 or 2026-01-31T18:30:00Z") from None
+        raise ValueError(f"{given!r} is no date or time; write it like 2026-01-31 or 2026-01-31T18:30:00Z") from None
 
 
 def month_period(month: str, account: str | None = None) -> Period:

@@ -14,7 +14,6 @@ from flask_paycheckout.rules.states import Status
 from flask_paycheckout.store.account_names import stored_accounts
 from flask_paycheckout.store.gauges import Oldest, count_by_state, oldest
 from flask_paycheckout.store.models import Models
-from flask_paycheckout.store.payout_overview import PayoutOverview
 
 __all__ = ["Counts", "Gauges", "read_gauges"]
 
@@ -55,10 +54,8 @@ def read_gauges(
         checkouts = _counts(connection, models.checkouts, listed, [status.value for status in Status])
         payouts = _counts(connection, models.payouts, listed, [status.value for status in PayoutStatus])
         longest = oldest(connection, models)
-        unbooked = PayoutOverview(connection, models, now).count_unbooked()
-    alarms = read_alarms(engine, models, now, token_missing=token_missing)
-    counted = _counted(alarms) | {"payouts_unbooked": unbooked}
-    return Gauges(now, checkouts, payouts, longest.undelivered, *_seconds(longest, now), counted)
+    alarms = _counted(read_alarms(engine, models, now, token_missing=token_missing))
+    return Gauges(now, checkouts, payouts, longest.undelivered, *_seconds(longest, now), alarms)
 
 
 def _counts(connection: Connection, table: Table, accounts: Sequence[str], states: Sequence[str]) -> Counts:

@@ -130,9 +130,6 @@ class Report:
     payout_alarms: PayoutAlarms
     """Payouts and refunds that need a person."""
 
-    unbooked: int = 0
-    """The number of payouts that an older version sent and did not book, so that exports lack them."""
-
     read_only: bool = False
     """Whether the database takes no changes, so that no payment can be recorded."""
 
@@ -146,7 +143,7 @@ class Report:
         """Whether anything in this report does not resolve itself."""
         troubles = (self.held, self.to_pay_back, self.stuck, self.webhooks_silent, self.backlog.overdue)
         failing = self.unsettled or self.unreadable or self.failing or self.payout_alarms.any
-        return any(troubles) or bool(failing or self.unbooked or self.read_only)
+        return any(troubles) or bool(failing or self.read_only)
 
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
@@ -202,7 +199,6 @@ def report(
             payouts=_together([each.payouts for each in counts]) if is_whole else payouts.count_by_status(),
             claimable=payouts.claimable(),
             payout_alarms=read_payout_alarms(payouts, token_missing=token_missing),
-            unbooked=payouts.count_unbooked(),
             read_only=takes_no_writes(connection),
         )
 

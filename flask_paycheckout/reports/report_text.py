@@ -209,9 +209,6 @@ def _backlog_lines(report: Report) -> Iterator[str]:
 
 def _payout_lines(report: Report) -> Iterator[str]:
     yield from payout_lines(report.payouts, report.claimable, report.payout_alarms)
-    if report.unbooked:
-        yield from ("", f"NOT IN THE BOOKS: {_number(report.unbooked, 'payout', 'payouts')} of an older version.")
-        yield "  To book what was sent: flask paycheckout fill-bookings"
 
 
 def _more(count: int, listed: int) -> Iterator[str]:

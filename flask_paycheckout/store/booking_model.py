@@ -1,12 +1,11 @@
-"""The table of bookings in the shop's database: each movement of money out, once, and never changed."""
+"""The table of bookings in the shop's database: every movement of money, once, and never changed."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import FromClause, Index, String, UniqueConstraint
+from sqlalchemy import FromClause, Index, Integer, String, UniqueConstraint
 from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from flask_paycheckout.rules.order_ids import MAX_ID
@@ -14,11 +13,13 @@ from flask_paycheckout.store.mapping import MOMENT, ROW_ID, keep
 
 __all__ = ["BookingMixin"]
 
+_NUMBER = String(255)
+
 
 class BookingMixin:
-    """One movement of a payout's money. Rows are inserted in the transaction of the payout's move, and never changed.
+    """One movement of money, as a line of the books. Rows are inserted in the transaction of what they tell of.
 
-    A payment needs no row here: its columns in the checkout's row are stored once and never changed.
+    Amounts are exact text with their sign, and NULL where the service reported none.
     """
 
     __tablename__ = "paycheckout_booking"
@@ -30,8 +31,8 @@ class BookingMixin:
     @declared_attr.directive
     def __table_args__(cls) -> tuple[Any, ...]:  # noqa: N805 - it is a class
         return (
-            # A service reference is sent once and returned once, so the database itself refuses a second booking.
-            UniqueConstraint("service_reference", "kind", name="uq_paycheckout_booking_once"),
+            # The database itself refuses to book a movement twice.
+            UniqueConstraint("subject", "change", "kind", name="uq_paycheckout_booking_once"),
             # For exports, oldest first, of all accounts or of one.
             Index("ix_paycheckout_booking_time", "booked_at", "id"),
             Index("ix_paycheckout_booking_account", "account", "booked_at", "id"),
@@ -41,37 +42,36 @@ class BookingMixin:
         __table__: ClassVar[FromClause]
 
     id: Mapped[int] = mapped_column(ROW_ID, primary_key=True)
+    subject: Mapped[str] = mapped_column(String(MAX_ID))
+    """The checkout id of money in, and the service reference of money out."""
+
+    change: Mapped[int] = mapped_column(Integer)
+    """The number of the change of the checkout or payout that moved the money."""
+
     booked_at: Mapped[datetime] = mapped_column(MOMENT)
-    """The time of the payout's move, as aware UTC."""
+    """The time of that change, as aware UTC."""
 
     kind: Mapped[str] = mapped_column(String(16))
-    """The kind of movement: `payout`, `refund`, `payout_returned` or `refund_returned`."""
-
-    reference: Mapped[str] = mapped_column(String(MAX_ID), index=True)
-    """The payout's reference."""
-
-    service_reference: Mapped[str] = mapped_column(String(64))
-    """The reference that the service was given for it."""
-
-    disbursement_id: Mapped[str | None] = mapped_column(String(MAX_ID))
-    """The service's id, as far as it was known then."""
-
-    account: Mapped[str] = mapped_column(String(MAX_ID))
-    """The name of the merchant account; empty for the one of the settings."""
-
     order_id: Mapped[str | None] = mapped_column(String(MAX_ID))
     checkout_id: Mapped[str | None] = mapped_column(String(MAX_ID))
-    """The id of the checkout whose money a refund pays back."""
+    """The id of the checkout that the money arrived for; of a refund, the one whose money it pays back."""
 
-    exact_amount: Mapped[str] = mapped_column("amount", String(64))
-    """The amount, without a sign, as exact text."""
+    reference: Mapped[str | None] = mapped_column(String(MAX_ID), index=True)
+    """The payout's reference in the shop."""
 
-    currency: Mapped[str] = mapped_column(String(72))
+    disbursement_id: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The service's id of the payout, if it was known then."""
 
-    @property
-    def amount(self) -> Decimal:
-        """The amount, exactly and without a sign."""
-        return Decimal(self.exact_amount)
+    account: Mapped[str] = mapped_column(String(MAX_ID))
+    """The name of the merchant account whose money moved; empty for the one of the settings."""
+
+    currency: Mapped[str | None] = mapped_column(_NUMBER)
+    gross: Mapped[str | None] = mapped_column(_NUMBER)
+    fee: Mapped[str | None] = mapped_column(_NUMBER)
+    net: Mapped[str | None] = mapped_column(_NUMBER)
+    method: Mapped[str | None] = mapped_column(_NUMBER)
+    received: Mapped[str | None] = mapped_column(_NUMBER)
+    received_currency: Mapped[str | None] = mapped_column(_NUMBER)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.kind} {self.reference!r}: {self.exact_amount} {self.currency}>"
+        return f"<{type(self).__name__} {self.kind} {self.subject!r}: {self.gross} {self.currency}>"

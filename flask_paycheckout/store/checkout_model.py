@@ -18,7 +18,7 @@ from flask_paycheckout.store.mapping import MOMENT, ROW_ID, keep
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Payment, payment_of
 from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["EMPTY_COLUMNS", "FIXED_COLUMNS", "MONEY_TO_PAY_BACK", "UNFILLED", "CheckoutMixin", "total_columns"]
+__all__ = ["EMPTY_COLUMNS", "FIXED_COLUMNS", "MONEY_TO_PAY_BACK", "CheckoutMixin", "total_columns"]
 
 MONEY_TO_PAY_BACK = (
     "CASE WHEN status IN ('paid', 'rejected') AND paid_order_id IS NULL AND payback IS NULL THEN 1 ELSE 0 END = 1"
@@ -27,12 +27,6 @@ MONEY_TO_PAY_BACK = (
 
 Written as text, because a database uses a partial index only for exactly the same condition; as a single term, because
 SQLite would read all rows without a paid order along the unique column, which it takes for a single one.
-"""
-
-UNFILLED = "payment_completed_at IS NULL AND status || '' IN ('paid', 'held', 'rejected')"
-"""The SQL condition for payments of older versions, which did not store what arrived.
-
-The status stands in an expression, or SQLite would read all payments along the index of the status instead.
 """
 
 FIXED_COLUMNS = frozenset(
@@ -67,8 +61,7 @@ class CheckoutMixin:
         # contains only the few payments that wait to be recorded as paid back or kept.
         waiting = text(MONEY_TO_PAY_BACK)
         problem = text("problem_since IS NOT NULL")
-        arrived, unfilled = text("payment_completed_at IS NOT NULL"), text(UNFILLED)
-        unpaid = text("payment_completed_at IS NULL")
+        arrived, unpaid = text("payment_completed_at IS NOT NULL"), text("payment_completed_at IS NULL")
         return (
             Index("ix_paycheckout_checkout_state", "status", "moved_at", "id"),
             # For audits: what nothing is known to have arrived for.
@@ -84,7 +77,7 @@ class CheckoutMixin:
             Index(
                 "ix_paycheckout_checkout_payback", "account", "moved_at", sqlite_where=waiting, postgresql_where=waiting
             ),
-            # For exports, oldest first, of all accounts or of one.
+            # For audits, oldest first, of all accounts or of one.
             Index(
                 "ix_paycheckout_checkout_booked",
                 *("payment_completed_at", "id"),
@@ -97,7 +90,6 @@ class CheckoutMixin:
                 sqlite_where=arrived,
                 postgresql_where=arrived,
             ),
-            Index("ix_paycheckout_checkout_unfilled", "id", sqlite_where=unfilled, postgresql_where=unfilled),
         )
 
     if TYPE_CHECKING:
@@ -219,7 +211,7 @@ class CheckoutMixin:
 
     @property
     def payment(self) -> Payment | None:
-        """The money that arrived, as the deposit reported it; None before, and for rows of older versions."""
+        """The money that arrived, as the deposit reported it; None before."""
         return payment_of({name: getattr(self, name) for name in PAYMENT_COLUMNS})
 
     def __repr__(self) -> str:

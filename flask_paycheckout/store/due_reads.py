@@ -15,6 +15,7 @@ from sqlalchemy import (
     Connection,
     Engine,
     Integer,
+    RowMapping,
     Table,
     bindparam,
     case,
@@ -28,6 +29,7 @@ from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout.rules.states import OPEN
 from flask_paycheckout.store.autocommit import autocommit
+from flask_paycheckout.store.bookings import Bookings
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import CheckoutSummary
 from flask_paycheckout.store.database_errors import is_lost_race
@@ -46,9 +48,10 @@ class DueReads:
     :param engine: returns the engine of the checkout table, when first needed.
     """
 
-    def __init__(self, engine: Callable[[], Engine], models: Models, claim: timedelta) -> None:
+    def __init__(self, engine: Callable[[], Engine], models: Models, bookings: Bookings, claim: timedelta) -> None:
         self._engine = engine
         self._models = models
+        self._bookings = bookings
         self._table = models.checkouts
         self._notes: dict[tuple[frozenset[str], bool], Any] = {}
         self._claims: dict[tuple[bool, bool, bool], Any] = {}
@@ -70,10 +73,19 @@ class DueReads:
         :returns: the checkout as stored now; None when its state has changed meanwhile, and nothing was written.
         """
         values["next_read_at"] = next_read_at
+        arrived_at: datetime | None = values.get("payment_completed_at")
+        if checkout.payment_completed_at is None and arrived_at is not None:
+            # A move that began before must not book the money as if nobody had seen it.
+            values["revision"] = checkout.revision + 1
         statement = self._note(values, with_entry=entry is not None)
         try:
             with begin_limited(self._engine()) as connection:
-                return self._changed(connection, statement, as_loaded(checkout) | entry_and_values(entry, values))
+                row = self._row(connection, statement, as_loaded(checkout) | entry_and_values(entry, values))
+                if row is None:
+                    return None
+                if checkout.payment_completed_at is None and arrived_at is not None:
+                    self._bookings.book_checkout(connection, self._models.row_of_checkout(checkout), row, arrived_at)
+                return self._models.checkout_of_row(row)
         except OperationalError as error:
             if is_lost_race(error):
                 return None
@@ -174,8 +186,11 @@ class DueReads:
         return [self._models.checkout_of_row(row) for row in claimed]
 
     def _changed(self, connection: Connection, statement: Any, parameters: dict[str, Any]) -> CheckoutMixin | None:
-        row = connection.execute(statement, parameters).mappings().one_or_none()
+        row = self._row(connection, statement, parameters)
         return None if row is None else self._models.checkout_of_row(row)
+
+    def _row(self, connection: Connection, statement: Any, parameters: dict[str, Any]) -> RowMapping | None:
+        return connection.execute(statement, parameters).mappings().one_or_none()
 
     # Statements
 
@@ -189,7 +204,8 @@ class DueReads:
             values = planned_values(self._table, key[0])
             if with_entry:
                 values |= self._with_entry()
-            unmoved = update(self._table).where(is_of(self._table, "id"), is_of(self._table, "status"))
+            same = ("id", "status", "revision") if "revision" in key[0] else ("id", "status")
+            unmoved = update(self._table).where(*(is_of(self._table, column) for column in same))
             self._notes[key] = unmoved.values(values).returning(*self._table.c)
         return self._notes[key]
 

@@ -67,6 +67,10 @@ class Models:
         """The values of a checkout, by the names of the table's columns."""
         return {column: vars(checkout)[attribute] for column, attribute in self._checkout_attributes}
 
+    def row_of_payout(self, payout: PayoutMixin) -> dict[str, Any]:
+        """The values of a payout, by the names of the table's columns."""
+        return {column: vars(payout)[attribute] for column, attribute in self._payout_attributes}
+
     @cached_property
     def _checkout_attributes(self) -> list[tuple[str, str]]:
         return _attributes(self.Checkout)

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 from flask_paycheckout.rules.decisions import Decision
 from flask_paycheckout.rules.states import OPEN, SIGNAL_OF, Status
 from flask_paycheckout.store.autocommit import autocommit
+from flask_paycheckout.store.bookings import Bookings
 from flask_paycheckout.store.checkout_model import EMPTY_COLUMNS, FIXED_COLUMNS, CheckoutMixin, total_columns
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import is_lost_race, without_row
@@ -72,6 +73,7 @@ class Moves:
         engine: Callable[[], Engine],
         models: Models,
         checkouts: Checkouts,
+        bookings: Bookings,
         events: EventWriter,
         transactions: Transactions,
     ) -> None:
@@ -79,6 +81,7 @@ class Moves:
         self._models = models
         self._table = models.checkouts
         self._checkouts = checkouts
+        self._bookings = bookings
         self._events = events
         self._transactions = transactions
         self._new_row: Any = None
@@ -225,7 +228,9 @@ class Moves:
         changed = connection.execute(statement, parameters).mappings().one_or_none()
         if changed is None:
             return None
-        row: Row = self._models.row_of_checkout(checkout) | values | dict(changed)
+        before = self._models.row_of_checkout(checkout)
+        row: Row = before | values | dict(changed)
+        self._bookings.book_checkout(connection, before, row, now)
         # Only `payment_held` passes the reason as a keyword; other receivers find it on the checkout.
         reason = move.reason if to is Status.HELD else None
         moved: Moved | None = None

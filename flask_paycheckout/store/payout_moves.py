@@ -73,6 +73,7 @@ class PayoutMoves:
         models: Models,
         payouts: Payouts,
         limits: RefundLimits,
+        bookings: Bookings,
         events: EventWriter,
         transactions: Transactions,
     ) -> None:
@@ -81,7 +82,7 @@ class PayoutMoves:
         self._table: Table = models.payouts
         self._payouts = payouts
         self._limits = limits
-        self._bookings = Bookings(models)
+        self._bookings = bookings
         self._events = events
         self._transactions = transactions
         self._updates: dict[tuple[frozenset[str], bool], Any] = {}
@@ -141,7 +142,7 @@ class PayoutMoves:
         if row is None:
             return None
         self._count_refund(connection, payout, to)
-        self._bookings.book(connection, PayoutStatus(payout.status), row, now)
+        self._bookings.book_payout(connection, self._models.row_of_payout(payout), row, now)
         if signal is None:
             return MovedPayout(self._models.payout_of_row(row))
         event = self._events.store(

@@ -6,12 +6,11 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.payout_states import RELEASING, WIPING, PayoutKind, PayoutStatus
 from flask_paycheckout.store.models import Models
-from flask_paycheckout.store.movements import BOOKED_STATES
 from flask_paycheckout.store.overview import LISTED, PATIENCE
 
 __all__ = ["FAILED_FOR", "ListedPayout", "PayoutOverview", "PayoutPage"]
@@ -104,22 +103,6 @@ class PayoutOverview:
         rows = self._connection.execute(statement).mappings().all()
         following = str(rows[limit - 1]["id"]) if len(rows) > limit else None
         return PayoutPage(tuple(_listed(row) for row in rows[:limit]), following)
-
-    def count_unbooked(self) -> int:
-        """The number of payouts that an older version sent, and did not book; counted along indexes alone.
-
-        Counts are compared, in one statement: each payout whose money is out has one more booking out than back.
-        """
-        payouts, bookings = self._payouts.c, self._models.bookings.c
-        out = [kind.value for kind in PayoutKind]
-        sign = case((bookings.kind.in_(out), 1), else_=-1)
-        gone = select(func.count()).where(payouts.status.in_(BOOKED_STATES), *self._of_account)
-        booked = select(func.coalesce(func.sum(sign), 0))
-        if self._account is not None:
-            booked = booked.where(bookings.account == self._account)
-        both = select(gone.scalar_subquery(), booked.select_from(self._models.bookings).scalar_subquery())
-        sent, counted = self._connection.execute(both).one()
-        return max(0, int(sent) - int(counted))
 
     def has_any(self) -> bool:
         """Whether any payout or refund is stored."""

@@ -92,10 +92,8 @@ class Prunable:
 
     def _checkout_is_decided(self) -> Condition:
         c = self._checkouts.c
-        # Without a stored payment, `fill-payments` finds its time in the history.
-        paid = and_(_is_one_of(c.status, _PAID), c.payment_completed_at.is_not(None))
         # Money that paid no order waits for a person.
-        settled = and_(paid, or_(c.paid_order_id.is_not(None), c.payback.is_not(None)))
+        settled = and_(_is_one_of(c.status, _PAID), or_(c.paid_order_id.is_not(None), c.payback.is_not(None)))
         e = self._events.c
         waiting = (e.order_id == c.order_id, e.checkout_id == c.checkout_id, e.next_attempt_at.is_not(None))
         return and_(c.moved_at < self._before, or_(settled, self._is_over()), ~exists().where(*waiting))

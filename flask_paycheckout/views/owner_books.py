@@ -64,8 +64,6 @@ def _page(fault: str | None = None, code: int = 200) -> tuple[str, int]:
     shown = owner_page(
         "books",
         months=list(zip([month.start for month in months], closed, strict=True)),
-        unfilled=books.unfilled().count,
-        unbooked=operations().count_unbooked(account),
         formats={Format.CSV.value: "CSV", Format.JSONL.value: "JSON lines"},
         account=account,
         accounts=accounts,

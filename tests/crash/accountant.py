@@ -120,7 +120,8 @@ def _booked(rows: Rows) -> Iterator[str]:
             if after == "sent" or (before, after) == ("sent", "failed"):
                 kind = row["kind"] + ("" if after == "sent" else "_returned")
                 moved[row["reference"], kind, row["amount"]] += 1
-    booked = Counter((row["reference"], row["kind"], row["amount"]) for row in rows["paycheckout_booking"])
+    lines = [row for row in rows["paycheckout_booking"] if row["reference"]]
+    booked = Counter((row["reference"], row["kind"], row["gross"].removeprefix("-")) for row in lines)
     if moved != booked:
         yield f"moves that are not booked: {dict(moved - booked)}; bookings without a move: {dict(booked - moved)}"
 

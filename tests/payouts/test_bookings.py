@@ -47,21 +47,21 @@ def test_a_payout_that_fails_and_is_sent_again_is_booked_three_times(open_payer:
     assert payer.status() == "completed"
     assert kinds(payer) == ["payout", "payout_returned", "payout"]
     booked, returned, again = bookings(payer)
-    assert booked | {"booked_at": None} == {
+    assert booked | {"booked_at": None, "change": None} == dict.fromkeys(booked) | {
         "id": 1,
-        "booked_at": None,
         "kind": "payout",
+        "subject": first.service_reference,
         "reference": "p-1",
-        "service_reference": first.service_reference,
         "disbursement_id": first.disbursement_id,
         "account": "",
         "order_id": "o-1",
-        "checkout_id": None,
-        "amount": "80.00",
         "currency": "USD",
+        "gross": "-80.00",
+        "fee": "0",
+        "net": "-80.00",
     }
     assert as_utc(booked["booked_at"]) == first.moved_at
-    assert returned["service_reference"] == booked["service_reference"] != again["service_reference"]
+    assert returned["subject"] == booked["subject"] != again["subject"]
     assert returned["disbursement_id"] == booked["disbursement_id"] != again["disbursement_id"]
 
 
@@ -99,4 +99,6 @@ def test_the_database_itself_refuses_a_second_booking(open_payer: OpenPayer) -> 
     (row,) = bookings(payer)
     table = payer.shop.runtime.models.bookings
     with pytest.raises(IntegrityError), payer.shop.runtime.engine().begin() as connection:
-        connection.execute(table.insert().values(row | {"id": 9, "disbursement_id": "another"}))
+        connection.execute(
+            table.insert().values(row | {"id": 9, "booked_at": as_utc(row["booked_at"]), "disbursement_id": "another"})
+        )

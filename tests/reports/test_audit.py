@@ -226,14 +226,6 @@ def test_what_is_no_answer_proves_nothing(shop: Shop) -> None:
     assert all("It could not be read" in one["remedy"] or "another deposit" in one["remedy"] for one in findings)
 
 
-def test_payments_of_older_versions_are_named_with_the_command_that_stores_them(shop: Shop) -> None:
-    (checkout_id,) = paid(shop, 1)
-    changes(shop, checkout_id, payment_completed_at=None)
-    assert "flask paycheckout fill-payments stores it" in runs(shop, "audit").stdout
-    assert runs(shop, "fill-payments").exit_code == 0
-    assert audits(shop)[0] == 0
-
-
 def test_what_another_program_wrote_is_named_and_hides_nothing(shop: Shop) -> None:
     first, second, _ = paid(shop, 3)
     changes(shop, first, total_amount="12,5")

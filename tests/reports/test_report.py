@@ -6,7 +6,7 @@ import re
 
 import httpx
 import pytest
-from sqlalchemy import delete, text
+from sqlalchemy import text
 
 from flask_paycheckout import Pay
 from flask_paycheckout.client import PaymentsError
@@ -14,12 +14,10 @@ from flask_paycheckout.reports.report import Report, report
 from flask_paycheckout.reports.report_text import report_text
 from flask_paycheckout.service.record import START
 from tests.conftest import OpenShop
-from tests.payouts.conftest import OpenPayer
 from tests.payouts.shop import ADA, pays_out, refunds, stands
 from tests.plans import plans
 from tests.scripted import Shop, number, refusal
 from tests.test_bounds import statements
-from tests.test_cli import runs
 
 URL = "https://shop.example/paycheckout/webhook"
 
@@ -301,23 +299,3 @@ def test_a_shop_without_the_table_takes_payments_as_before(shop: Shop, caplog: p
     assert not told(shop).needs_a_person
     checkout_id = shop.has_deposit("completed")
     assert shop.settles(checkout_id).status == "paid"
-
-
-@pytest.mark.on_each_database
-def test_payouts_that_are_not_in_the_books_are_told(open_payer: OpenPayer) -> None:
-    payer = open_payer()
-    for reference in ("p-1", "p-2"):
-        payer.owes(reference)
-    payer.sends()
-    payer.sandbox.finish(payer.payout("p-1"), "failed")
-    payer.sandbox.advance(minutes=10)
-    payer.sends()
-    assert "NOT IN THE BOOKS" not in runs(payer.shop, "report").stdout
-    bookings = payer.shop.runtime.models.bookings
-    with payer.shop.runtime.engine().begin() as connection:
-        connection.execute(delete(bookings))
-    told = runs(payer.shop, "report", "--account", "")
-    assert told.exit_code == 1
-    assert "NOT IN THE BOOKS: 1 payout of an older version." in told.stdout
-    runs(payer.shop, "fill-bookings")
-    assert "NOT IN THE BOOKS" not in runs(payer.shop, "report").stdout

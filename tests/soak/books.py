@@ -47,7 +47,7 @@ class Books:
         """The sums of the export, by what they are of and the currency."""
         sums: Sums = defaultdict(Decimal)
         for line in self.exported:
-            if line["kind"] == "payment":
+            if line["kind"] in {"payment", "held", "payment_returned"}:
                 sums["paid", line["currency"]] += Decimal(line["gross"])
                 sums["received", line["received_currency"]] += Decimal(line["received"])
             elif line["kind"] != "fee":
@@ -154,8 +154,9 @@ def the_export_equals_the_services_books(books: Books) -> Violations:
 def each_movement_is_exported_once_and_in_order(books: Books) -> Violations:
     """No payment twice, no service's id sent or returned twice, and no line before an earlier one."""
     movements = Counter(
-        (line["kind"], line["checkout_id"] if line["kind"] in {"payment", "fee"} else line["disbursement_id"])
+        (line["kind"], line["disbursement_id"] if line["reference"] else line["checkout_id"])
         for line in books.exported
+        if line["kind"] != "held"
     )
     for (kind, subject), times in movements.items():
         # The answer about a token may have been lost with its id.

@@ -210,8 +210,6 @@ def test_histories_stay_of_what_is_not_decided(shop: Shop) -> None:
     kept: dict[str, dict[str, Any]] = {
         "young": {"moved_at": now - timedelta(days=364)},
         "held": {"status": "held", "paid_order_id": None},
-        # Which only `fill-payments` completes, by the history.
-        "amounts unknown": {"payment_completed_at": None},
         "second payment": {"paid_order_id": None},
         "rejected": {"status": "rejected", "paid_order_id": None},
     }

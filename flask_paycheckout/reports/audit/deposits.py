@@ -156,8 +156,6 @@ def _remedy(row: CheckoutRow, *, arrived: bool, settled: bool, now: datetime) ->
             "The service does not say that this was paid. Ship and pay back nothing for it before the service has"
             " answered why."
         )
-    if row.completed_at is None:
-        return "An older version did not store what arrived: flask paycheckout fill-payments stores it."
     return (
         "Ask the service which values are right. What is stored never changes by itself, and neither does the export:"
         " correct your books by hand."

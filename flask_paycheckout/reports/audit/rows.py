@@ -175,7 +175,7 @@ class AuditRows:
 
     def _by_booked_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
         c = self._models.bookings.c
-        booked = select(c.service_reference, c.reference).where(c.service_reference.in_(references)).distinct()
+        booked = select(c.subject, c.reference).where(c.subject.in_(references), c.reference.is_not(None)).distinct()
         with self._engine.connect() as connection:
             owners = {row[0]: row[1] for row in connection.execute(booked)} if references else {}
         payouts = {row.reference: row for row in self._of("reference", set(owners.values()))}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from click.testing import Result
-from sqlalchemy import delete
 
 from flask_paycheckout import ToRecipient
 from flask_paycheckout.testing import Sandbox
@@ -57,20 +56,6 @@ def _of_this_month(line: str, sandbox: Sandbox) -> str:
     first = sandbox.now.replace(day=1)
     following = (first + timedelta(days=31)).replace(day=1)
     return line.replace("2026-11-01", f"{following:%Y-%m-%d}").replace("2026-10-01", f"{first:%Y-%m-%d}")
-
-
-def older_books(scene: Scene, make_shop: MakeShop) -> None:
-    shop = make_shop()
-    shop.paycheckout.pay_out("maker-1", "6.25", "USD", ToRecipient("5a6d00000000000000000101"))
-    shop.db.session.commit()
-    shop.paycheckout.send_payouts()
-    shop.db.session.execute(delete(shop.db.metadata.tables["paycheckout_booking"]))
-    shop.db.session.commit()
-    (fill,) = scene.commands()
-    export = "flask --app shop paycheckout export"
-    assert "MISSING: 1 payout of an older version" in _runs(shop, export).stderr
-    assert _runs(shop, fill).stdout == "checked 1, booked 1\n"
-    assert ",payout,,,maker-1," in _runs(shop, export).stdout
 
 
 def auditing(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:

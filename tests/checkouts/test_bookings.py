@@ -1,0 +1,133 @@
+"""The ledger of money in: each movement is a row of the transaction that moves the checkout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import event, update
+from sqlalchemy.exc import IntegrityError
+
+from flask_paycheckout import order_paid
+from tests.conftest import OpenShop
+from tests.scripted import Shop, number
+
+IN_EUR: dict[str, Any] = {"fee": {"amount": number("0.37"), "currency": "EUR"}}
+IN_USD: dict[str, Any] = {"fee": {"amount": number("0.37"), "currency": "USD"}}
+
+
+def books(shop: Shop) -> list[str]:
+    with shop.app.app_context():
+        return [f"{line.kind} {line.gross} {line.fee} {line.net} {line.received}" for line in shop.paycheckout.books()]
+
+
+@pytest.mark.on_each_database
+def test_a_payment_is_booked_in_the_transaction_that_pays_the_order(open_shop: OpenShop) -> None:
+    shop = open_shop()
+    checkout_id = shop.has_deposit("completed", **IN_USD)
+    commits: list[list[str]] = [[]]
+    engine = shop.runtime.engine()
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: object) -> None:
+        commits[-1] += [
+            name for name in ("UPDATE paycheckout_checkout", "INSERT INTO paycheckout_b") if name in statement
+        ]
+
+    event.listen(engine, "before_cursor_execute", note)
+    event.listen(engine, "commit", lambda connection: commits.append([]))
+    assert shop.settles(checkout_id).status == "paid"
+    assert [commit[-2:] for commit in commits if any("INSERT" in one for one in commit)] == [
+        ["UPDATE paycheckout_checkout", "INSERT INTO paycheckout_b"]
+    ]
+    assert books(shop) == ["payment 12.50 0.37 12.13 12.13"]
+    assert shop.settles(checkout_id).status == "paid"
+    assert len(books(shop)) == 1
+
+
+@pytest.mark.on_each_database
+def test_held_money_is_booked_apart_and_becomes_a_payment_when_it_is_accepted(open_shop: OpenShop) -> None:
+    shop = open_shop()
+    checkout_id = shop.has_deposit("completed", inputAmount=number("1"), **IN_EUR)
+    shop.settles(checkout_id)
+    held = ["held 1 0 1 12.13", "fee 0 0.37 -0.37 None"]
+    assert books(shop) == held
+    shop.clock.advance(days=40)
+    shop.resolves(checkout_id, accept=True)
+    assert books(shop) == [*held, "held -1 0 -1 -12.13", "payment 1 0 1 12.13"], "its fee was paid once"
+    with shop.app.app_context():
+        assert [line.kind for line in shop.paycheckout.books("2026-02-01")] == ["held", "payment"]
+        assert len(shop.paycheckout.books(end=shop.clock.now.date(), account="")) == 2
+        assert shop.paycheckout.books(account="north") == []
+
+
+def test_rejected_and_second_payments_stay_held(shop: Shop) -> None:
+    rejected = shop.has_held("o-2")
+    shop.resolves(rejected, accept=False)
+    first = shop.starts()
+    shop.clock.advance(minutes=20)
+    second = shop.starts()
+    shop.settles(first, "completed")
+    assert shop.settles(second, "completed").reason == "duplicate"
+    shop.resolves(second, accept=True)
+    assert [line.split()[0] for line in books(shop)] == ["held", "payment", "held"], (
+        "an accepted duplicate pays nothing"
+    )
+
+
+@pytest.mark.on_each_database
+def test_money_that_could_not_be_applied_is_held_until_it_is(open_shop: OpenShop) -> None:
+    shop = open_shop()
+    checkout_id = shop.has_deposit("completed", **IN_USD)
+
+    @shop.paycheckout.atomic
+    def close(app: object, **facts: object) -> None:
+        raise RuntimeError("no such shelf")
+
+    with order_paid.connected_to(close, sender=shop.app):
+        shop.settles(checkout_id)
+        shop.settles(checkout_id)
+    assert books(shop) == ["held 12.50 0.37 12.13 12.13"]
+    assert shop.settles(checkout_id).status == "paid"
+    assert books(shop)[1:] == ["held -12.50 -0.37 -12.13 -12.13", "payment 12.50 0.37 12.13 12.13"]
+
+
+@pytest.mark.on_each_database
+def test_a_settlement_that_is_overtaken_by_a_noted_arrival_books_the_money_once(open_shop: OpenShop) -> None:
+    shop = open_shop()
+    checkout_id = shop.has_deposit("completed", **IN_USD)
+
+    @shop.paycheckout.atomic
+    def close(app: object, **facts: object) -> None:
+        raise RuntimeError("no such shelf")
+
+    def overtake() -> None:
+        shop.service.meanwhile = lambda: None
+        with order_paid.connected_to(close, sender=shop.app):
+            shop.settles(checkout_id)
+
+    shop.service.meanwhile = overtake
+    assert shop.settles(checkout_id).status == "paid"
+    assert [line.split()[:2] for line in books(shop)] == [["held", "12.50"], ["held", "-12.50"], ["payment", "12.50"]]
+
+
+def test_money_whose_payment_is_taken_back_is_booked_as_returned(shop: Shop) -> None:
+    checkout_id = shop.has_held()
+    models, clock = shop.runtime.models, shop.clock
+    table = models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        before = models.row_of_checkout(shop.attempt(checkout_id))
+        changed = update(table).values(payment_completed_at=None, revision=table.c.revision + 1).returning(*table.c)
+        after = connection.execute(changed).mappings().one()
+        shop.runtime.bookings.book_checkout(connection, before, after, clock.now)
+    assert books(shop) == ["held 1 0 1 12.13", "payment_returned -1 0 -1 -12.13"]
+
+
+@pytest.mark.on_each_database
+def test_the_database_itself_refuses_a_second_booking(open_shop: OpenShop) -> None:
+    shop = open_shop()
+    shop.has_paid()
+    table = shop.runtime.models.bookings
+    with shop.runtime.engine().begin() as connection:
+        row = connection.execute(table.select()).mappings().one()
+    with pytest.raises(IntegrityError), shop.runtime.engine().begin() as connection:
+        connection.execute(table.insert().values({**row, "id": 9, "booked_at": shop.clock.now}))
