@@ -1,8 +1,9 @@
-"""Encrypted and signed tokens for an order or a refund in a URL: one key per purpose, an age limit, key rotation.
+"""Tokens in URLs, with one key per purpose, an age limit and key rotation: customers' links and the owner's forms.
 
-A token is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody can read an order id from a
-link. It needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's
-own transaction, also for orders that nobody ever pays.
+A customer's link is a Fernet token of `cryptography`: encrypted and authenticated, so that nobody can read an order id
+from it. It needs no row in a table: a random handle would have to be stored while a page is rendered, inside the shop's
+own transaction, also for orders that nobody ever pays. A form of the owner names what its page shows anyway, so
+itsdangerous signs it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from itsdangerous import BadSignature, URLSafeTimedSerializer
+from itsdangerous import BadSignature, TimestampSigner, URLSafeTimedSerializer
 
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from cryptography.fernet import Fernet
+    from cryptography.fernet import Fernet, MultiFernet
 
 __all__ = ["PAY", "PAYOUT", "REFUND", "RESOLVE", "STATUS", "Opened", "SignedLinks"]
 
@@ -36,8 +37,8 @@ _CLOCK_SKEW = timedelta(seconds=30)
 # Fernet's decoder skips other characters; refuse them, so that each token has exactly one spelling.
 _LETTERS = re.compile(r"[A-Za-z0-9_-]+")
 
-# Earlier versions signed tokens with itsdangerous, in parts separated by dots. Links in e-mails work until they expire.
-_SIGNED = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+_FORMS = frozenset({RESOLVE, PAYOUT})
+_SIGNER = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 
 
 class Opened(NamedTuple):
@@ -60,9 +61,9 @@ class SignedLinks:
         self._keys = keys
         self._clock = clock
         self._max_age = max_age
-        # For each purpose the keys that it was last used with, and their Fernets, the current one first. No lock: two
-        # threads that both make an entry make the same one.
-        self._sealers: dict[str, tuple[list[bytes], list[Fernet]]] = {}
+        # For each purpose the keys that it was last used with, and what they seal with. No lock: two threads that both
+        # make an entry make the same one.
+        self._sealers: dict[str, tuple[list[bytes], MultiFernet]] = {}
 
     def sign(self, purpose: str, subject: str, signed_at: datetime | None = None) -> str:
         """Make a token for this subject and purpose, safe inside a URL path.
@@ -71,8 +72,9 @@ class SignedLinks:
         :param signed_at: the time of the link that this one replaces; None for a new link.
         """
         at = int((signed_at or self._clock()).timestamp())
-        sealed = self._of(purpose)[0].encrypt_at_time(subject.encode(), at)
-        return sealed.decode().rstrip("=")
+        if purpose in _FORMS:
+            return str(self._signer(purpose, at).dumps(subject))
+        return self._sealer(purpose).encrypt_at_time(subject.encode(), at).decode().rstrip("=")
 
     def read(self, purpose: str, token: str) -> str | None:
         """The subject of a token; None when it is forged, too old, or made for another purpose."""
@@ -81,41 +83,49 @@ class SignedLinks:
 
     def open(self, purpose: str, token: str) -> Opened | None:
         """The subject of a token and its time; None when it is forged, too old, or made for another purpose."""
-        opened = self._open_signed(purpose, token) if "." in token else self._open_sealed(purpose, token)
+        opened = (self._open_form if purpose in _FORMS else self._open_link)(purpose, token)
         if opened is None or not -_CLOCK_SKEW <= self._clock() - opened.signed_at <= self._max_age:
             return None
         return opened
 
-    def _open_sealed(self, purpose: str, token: str) -> Opened | None:
+    def _open_link(self, purpose: str, token: str) -> Opened | None:
         from cryptography.fernet import InvalidToken
 
+        sealer, padded = self._sealer(purpose), token + "=" * (-len(token) % 4)
         if not _LETTERS.fullmatch(token):
             return None
-        padded = token + "=" * (-len(token) % 4)
-        for sealer in self._of(purpose):
-            try:
-                return Opened(
-                    sealer.decrypt(padded).decode(), datetime.fromtimestamp(sealer.extract_timestamp(padded), UTC)
-                )
-            except InvalidToken:
-                continue
-        return None
-
-    def _open_signed(self, purpose: str, token: str) -> Opened | None:
-        serializer = URLSafeTimedSerializer(self._good_keys(), salt=purpose, signer_kwargs=_SIGNED)
         try:
-            subject, signed_at = serializer.loads(token, return_timestamp=True)
+            return Opened(
+                sealer.decrypt(padded).decode(), datetime.fromtimestamp(sealer.extract_timestamp(padded), UTC)
+            )
+        except InvalidToken:
+            return None
+
+    def _open_form(self, purpose: str, token: str) -> Opened | None:
+        try:
+            subject, signed_at = self._signer(purpose).loads(token, return_timestamp=True)
         except (BadSignature, UnicodeError):
             return None
-        return Opened(subject, signed_at) if isinstance(subject, str) else None
+        return Opened(str(subject), signed_at)
 
-    def _of(self, purpose: str) -> list[Fernet]:
+    def _signer(self, purpose: str, at: int = 0) -> URLSafeTimedSerializer[str]:
+        """Signs at this time, in Unix seconds; for reading it does not matter."""
+
+        class Signer(TimestampSigner):
+            def get_timestamp(self) -> int:
+                return at
+
+        return URLSafeTimedSerializer(self._good_keys(), salt=purpose, signer=Signer, signer_kwargs=_SIGNER)
+
+    def _sealer(self, purpose: str) -> MultiFernet:
+        from cryptography.fernet import MultiFernet
+
         keys = self._good_keys()
-        made_for, sealers = self._sealers.get(purpose, ([], []))
-        if made_for != keys:
-            sealers = [_sealer(key, purpose) for key in reversed(keys)]
-            self._sealers[purpose] = keys, sealers
-        return sealers
+        made_for, sealer = self._sealers.get(purpose, (None, None))
+        if sealer is None or made_for != keys:
+            sealer = MultiFernet([_fernet(key, purpose) for key in reversed(keys)])
+            self._sealers[purpose] = keys, sealer
+        return sealer
 
     def _good_keys(self) -> list[bytes]:
         # Everybody knows the empty key, and an unset variable in SECRET_KEY_FALLBACKS is often read as one.
@@ -125,7 +135,7 @@ class SignedLinks:
         return keys
 
 
-def _sealer(key: bytes, purpose: str) -> Fernet:
+def _fernet(key: bytes, purpose: str) -> Fernet:
     """The Fernet of one purpose, with a key that is derived from the secret key."""
     # Imported with the first link, so that programs that make none do not load `cryptography`.
     from cryptography.fernet import Fernet

@@ -359,15 +359,15 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "all purposes share a key": (
             f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
-            Swap("security.signed_links:_sealer", "purpose.encode()", 'b"paycheckout"'),
+            Swap("security.signed_links:_fernet", "purpose.encode()", 'b"paycheckout"'),
         ),
-        "all purposes share a salt, in links of earlier versions": (
+        "all purposes of forms share a salt": (
             f"{_TOKENS}::test_no_token_is_good_for_another_purpose",
-            Swap("security.signed_links:SignedLinks._open_signed", "purpose", '"paycheckout"'),
+            Swap("security.signed_links:SignedLinks._signer", "purpose", '"paycheckout"'),
         ),
-        "SHA-1 signs, in links of earlier versions": (
+        "SHA-1 signs forms": (
             f"{_TOKENS}::test_only_one_algorithm_signs",
-            Swap("security.signed_links:_SIGNED", "hashlib.sha256", "hashlib.sha1"),
+            Swap("security.signed_links:_SIGNER", "hashlib.sha256", "hashlib.sha1"),
         ),
         "a token never ends": (
             f"{_TOKENS}::test_a_token_is_good_for_its_time_and_for_clocks_that_differ_by_seconds",
@@ -389,12 +389,12 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_TOKENS}::test_fallbacks_that_are_one_string_are_refused_at_once",
             Never("extension:_require_keys", "isinstance"),
         ),
-        "links of earlier versions need no signature": (
-            f"{_TOKENS}::test_a_hundred_thousand_spoiled_tokens_open_nothing[signed by an earlier version]",
+        "forms need no signature": (
+            f"{_TOKENS}::test_a_hundred_thousand_spoiled_tokens_open_nothing[signed]",
             Swap(
-                "security.signed_links:SignedLinks._open_signed",
-                "serializer.loads(token, return_timestamp=True)",
-                "(serializer.loads_unsafe(token)[1], self._clock())",
+                "security.signed_links:SignedLinks._open_form",
+                "self._signer(purpose).loads(token, return_timestamp=True)",
+                "(self._signer(purpose).loads_unsafe(token)[1], self._clock())",
             ),
         ),
     },
