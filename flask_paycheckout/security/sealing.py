@@ -11,6 +11,8 @@ import hmac
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from itsdangerous import Signer
+
 from flask_paycheckout.client.hidden import Hidden
 from flask_paycheckout.rules.destinations import Destination, ToBank, destination_of, details_of, kind_of
 
@@ -92,7 +94,7 @@ class Sealing:
 
 def _fingerprint(key: bytes, to: Destination) -> str:
     """The fingerprint, after a mark of the key that it was made with."""
-    own = hmac.new(key, _PURPOSE, hashlib.sha256).digest()
-    mark = hashlib.sha256(own).hexdigest()[:8]
-    content = f"{kind_of(to)}\n{details_of(to)}".encode()
-    return f"{mark}:{hmac.new(own, content, hashlib.sha256).hexdigest()}"
+    signer = Signer(key, salt=_PURPOSE, key_derivation="hmac", digest_method=hashlib.sha256)
+    mark = hashlib.sha256(signer.derive_key()).hexdigest()[:8]
+    signature = signer.get_signature(f"{kind_of(to)}\n{details_of(to)}")
+    return f"{mark}:{signature.decode()}"

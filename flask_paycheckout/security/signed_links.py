@@ -95,11 +95,10 @@ class SignedLinks:
         if not _LETTERS.fullmatch(token):
             return None
         try:
-            return Opened(
-                sealer.decrypt(padded).decode(), datetime.fromtimestamp(sealer.extract_timestamp(padded), UTC)
-            )
+            subject, at = sealer.decrypt(padded).decode(), sealer.extract_timestamp(padded)
         except InvalidToken:
             return None
+        return Opened(subject, datetime.fromtimestamp(at, UTC))
 
     def _open_form(self, purpose: str, token: str) -> Opened | None:
         try:
@@ -108,7 +107,7 @@ class SignedLinks:
             return None
         return Opened(str(subject), signed_at)
 
-    def _signer(self, purpose: str, at: int = 0) -> URLSafeTimedSerializer[str]:
+    def _signer(self, purpose: str, at: int = 0) -> URLSafeTimedSerializer:
         """Signs at this time, in Unix seconds; for reading it does not matter."""
 
         class Signer(TimestampSigner):
