@@ -33,6 +33,7 @@ from sqlalchemy import SingletonThreadPool, StaticPool
 
 from flask_paycheckout.clock import seconds_of
 from flask_paycheckout.errors import ConfigurationError
+from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.reports.gauges import Counts, Gauges, read_gauges
 from flask_paycheckout.rules.payout_states import PayoutKind
 from flask_paycheckout.rules.states import FoundBy
@@ -294,8 +295,7 @@ class _Database(Collector):
     def _read(self, kept: _Kept, reading: threading.Event) -> None:
         gauges, shop, began = None, self._shop, time.perf_counter()
         try:
-            missing = shop.settings.access_token is None
-            gauges = read_gauges(shop.engine(), shop.models, shop.clock(), self._accounts, token_missing=missing)
+            gauges = read_gauges(AppOperations(shop).look(), self._accounts)
         except Exception:
             shop.log.exception("reads of metrics", "the gauges could not be read from the database", extra=about())
         finally:
@@ -323,7 +323,7 @@ def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:
     undelivered = family("undelivered_events", "Events that wait for delivery.")
     waiting = family("oldest_undelivered_event_seconds", "Seconds since the oldest undelivered event happened.")
     due = family("oldest_due_read_seconds", "Seconds for which the longest waiting read of a deposit has been due.")
-    alarms = family("alarms", "What needs a person, as the report lists it; 100 stands for 100 or more.", "alarm")
+    alarms = family("alarms", "How many things each kind of alarm of the report counts.", "kind", "severity")
     if gauges is not None:
         for counts, counted in ((checkouts, gauges.checkouts), (payouts, gauges.payouts)):
             for (account, state), count in _labelled(counted).items():
@@ -331,8 +331,8 @@ def _families(gauges: Gauges | None) -> Iterator[GaugeMetricFamily]:
         undelivered.add_metric([], gauges.undelivered)
         waiting.add_metric([], gauges.undelivered_seconds)
         due.add_metric([], gauges.due_read_seconds)
-        for alarm, count in gauges.alarms.items():
-            alarms.add_metric([alarm], count)
+        for (kind, severity), count in gauges.alarms.items():
+            alarms.add_metric([kind, severity], count)
     yield from (checkouts, payouts, undelivered, waiting, due, alarms)
 
 

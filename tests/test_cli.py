@@ -17,6 +17,7 @@ from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout import order_paid
 from flask_paycheckout.cli import commands
+from tests.conftest import OpenShop
 from tests.scripted import Shop
 
 AT = "2026-01-01 12:00:00Z"
@@ -243,14 +244,14 @@ def test_report_exits_with_1_when_something_needs_a_person(shop: Shop) -> None:
     assert runs(shop, "report").exit_code == 1
     ran = runs(shop, "report", "--json")
     assert (ran.exit_code, json.loads(ran.stdout)["checkouts"]["held"]) == (1, 1)
+    ran = runs(shop, "report", "--json", "--at-least", "now")
+    assert (ran.exit_code, json.loads(ran.stdout)["alarms"]) == (0, [])
 
 
-def test_report_says_which_address_to_register(shop: Shop) -> None:
-    shop.has_paid()
-    shop.clock.advance(minutes=6)
-    ran = runs(shop, "report")
-    assert ran.exit_code == 1
-    assert "    https://<the shop's address>/paycheckout/webhook\n" in ran.output
+def test_report_names_the_webhooks_address_and_not_its_secret(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEBHOOK_SECRET="canary-of-the-webhook")
+    told = json.loads(runs(shop, "report", "--json").stdout)
+    assert told["webhook_url"] == "https://<the shop's address>/paycheckout/webhook/***"
 
 
 @pytest.mark.parametrize("command", ["report", "doctor"])

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from typing import Any
 
 import click
 from flask.cli import with_appcontext
@@ -21,7 +22,8 @@ from flask_paycheckout.cli.logging_in import log_in
 from flask_paycheckout.doctor.shop import examine, webhook_address
 from flask_paycheckout.errors import PayCheckoutError
 from flask_paycheckout.operations.app import operations
-from flask_paycheckout.reports.report_text import report_text
+from flask_paycheckout.reports.alarms import Severity
+from flask_paycheckout.reports.report import report_lines
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -29,6 +31,11 @@ from flask_paycheckout.store.troubles import trouble_of
 
 Round = Callable[[int | None, Progress | None], ReconcileReport]
 
+_STYLES: dict[Severity | None, dict[str, Any]] = {
+    Severity.NOW: {"fg": "red", "bold": True},
+    Severity.TODAY: {"fg": "yellow", "bold": True},
+    Severity.NOTE: {"bold": True},
+}
 _MORE = "; look into it with: flask paycheckout doctor"
 
 
@@ -182,20 +189,27 @@ def payback(checkout_id: str, done: bool, kept: bool, by: str, why: str, as_json
 
 @paycheckout.command(short_help="Report the state of all payments, and what needs a person.")
 @click.option("--account", metavar="NAME", help="Only this merchant account; '' is the one of the settings.")
+@click.option(
+    "--at-least", "least", type=click.Choice([each.value for each in Severity]), default="note", show_default=True
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @with_appcontext
-def report(account: str | None, as_json: bool) -> None:
-    """Report the state of all payments, and everything that needs a person.
+def report(account: str | None, least: str, as_json: bool) -> None:
+    """Report the state of all payments, and the alarms, the most urgent first. The service is not called.
 
-    Counts checkouts by state; lists held payments, undelivered events, and payments without a webhook; warns when
-    webhooks never arrive, and when reconcile is behind. Each line names its merchant account where that is not the one
-    of the settings. The service is not called.
+    now: money or sales stand still. today: a person has to decide or repair something. note: nobody has to act.
+    --at-least leaves the milder ones out.
 
-    Exit code 0: nothing needs a person. 1: something does. 2: there is no such account.
+    Exit code 2: an alarm of now, or there is no such account. 1: one of today. 0: nothing needs a person.
     """
-    found = operations().report(webhook_address(runtime()), known_account(account))
-    click.echo(json.dumps(found.as_dict(), indent=2) if as_json else report_text(found))
-    raise SystemExit(1 if found.needs_a_person else 0)
+    found = operations().report(known_account(account), Severity(least))
+    if as_json:
+        shown = found.as_dict() | {"webhook_url": webhook_address(runtime(), masked=True)}
+        click.echo(json.dumps(shown, indent=2))
+    else:
+        for severity, line in report_lines(found):
+            click.secho(line, **_STYLES.get(severity, {}))
+    raise SystemExit(found.exit_code)
 
 
 @paycheckout.command(short_help="Check shop, database and service; print the webhook URL.")

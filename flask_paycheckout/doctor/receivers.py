@@ -1,4 +1,4 @@
-"""The checks of a shop's receivers: whether signals are heard, and whether atomic receivers are quick."""
+"""The checks of a shop's receivers: whether signals are heard."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Iterator
 
 from flask_paycheckout.doctor.checks import Check, failure, ok, warning
 from flask_paycheckout.rules.receivers import receivers_of, unheard_signals
-from flask_paycheckout.rules.text import moment_text
 from flask_paycheckout.runtime import Runtime
-from flask_paycheckout.service.slow_receivers import slow_receivers
 from flask_paycheckout.signals import NEEDS_RECEIVER, OF_PAYOUTS
 
 __all__ = ["check_receivers"]
 
 
 def check_receivers(shop: Runtime, *, pays_out: bool) -> Iterator[Check]:
-    """Check the receivers of this process, and name atomic ones of any process that were slow within a day.
+    """Check the receivers of this process.
 
     :param pays_out: whether the shop has payouts; otherwise their signals are never sent.
     """
@@ -28,13 +26,6 @@ def check_receivers(shop: Runtime, *, pays_out: bool) -> Iterator[Check]:
             yield warning(name, "no receiver: nobody learns what needs a person, and the events wait", _remedy(name))
         elif count or name == "order_paid":
             yield ok(name, f"{count} receiver{'' if count == 1 else 's'}")
-    for slow in slow_receivers(shop.engine(), shop.models.services, shop.clock()):
-        yield warning(
-            "slow receiver",
-            f"{slow.name} is atomic and held its transaction for {slow.seconds:.1f} s at {moment_text(slow.at)};"
-            " what it locks waited as long",
-            "Make its statements faster, or leave @paycheckout.atomic out where the effect may follow the commit.",
-        )
 
 
 def _remedy(signal_name: str) -> str:

@@ -15,12 +15,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from flask_paycheckout.checkouts.settlement import says_absent
 from flask_paycheckout.client import NotFound, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.doctor.accounts import Progress, check_accounts, needs_default
-from flask_paycheckout.doctor.alarms import check_alarms
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
 from flask_paycheckout.doctor.database import check_database, database_text
 from flask_paycheckout.doctor.receivers import check_receivers
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations.app import AppOperations
+from flask_paycheckout.reports.alarms import Severity
+from flask_paycheckout.rules.text import moment_text
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
 from flask_paycheckout.store.payout_overview import PayoutOverview
@@ -83,11 +84,14 @@ def examine(shop: Runtime, account: str | None = None, progress: Progress = lamb
     return Diagnosis(tuple(result for check in checks for result in check(shop)), webhook_address(shop))
 
 
-def webhook_address(shop: Runtime) -> str:
-    """The webhook's absolute URL, with a placeholder while the shop's own address is unknown."""
-    if shop.settings.public_url or shop.app.config.get("SERVER_NAME") or _is_beside_sandbox(shop):
-        return webhook_url()
-    return f"https://<the shop's address>{webhook_path()}"
+def webhook_address(shop: Runtime, *, masked: bool = False) -> str:
+    """The webhook's absolute URL, with a placeholder while the shop's own address is unknown.
+
+    :param masked: without its secret.
+    """
+    known = shop.settings.public_url or shop.app.config.get("SERVER_NAME") or _is_beside_sandbox(shop)
+    address = webhook_url() if known else f"https://<the shop's address>{webhook_path()}"
+    return f"{address.rpartition('/')[0]}/***" if masked and shop.settings.webhook_secret else address
 
 
 def _configuration(shop: Runtime) -> Iterator[Check]:
@@ -213,7 +217,7 @@ def _payouts(shop: Runtime, account: str | None) -> Iterator[Check]:
     if not _pays_out(shop):
         return
     with shop.engine().connect() as connection:
-        overview = PayoutOverview(connection, shop.models, shop.clock(), account)
+        overview = PayoutOverview(connection, shop.models, account)
         accounts, numbers_wait = overview.accounts_to_send(), overview.has_account_numbers()
     without = [failed for name in accounts for failed in _access_token(shop, name)]
     yield from without
@@ -241,7 +245,7 @@ def _access_token(shop: Runtime, account: str) -> Iterator[Check]:
 def _pays_out(shop: Runtime) -> bool:
     try:
         with shop.engine().connect() as connection:
-            return PayoutOverview(connection, shop.models, shop.clock()).has_any()
+            return PayoutOverview(connection, shop.models).has_any()
     except SQLAlchemyError:
         # Told by the check of the database.
         return False
@@ -305,10 +309,19 @@ def _deferred(shop: Runtime) -> Iterator[Check]:
 
 
 def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
+    """Give each alarm of the report: a failure, or a warning for a mere note."""
     try:
-        yield from check_alarms(AppOperations(shop).alarms(account))
+        alarms = AppOperations(shop).alarms(account)
     except SQLAlchemyError as error:
-        yield failure("reconcile", database_text(error), "See database, above.")
+        yield failure("alarms", database_text(error), "See database, above.")
+        return
+    for alarm in alarms:
+        level = Level.WARNING if alarm.severity is Severity.NOTE else Level.FAILURE
+        first = f"; the first: {alarm.examples[0]}" if alarm.examples else ""
+        found = f"{alarm.what}, since {moment_text(alarm.since)}{first}"
+        yield Check(alarm.kind, level, found, " ".join(alarm.remedies) or None, alarm.account)
+    if all(alarm.severity is Severity.NOTE for alarm in alarms):
+        yield ok("alarms", "nothing needs a person, and no read is overdue or fails")
 
 
 def _forks(shop: Runtime) -> Iterator[Check]:

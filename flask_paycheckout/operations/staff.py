@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flask_paycheckout.client import NotFound, PaymentsError
@@ -20,9 +19,9 @@ from flask_paycheckout.store.paybacks import MoneyToPayBack, count_to_pay_back, 
 from flask_paycheckout.store.payout_model import PayoutMixin
 
 if TYPE_CHECKING:
+    from flask_paycheckout.reports.alarms import Alarm, Look, Severity
     from flask_paycheckout.reports.order_list import OrderPage
-    from flask_paycheckout.reports.payout_alarms import PayoutAlarms
-    from flask_paycheckout.reports.report import Alarms, Report
+    from flask_paycheckout.reports.report import Report
     from flask_paycheckout.store.payout_overview import PayoutPage
 
 __all__ = ["StaffOperations"]
@@ -86,7 +85,7 @@ class StaffOperations(OperationsBase):
 
         shop = self._for_reading("the list of payouts")
         with shop.engine().connect() as connection:
-            return PayoutOverview(connection, shop.models, shop.clock(), account).page(status, kind, place, limit)
+            return PayoutOverview(connection, shop.models, account).page(status, kind, place, limit)
 
     def find_payout(self, reference: str) -> PayoutMixin | None:
         """The payout or refund with this reference; None when there is none."""
@@ -177,32 +176,32 @@ class StaffOperations(OperationsBase):
 
     # Alarms
 
-    def report(self, webhook_url: str, account: str | None = None) -> Report:
-        """Report on all payments of the shop: counts, and everything that needs a person.
+    def report(self, account: str | None = None, least: Severity | None = None) -> Report:
+        """Report on all payments of the shop: counts by state, and the alarms.
 
         :param account: only those of this merchant account.
+        :param least: only alarms that are at least as urgent.
         """
         from flask_paycheckout.reports.report import report
 
-        shop = self._for_reading("the report")
-        missing = shop.settings.access_token is None
-        now = shop.clock()
-        made = report(shop.engine(), shop.models, now, webhook_url, account=account, token_missing=missing)
-        return replace(made, payout_alarms=self._with_missing_tokens(made.payout_alarms))
+        self._for_reading("the report")
+        return report(self.look(account), *([] if least is None else [least]))
 
-    def alarms(self, account: str | None = None) -> Alarms:
-        """Problems that a person has to look at, as the owner's pages and `doctor` show them.
+    def alarms(self, account: str | None = None) -> tuple[Alarm, ...]:
+        """Everything that is wrong, or that a person has to decide, as `report` lists it.
 
-        :param account: only those of this merchant account.
+        :param account: only what is about this merchant account.
         """
-        from flask_paycheckout.reports.report import read_alarms
+        from flask_paycheckout.reports.report import find_alarms
+
+        return find_alarms(self.look(account))
+
+    def look(self, account: str | None = None) -> Look:
+        """What alarms are found in.
+
+        :param account: only what is about this merchant account.
+        """
+        from flask_paycheckout.reports.alarms import Look
 
         shop = self._runtime
-        missing = shop.settings.access_token is None
-        alarms = read_alarms(shop.engine(), shop.models, shop.clock(), account=account, token_missing=missing)
-        return replace(alarms, payouts=self._with_missing_tokens(alarms.payouts))
-
-    def _with_missing_tokens(self, alarms: PayoutAlarms) -> PayoutAlarms:
-        """Add the accounts that cannot send for want of an access token; this asks the shop for their keys."""
-        names = sorted({one.account for one in alarms.unsent}) if alarms.token_missing else []
-        return replace(alarms, without_token=tuple(name for name in names if self._lacks_token(name)))
+        return Look(shop.engine(), shop.models, shop.clock(), account, self._lacks_token)

@@ -1,87 +1,190 @@
-"""What of the payouts needs a person, and its wording in the report."""
+"""The alarms about money that goes out, and the words for a payout."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
 
-from flask_paycheckout.rules.payout_states import PayoutStatus
+from sqlalchemy import ColumnElement, or_, select
+
+from flask_paycheckout.reports.alarms import PATIENCE, Alarm, Example, Group, Look, Severity, alarm, number
+from flask_paycheckout.rules.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.rules.text import account_text, moment_text
-from flask_paycheckout.store.overview import LISTED
-from flask_paycheckout.store.payout_overview import FAILED_FOR, ListedPayout, PayoutOverview
 
-__all__ = ["PayoutAlarms", "late_remedy", "missing_token_text", "payout_lines", "payout_text", "read_payout_alarms"]
+__all__ = ["missing_token_text", "payout_text"]
 
 # The accounts that one sentence names.
 _NAMED = 5
+# A failed payout needs a person for so long; after that it is only counted. A customer who has not said by then where
+# a refund goes has not seen the link, and a bank transfer without news for so long is worth a question.
+_WEEK = timedelta(days=7)
 _BY_WHY = "--by YOU --why REASON"
-_UNCLAIMED = (
-    "Some have waited for more than a week. Send the customer the link again; the owner's page of the refund shows it.",
-    f"Or cancel one: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
+_RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
+_COLUMNS = (
+    *("reference", "service_reference", "kind", "status", "amount", "currency", "order_id", "account", "destination"),
+    *("revision", "problem", "moved_at"),
 )
 
 
-@dataclass(frozen=True)
-class PayoutAlarms:
-    """Payouts and refunds that do not go on by themselves; each list has 100 at most, the oldest first."""
-
-    waiting: tuple[ListedPayout, ...] = ()
-    """Those that wait for a person's approval."""
-
-    unclaimed: tuple[ListedPayout, ...] = ()
-    """Refunds of which the customer has not said for more than a week where they go."""
-
-    late: tuple[ListedPayout, ...] = ()
-    """Those to be sent or followed whose next step is overdue or fails, or that were sent more than a week ago."""
-
-    unknown: tuple[ListedPayout, ...] = ()
-    """Those of which nobody here knows whether they were sent."""
-
-    failed: tuple[ListedPayout, ...] = ()
-    """Those that failed in the last seven days and were not tried again; older ones are only counted."""
-
-    token_missing: bool = False
-    """Whether PAYCHECKOUT_ACCESS_TOKEN is not set."""
-
-    without_token: tuple[str, ...] = ()
-    """The merchant accounts of `unsent` that have no access token, neither their own nor that of the settings."""
-
-    @property
-    def any(self) -> bool:
-        """Whether any payout needs a person."""
-        return bool(self.waiting or self.unclaimed or self.late or self.unknown or self.failed)
-
-    @property
-    def unsent(self) -> tuple[ListedPayout, ...]:
-        """Those of `late` that were not sent yet."""
-        return tuple(one for one in self.late if one.status == PayoutStatus.READY)
-
-    @property
-    def under_way(self) -> tuple[ListedPayout, ...]:
-        """Those of `late` that were sent, or may have been."""
-        return tuple(one for one in self.late if one.status != PayoutStatus.READY)
-
-
-def read_payout_alarms(overview: PayoutOverview, *, token_missing: bool) -> PayoutAlarms:
-    """Read what needs a person, with one query for each list."""
-    return PayoutAlarms(
-        waiting=overview.waiting(),
-        unclaimed=overview.unclaimed(),
-        late=overview.late(),
-        unknown=overview.unknown(),
-        failed=overview.failed(),
-        token_missing=token_missing,
+@alarm(Severity.TODAY)
+def payouts_to_approve(look: Look) -> Iterator[Alarm]:
+    """Payouts and refunds that wait for a person's approval."""
+    yield from _payouts(
+        look,
+        [look.models.payouts.c.status == PayoutStatus.WAITING.value],
+        ("payout waits for your approval", "payouts wait for your approval"),
+        "Approve what you see: flask paycheckout payouts approve REFERENCE --seen N --by YOU",
+        f"Or cancel it: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
+        more="--seen {0.revision}",
     )
 
 
-def late_remedy(alarms: PayoutAlarms) -> str:
-    """What to do about payouts that are not sent."""
-    if alarms.without_token:
-        return missing_token_text(alarms.without_token)
-    return (
-        "Keep this running beside the shop: flask paycheckout reconcile --watch."
-        " A missing or refused access token is set in PAYCHECKOUT_ACCESS_TOKEN, or in the account's own,"
-        " or given once by: flask paycheckout payouts send --login"
+@alarm(Severity.NOTE)
+def claimable_refunds(look: Look) -> Iterator[Alarm]:
+    """Refunds of which the customer has not said where the money goes."""
+    c = look.models.payouts.c
+    yield from _payouts(
+        look,
+        [c.status == PayoutStatus.CLAIMABLE.value, c.moved_at > look.now - _WEEK],
+        ("refund waits for the customer to say where", "refunds wait for the customer to say where"),
+    )
+
+
+@alarm(Severity.TODAY)
+def unclaimed_refunds(look: Look) -> Iterator[Alarm]:
+    """Refunds of which the customer has not said for a week where the money goes."""
+    c = look.models.payouts.c
+    yield from _payouts(
+        look,
+        [c.status == PayoutStatus.CLAIMABLE.value, c.moved_at <= look.now - _WEEK],
+        ("refund waits for the customer for a week", "refunds wait for the customer for a week"),
+        "Send the customer the link again; the owner's page of the refund shows it.",
+        f"Or cancel one: flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
+    )
+
+
+@alarm(Severity.NOW)
+def unsent_payouts(look: Look) -> Iterator[Alarm]:
+    """Payouts that are ready, and that no call sends."""
+    accounts = [each.account for each in _unsent(look) if not look.lacks_token(each.account or "")]
+    yield from _payouts(
+        look,
+        [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
+        ("payout is ready and not sent", "payouts are ready and not sent"),
+        _RECONCILE,
+        "A refused access token is set in PAYCHECKOUT_ACCESS_TOKEN, or in the account's own,"
+        " or given once by: flask paycheckout payouts send --login",
+    )
+
+
+@alarm(Severity.TODAY)
+def payouts_without_access_token(look: Look) -> Iterator[Alarm]:
+    """Payouts that are ready, and whose account has no access token to send them with."""
+    accounts = [each.account or "" for each in _unsent(look) if look.lacks_token(each.account or "")]
+    yield from _payouts(
+        look,
+        [*_is_unsent(look), look.models.payouts.c.account.in_(accounts)],
+        ("payout is ready and not sent: no access token", "payouts are ready and not sent: no access token"),
+        missing_token_text(accounts),
+    )
+
+
+def _unsent(look: Look) -> list[Group]:
+    table = look.models.payouts
+    return look.by_account(table, table.c.moved_at, *_is_unsent(look))
+
+
+def _is_unsent(look: Look) -> Sequence[ColumnElement[bool]]:
+    return look.models.payouts.c.status == PayoutStatus.READY.value, _is_late(look)
+
+
+def _is_late(look: Look) -> ColumnElement[bool]:
+    """Whether the next step is overdue, or has failed for more than five minutes."""
+    c = look.models.payouts.c
+    patience = look.now - PATIENCE
+    # A token transfer that was sent has no next step, and is at its end.
+    return c.next_attempt_at.is_not(None) & or_(c.next_attempt_at <= patience, c.problem_since <= patience)
+
+
+@alarm(Severity.NOW)
+def payouts_not_followed(look: Look) -> Iterator[Alarm]:
+    """Payouts that were sent, or may have been, and whose reads and look-ups are overdue or fail."""
+    under_way = look.models.payouts.c.status.in_([PayoutStatus.SENDING.value, PayoutStatus.SENT.value])
+    yield from _payouts(
+        look,
+        [under_way, _is_late(look)],
+        (
+            "payout was sent, or may have been, and is without news",
+            "payouts were sent, or may have been, and are without news",
+        ),
+        _RECONCILE,
+        "If it runs, look for the reference in the service's dashboard.",
+    )
+
+
+@alarm(Severity.TODAY)
+def slow_transfers(look: Look) -> Iterator[Alarm]:
+    """Bank transfers that the service has neither completed nor failed for a week."""
+    c = look.models.payouts.c
+    yield from _payouts(
+        look,
+        [c.status == PayoutStatus.SENT.value, c.next_attempt_at.is_not(None), c.moved_at <= look.now - _WEEK],
+        ("transfer is without news for a week", "transfers are without news for a week"),
+        "Look for the reference in the service's dashboard, or ask the service.",
+    )
+
+
+@alarm(Severity.TODAY)
+def unknown_payouts(look: Look) -> Iterator[Alarm]:
+    """Payouts of which nobody here knows whether they were sent."""
+    yield from _payouts(
+        look,
+        [look.models.payouts.c.status == PayoutStatus.UNKNOWN.value],
+        (
+            "payout is unknown: nobody here can know whether the money went out",
+            "payouts are unknown: nobody here can know whether the money went out",
+        ),
+        "Look in the service's dashboard, or on the chain, and say what you found:",
+        f"flask paycheckout payouts resolve REFERENCE --sent (or --not-sent) {_BY_WHY}",
+        more="service reference {0.service_reference}",
+    )
+
+
+@alarm(Severity.TODAY)
+def failed_payouts(look: Look) -> Iterator[Alarm]:
+    """Payouts that failed in the last seven days, without refunds that a later refund has replaced."""
+    c, later = look.models.payouts.c, look.models.payouts.alias()
+    counts = later.c.status.not_in([status.value for status in RELEASING])
+    replaced = select(later.c.id).where(later.c.refund_of == c.refund_of, later.c.id > c.id, counts).exists()
+    yield from _payouts(
+        look,
+        [c.status == PayoutStatus.FAILED.value, c.moved_at > look.now - _WEEK, ~replaced],
+        ("payout failed; nothing was paid", "payouts failed; nothing was paid"),
+        f"Try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
+    )
+
+
+def _payouts(
+    look: Look, where: Sequence[ColumnElement[bool]], what: tuple[str, str], *remedies: str, more: str = ""
+) -> Iterator[Alarm]:
+    """One alarm for all payouts that fulfil the conditions; none without any.
+
+    :param what: the words for one and for many of them.
+    :param more: a form with which each example ends, filled with its row.
+    """
+    table = look.models.payouts
+    group = look.one_group(table, table.c.moved_at, *where)
+    if group is None:
+        return
+    columns = select(*(table.c[name] for name in _COLUMNS))
+    rows = look.oldest(columns.where(*where, *look.of_account(table.c.account)), table.c.moved_at)
+    listed = [(row, f" ({more.format(row)})" if more else "") for row in rows]
+    yield Alarm(
+        number(group.count, *what),
+        *(group.since, group.count, group.account),
+        tuple(Example(f"{payout_text(row)}{end}", row.order_id, row.reference) for row, end in listed),
+        remedies,
     )
 
 
@@ -102,75 +205,11 @@ def missing_token_text(accounts: Sequence[str]) -> str:
     return own if "" not in accounts else f"{default}. {own}"
 
 
-def payout_text(payout: ListedPayout) -> str:
-    """Describe a payout in one line, for people."""
+def payout_text(payout: Any) -> str:
+    """Describe a payout, given its columns, in one line for people."""
     about = (f" of order {payout.order_id}" if payout.order_id else "") + account_text(payout.account)
     to = f" to {payout.destination}" if payout.destination else ""
     problem = f": {' '.join(payout.problem.split())}" if payout.problem else ""
     since = moment_text(payout.moved_at)
     money = f"{payout.amount} {payout.currency}"
     return f"{payout.reference}: {payout.kind}{about}, {money}{to}, {payout.status} since {since}{problem}"
-
-
-def payout_lines(counts: Mapping[str, int], claimable: Sequence[ListedPayout], alarms: PayoutAlarms) -> Iterator[str]:
-    """The report's lines about payouts; none for a shop without any."""
-    if not any(counts.values()):
-        return
-    yield from ("", f"Payouts: {', '.join(f'{count} {state}' for state, count in counts.items())}.")
-    yield from _section(
-        f"PAYOUTS WAIT FOR YOUR APPROVAL: {counts['waiting']}.",
-        [(one, f"--seen {one.revision}") for one in alarms.waiting],
-        counts["waiting"],
-        "Approve what you see: flask paycheckout payouts approve REFERENCE --seen N --by YOU",
-        f"Or cancel it:        flask paycheckout payouts cancel REFERENCE {_BY_WHY}",
-    )
-    yield from _section(
-        f"REFUNDS WAIT FOR THE CUSTOMER: {counts['claimable']}, who has not said where the money goes.",
-        [(one, "") for one in claimable],
-        counts["claimable"],
-        *(_UNCLAIMED if alarms.unclaimed else ()),
-    )
-    yield from _section(
-        "PAYOUTS ARE NOT SENT: they are ready, and no call succeeds.",
-        [(one, "") for one in alarms.unsent],
-        None,
-        late_remedy(alarms),
-    )
-    yield from _section(
-        "PAYOUTS WITHOUT NEWS: they were sent, or may have been, and are not followed to their end.",
-        [(one, "") for one in alarms.under_way],
-        None,
-        "Keep this running beside the shop: flask paycheckout reconcile --watch",
-        "If it runs, look for the reference in the service's dashboard.",
-    )
-    yield from _section(
-        f"UNKNOWN PAYOUTS: {counts['unknown']}. Nobody here can know whether the money went out.",
-        [(one, f"service reference {one.service_reference}") for one in alarms.unknown],
-        counts["unknown"],
-        "Look in the service's dashboard, or on the chain, and say what you found:",
-        f"flask paycheckout payouts resolve REFERENCE --sent (or --not-sent) {_BY_WHY}",
-    )
-    older = counts["failed"] - len(alarms.failed)
-    yield from _section(
-        f"FAILED PAYOUTS: {len(alarms.failed)} of the last {FAILED_FOR.days} days; nothing was paid."
-        + (f" {older} older or replaced." if older > 0 else ""),
-        [(one, "") for one in alarms.failed],
-        None,
-        f"Try one again: flask paycheckout payouts retry REFERENCE {_BY_WHY}",
-    )
-
-
-def _section(
-    title: str, listed: Sequence[tuple[ListedPayout, str]], count: int | None, *remedies: str
-) -> Iterator[str]:
-    """A heading with its payouts and remedies; nothing without payouts."""
-    if not listed:
-        return
-    yield from ("", title)
-    for payout, more in listed:
-        yield f"  {payout_text(payout)}{f' ({more})' if more else ''}"
-    if count is not None and count > len(listed):
-        yield f"  ... and {count - len(listed)} more"
-    elif count is None and len(listed) == LISTED:
-        yield "  ... and perhaps more: flask paycheckout payouts"
-    yield from (f"  {remedy}" for remedy in remedies)

@@ -11,6 +11,7 @@ import msgspec
 from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER
 
 __all__ = [
+    "NOBODY_LISTENS",
     "Function",
     "Receiver",
     "is_atomic",
@@ -20,6 +21,9 @@ __all__ = [
     "receivers_of",
     "unheard_signals",
 ]
+
+NOBODY_LISTENS = "nobody listens"
+"""The beginning of the error of an event whose signal has no receiver."""
 
 _ATOMIC = "__paycheckout_atomic__"
 
@@ -71,8 +75,8 @@ def unheard_signals(sender: object, allowed: Collection[str]) -> list[str]:
 def nobody_listens(signal_name: str) -> str:
     """The message for an event that waits for a process with a receiver."""
     return (
-        f"nobody listens to {signal_name} in the process that should deliver it. Connect a receiver where every process"
-        f" of the shop imports it, or list '{signal_name}' in PAYCHECKOUT_UNHEARD"
+        f"{NOBODY_LISTENS} to {signal_name} in the process that should deliver it. Connect a receiver where every"
+        f" process of the shop imports it, or list '{signal_name}' in PAYCHECKOUT_UNHEARD"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, exists, func, or_, select
@@ -15,6 +16,7 @@ __all__ = [
     "LISTED_ACCOUNTS",
     "AccountCounts",
     "count_by_account",
+    "count_by_status",
     "is_stored",
     "open_accounts",
     "sending_accounts",
@@ -83,6 +85,13 @@ def count_by_account(connection: Connection, models: Models, accounts: list[str]
         )
         for account in accounts
     )
+
+
+def count_by_status(connection: Connection, table: Table, states: type[StrEnum]) -> dict[str, int]:
+    """The number of checkouts or payouts in each state; every state is named."""
+    status = table.c.status
+    counted = {row[0]: row[1] for row in connection.execute(select(status, func.count()).group_by(status))}
+    return {state.value: counted.get(state.value, 0) for state in states}
 
 
 def _counts(connection: Connection, table: Table, accounts: list[str]) -> dict[tuple[str, str], int]:

@@ -1,28 +1,20 @@
-"""An overview of the stored payouts: pages of all, counts, and short lists of what may need a person."""
+"""The stored payouts as lists show them, and what of them the doctor looks at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import Connection, Select, select
 
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.rules.payout_states import RELEASING, WIPING, PayoutKind, PayoutStatus
+from flask_paycheckout.rules.payout_states import WIPING, PayoutKind, PayoutStatus
 from flask_paycheckout.store.models import Models
-from flask_paycheckout.store.overview import LISTED, PATIENCE
 
-__all__ = ["FAILED_FOR", "ListedPayout", "PayoutOverview", "PayoutPage"]
+__all__ = ["ListedPayout", "PayoutOverview", "PayoutPage"]
 
-FAILED_FOR = timedelta(days=7)
-"""The time for which a failed payout needs a person; after that it is only counted."""
-
-# A customer who has not said where a refund goes by then has not seen the link.
-_UNCLAIMED = timedelta(days=7)
-# Banks take some days; with no news after this time the transfer is worth a question.
-_LONGEST_TRANSFER = timedelta(days=7)
-_UNDER_WAY = (PayoutStatus.READY, PayoutStatus.SENDING, PayoutStatus.SENT)
+_LISTED = 100
 # A position of a page, with no more digits than a database accepts.
 _MAX_PLACE_DIGITS = 18
 
@@ -68,26 +60,18 @@ class PayoutPage:
 
 
 class PayoutOverview:
-    """The overview of one app's payouts at a moment.
+    """The stored payouts of one app.
 
     :param connection: of the transaction that reads.
     :param account: only of this merchant account; None: of all.
     """
 
-    def __init__(self, connection: Connection, models: Models, now: datetime, account: str | None = None) -> None:
+    def __init__(self, connection: Connection, models: Models, account: str | None = None) -> None:
         self._connection = connection
         self._models = models
         self._account = account
         self._payouts = models.payouts
-        self._now = now
         self._of_account = [] if account is None else [models.payouts.c.account == account]
-
-    def count_by_status(self) -> dict[str, int]:
-        """The number of payouts in each state; every state is named."""
-        status = self._payouts.c.status
-        counting = select(status, func.count()).where(*self._of_account).group_by(status)
-        counted = {row[0]: row[1] for row in self._connection.execute(counting)}
-        return {state.value: counted.get(state.value, 0) for state in PayoutStatus}
 
     def page(self, status: PayoutStatus | None, kind: PayoutKind | None, place: str | None, limit: int) -> PayoutPage:
         """A page of payouts, newest first.
@@ -117,7 +101,7 @@ class PayoutOverview:
             .distinct()
             .order_by(c.account)
         )
-        return tuple(self._connection.execute(ready.limit(LISTED)).scalars())
+        return tuple(self._connection.execute(ready.limit(_LISTED)).scalars())
 
     def has_account_numbers(self) -> bool:
         """Whether the account number of any payout waits in its row."""
@@ -125,48 +109,6 @@ class PayoutOverview:
         waiting = select(c.id).where(c.status.in_([each.value for each in PayoutStatus if each not in WIPING]))
         kept = waiting.where(c.to_kind == "bank", c.to_details.is_not(None))
         return self._connection.execute(kept.limit(1)).first() is not None
-
-    def waiting(self) -> tuple[ListedPayout, ...]:
-        """Payouts that wait for a person's approval, oldest first."""
-        return self._oldest(self._payouts.c.status == PayoutStatus.WAITING.value)
-
-    def claimable(self) -> tuple[ListedPayout, ...]:
-        """Refunds of which the customer has not said where they go, oldest first."""
-        return self._oldest(self._payouts.c.status == PayoutStatus.CLAIMABLE.value)
-
-    def unclaimed(self) -> tuple[ListedPayout, ...]:
-        """Those of `claimable` that have waited for more than a week."""
-        c = self._payouts.c
-        return self._oldest(c.status == PayoutStatus.CLAIMABLE.value, c.moved_at <= self._now - _UNCLAIMED)
-
-    def late(self) -> tuple[ListedPayout, ...]:
-        """Payouts under way whose next step is overdue or fails, or of which there was no news for a week."""
-        c, patience = self._payouts.c, self._now - PATIENCE
-        slow = and_(c.status == PayoutStatus.SENT.value, c.moved_at <= self._now - _LONGEST_TRANSFER)
-        # A token transfer that was sent has no next step, and is at its end.
-        planned = c.status.in_([status.value for status in _UNDER_WAY]), c.next_attempt_at.is_not(None)
-        late = or_(c.next_attempt_at <= patience, c.problem_since <= patience, slow)
-        # Not by id: a database could then read the table along its primary key.
-        return self._oldest(*planned, late, order=c.moved_at)
-
-    def unknown(self) -> tuple[ListedPayout, ...]:
-        """Payouts of which nobody here knows whether they were sent, oldest first."""
-        return self._oldest(self._payouts.c.status == PayoutStatus.UNKNOWN.value)
-
-    def failed(self) -> tuple[ListedPayout, ...]:
-        """Payouts that failed in the last seven days, without refunds that a later refund has replaced."""
-        c, later = self._payouts.c, self._payouts.alias()
-        counts = later.c.status.not_in([status.value for status in RELEASING])
-        replaced = select(later.c.id).where(later.c.refund_of == c.refund_of, later.c.id > c.id, counts).exists()
-        recent = c.moved_at > self._now - FAILED_FOR
-        return self._oldest(c.status == PayoutStatus.FAILED.value, recent, ~replaced)
-
-    def _oldest(
-        self, *conditions: ColumnElement[bool], order: ColumnElement[Any] | None = None
-    ) -> tuple[ListedPayout, ...]:
-        first = self._payouts.c.id if order is None else order
-        oldest = self._columns().where(*conditions, *self._of_account).order_by(first).limit(LISTED)
-        return tuple(_listed(row) for row in self._connection.execute(oldest).mappings())
 
     def _columns(self) -> Select[Any]:
         return select(*(self._payouts.c[part.name] for part in fields(ListedPayout)))

@@ -37,6 +37,16 @@ from flask_paycheckout.views.owner_forms import (
 __all__ = ["make_owner_view"]
 
 _LISTED = 100
+# The pages that list what these alarms count, and the state in which it is.
+_LISTS_OF_ALARMS = {
+    "held-payments": ("list_orders", "held"),
+    "money-to-pay-back": ("list_paybacks", None),
+    "payouts-to-approve": ("list_payouts", "waiting"),
+    "claimable-refunds": ("list_payouts", "claimable"),
+    "unclaimed-refunds": ("list_payouts", "claimable"),
+    "unknown-payouts": ("list_payouts", "unknown"),
+    "failed-payouts": ("list_payouts", "failed"),
+}
 
 
 def make_owner_view(permission: Permission) -> Blueprint:
@@ -87,6 +97,7 @@ def list_orders() -> str | tuple[str, int] | Response:
         "orders",
         page=page,
         alarms=shop.alarms(account),
+        lists=_LISTS_OF_ALARMS,
         account=account,
         accounts=accounts,
         statuses=[each.value for each in Status],

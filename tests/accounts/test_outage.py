@@ -74,9 +74,10 @@ def test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account(
         said = re.search(r"(\d+) more ", record.message)
         assert int(said[1]) == vars(record)["left_out"] if said else vars(record)["left_out"] is None
     alarm = shop.app.test_cli_runner().invoke(args=["paycheckout", "report", "--json"])
-    unreadable = json.loads(alarm.stdout)["unreadable"]
-    assert alarm.exit_code == 1
-    assert {one["account"] for one in unreadable} == set(SELLERS)
+    assert alarm.exit_code == 2
+    [unread] = [one for one in json.loads(alarm.stdout)["alarms"] if one["kind"] == "unread-payments"]
+    assert (unread["key"], unread["account"]) == ("unread-payments", None), "an outage is one alarm for all accounts"
+    assert all(any(f"(account {seller})" in one["text"] for one in unread["examples"]) for seller in SELLERS)
 
 
 @pytest.mark.usefixtures("no_retries")

@@ -17,6 +17,7 @@ from flask_paycheckout import order_paid
 from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.rules.states import Status
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
+from tests.alarming import alarms_of
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
 from tests.plans import plans
@@ -54,8 +55,10 @@ def test_the_report_names_each_account_and_counts_by_it(busy: Sellers) -> None:
     assert "account" not in of_platform
     assert "  bo: 1 held; payouts: 1 waiting" in text.splitlines()
     report = told(busy.shop, "report")
-    assert [one["account"] for one in report["held"]] == ["ada", "bo", ""]
-    assert [one["account"] for one in report["payout_alarms"]["waiting"]] == ["ada", "bo", ""]
+    assert {one["key"]: (one["account"], one["count"]) for one in report["alarms"]} == {
+        "held-payments": (None, 3),
+        "payouts-to-approve": (None, 3),
+    }
     counted = {one["account"]: (one["checkouts"]["held"], one["payouts"]["waiting"]) for one in report["accounts"]}
     assert counted == {"": (1, 1), "ada": (1, 1), "bo": (1, 1)}
 
@@ -65,7 +68,10 @@ def test_report_and_lists_are_limited_to_one_account(busy: Sellers, account: str
     report = told(busy.shop, "report", "--account", account)
     assert report["account"] == account
     assert report["checkouts"]["held"] == report["payouts"]["waiting"] == 1
-    assert [one["account"] for one in report["held"] + report["payout_alarms"]["waiting"]] == [account] * 2
+    assert [(one["key"], one["account"], one["count"]) for one in report["alarms"]] == [
+        ("held-payments", account, 1),
+        ("payouts-to-approve", account, 1),
+    ]
     assert [one["account"] for one in report["accounts"]] == [account]
     assert [one["reference"] for one in told(busy.shop, "payouts", "--account", account)] == [f"of-{account}"]
 
@@ -81,18 +87,20 @@ def test_every_alarm_of_another_account_is_left_out(market: Sellers, service: Si
         shop.reconciles()
     whole, of_ada = told(shop, "report"), told(shop, "report", "--account", "ada")
     of_bo = told(shop, "report", "--account", "")
-    assert whole["needs_a_person"] is of_ada["needs_a_person"] is True
-    assert [one["account"] for one in of_ada["unreadable"] + of_ada["to_pay_back"]] == ["ada", "ada"]
-    assert (of_bo["needs_a_person"], of_bo["to_pay_back_count"], of_bo["unreadable"]) == (False, 0, [])
+    assert {one["key"]: one["account"] for one in of_ada["alarms"]} == {
+        "unread-payments:ada": "ada",
+        "money-to-pay-back": "ada",
+    }
+    assert (whole["alarms"], of_bo["alarms"]) == (of_ada["alarms"], [])
 
 
 def test_undelivered_events_are_those_of_their_account(open_shop: OpenShop) -> None:
     market = Sellers(open_shop(PAYCHECKOUT_UNHEARD=[]))
-    held = {name: market.shop.has_held(order_id) for order_id, name in (("o-1", "ada"), ("o-2", "bo"))}
-    assert {one["account"] for one in told(market.shop, "report")["undelivered"]} == {"ada", "bo"}
-    report = told(market.shop, "report", "--account", "bo")
-    assert [one["checkout_id"] for one in report["undelivered"]] == [held["bo"]]
-    assert report["undelivered_count"] == 1
+    for order_id in ("o-1", "o-2"):
+        market.shop.has_held(order_id)
+    of_both, of_bo = (alarms_of(market.shop, account)["unheard-events"] for account in (None, "bo"))
+    assert (of_both.account, of_both.count, of_bo.account, of_bo.count) == (None, 2, "bo", 1)
+    assert "payment_held of order o-2" in of_bo.examples[0].text
 
 
 @pytest.mark.parametrize("name", ["nobody", "a\nb", "x" * 300])
@@ -114,10 +122,10 @@ def test_starts_of_one_account_that_fail_are_told_while_another_one_sells(
         market.add("bo", f"b-{place}")
         market.shop.starts(f"b-{place}")
         market.shop.clock.advance(minutes=1)
-    [failing] = told(market.shop, "report")["failing"]
-    assert (failing["account"], failing["operation"]) == ("ada", "start")
+    failing = told(market.shop, "report")["alarms"][0]
+    assert (failing["key"], failing["account"]) == ("failing-starts:ada", "ada")
     assert "with account ada" in runs(market.shop, "report")[1]
-    assert told(market.shop, "report", "--account", "bo")["failing"] == []
+    assert {one["key"] for one in told(market.shop, "report", "--account", "bo")["alarms"]} == {"late-reads"}
 
 
 def test_an_account_that_is_gone_is_reported_by_name_within_five_minutes(market: Sellers) -> None:
@@ -129,7 +137,7 @@ def test_an_account_that_is_gone_is_reported_by_name_within_five_minutes(market:
         shop.clock.advance(minutes=1)
         shop.reconciles()
     code, text = runs(shop, "report", "--account", "ada")
-    assert code == 1
+    assert code == 2
     assert "(account ada)" in text
     assert "the shop knows no such account" in text
     assert runs(shop, "report", "--account", "bo")[0] == 0
@@ -325,7 +333,9 @@ def test_the_owners_lists_name_and_filter_accounts(busy: Sellers) -> None:
     assert 'name="status" value="waiting"' in page
     assert "status=failed&amp;account=bo" in page
     assert "1</strong>" not in page
-    assert "<strong>1 payment waits for your decision.</strong>" in " ".join(opens(shop, "", account="bo").text.split())
+    assert "<strong>1 held payment waits for your decision,</strong>" in " ".join(
+        opens(shop, "", account="bo").text.split()
+    )
     for unknown in ("nobody", "a\x00b", "x" * 300):
         assert (
             opens(shop, "", account=unknown).status_code == opens(shop, "/payouts", account=unknown).status_code == 404
@@ -377,13 +387,12 @@ def test_the_account_that_lacks_an_access_token_is_named(market: Sellers) -> Non
     assert "No access token is configured for the account 'ada'. Give each its own" in ran.stderr
     assert "--login" not in ran.stderr, "its money would come from the account of whoever logs in"
     shop.clock.advance(hours=1)
-    code, text = runs(shop, "report")
-    assert code == 1
-    assert "for the account 'ada'" in text
-    assert told(shop, "report")["payout_alarms"]["without_token"] == ["ada"]
+    assert "for the account 'ada'" in runs(shop, "report")[1]
+    alarms = {one["key"]: one["account"] for one in told(shop, "report")["alarms"]}
+    assert alarms == {"payouts-without-access-token": "ada", "payouts-not-followed": "bo"}
     remedies = [check["remedy"] for check in examined(shop)[1] + told(shop, "doctor")["checks"] if check["remedy"]]
     assert any("for the account 'ada'" in remedy for remedy in remedies)
     market.tokens["ada"] = "token-ada"
     shop.clock.advance(minutes=2)
-    assert told(shop, "report")["payout_alarms"]["without_token"] == []
+    assert "payouts-without-access-token" not in {one["key"] for one in told(shop, "report")["alarms"]}
     assert runs(shop, "payouts", "send")[0] == 0

@@ -128,7 +128,7 @@ def test_an_abandonment_that_the_payment_overtook_is_told_to_nobody(shop: Shop, 
     assert superseded.superseded_at is not None
     shown = shop.app.test_cli_runner().invoke(args=["paycheckout", "show", "o-1"]).output
     assert "order_abandoned of chk-1: superseded 2026-01-01 12:00:00Z: no longer true" in shown
-    assert "UNDELIVERED" not in shop.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
+    assert "not delivered" not in shop.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
 
 
 def test_an_abandonment_of_an_order_that_is_being_paid_anew_is_superseded(shop: Shop, connected: Connect) -> None:

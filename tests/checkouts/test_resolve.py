@@ -10,7 +10,8 @@ from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout import Pay, order_paid, payment_resolved
 from flask_paycheckout.testing import Signals
-from tests.reports.test_report import has_second, told
+from tests.alarming import examples
+from tests.reports.test_report import has_second
 from tests.scripted import Shop, number
 
 pytestmark = pytest.mark.on_each_database
@@ -74,7 +75,7 @@ def test_each_decision_for_each_reason(shop: Shop, signals: Signals, reason: str
     assert resolved.extra == {"accepted": accept, "by": "Ada", "why": "seen on the statement"}
     assert shop.attempt(checkout_id).status == ("paid" if accept else "rejected")
     # Money that did not pay the order waits for somebody to say what became of it.
-    waiting = [money.checkout_id for money in told(shop).to_pay_back]
+    waiting = [line.split()[0] for line in examples(shop, "money-to-pay-back")]
     assert waiting == ([] if follows == ["order_paid"] else [checkout_id])
 
 
@@ -137,7 +138,7 @@ def test_a_mismatch_of_an_order_that_another_payment_paid_meanwhile_is_a_second_
     assert shop.settles(first, says="completed", inputAmount=number("1")).reason == "amount_mismatch"
     assert shop.settles(later, says="completed", inputAmount=number("13.00")).status == "paid"
     shop.resolves(first, accept=True)
-    assert [money.checkout_id for money in told(shop).to_pay_back] == [first]
+    assert [line.split()[0] for line in examples(shop, "money-to-pay-back")] == [first]
     assert len(shop.events("order_paid")) == 1
 
 

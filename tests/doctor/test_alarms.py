@@ -14,10 +14,10 @@ from sqlalchemy import text
 
 from flask_paycheckout import Pay, order_paid
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.doctor.alarms import check_alarms
 from flask_paycheckout.errors import UnsafeCheckoutUrl
+from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.reports.gauges import read_gauges
-from flask_paycheckout.reports.report import read_alarms, report
+from tests.alarming import told, urgent
 from tests.chance import seed_of, soak_count, stream
 from tests.conftest import OpenShop
 from tests.scripted import Answer, Shop, garbage, number, refusal
@@ -186,25 +186,25 @@ def a_deliverer_died(shop: Shop) -> None:
 
 
 TROUBLES = {
-    "wrong secret": (reads_answered(refusal(401, "bad signature")), "bad signature"),
-    "service down": (reads_answered(refusal(503, "closed")), "closed"),
-    "garbage": (reads_answered(garbage()), "GET /v1/deposit/{id}"),
-    "one deposit fails": (one_deposit_fails, "500 Refused"),
-    "another deposit answers": (another_deposit_answers, "another deposit"),
-    "receiver fails": (receiver_fails, "the shelf broke"),
-    "receiver is missing": (receiver_is_missing, "nobody listens"),
-    "atomic receiver fails": (atomic_receiver_fails, "the shelf broke"),
-    "order_total fails": (order_total_fails, "held"),
-    "wrong amount": (wrong_amount, "held"),
-    "paid twice": (paid_twice, "held"),
-    "money to pay back": (rejected, "to pay back"),
-    "webhooks never come": (webhooks_never_come, "webhook"),
-    "reconcile does not run": (reconcile_does_not_run, "reconcile"),
-    "a deliverer died": (a_deliverer_died, "order_paid of order"),
-    "starts fail": (starts_answered(refusal(503, "no checkouts today")), "no checkouts today"),
-    "starts are refused": (starts_answered(refusal(400, "currency is not enabled")), "currency is not enabled"),
-    "starts get garbage": (starts_answered(garbage()), "nobody can start a payment"),
-    "pages are elsewhere": (pages_are_elsewhere, "nobody can start a payment"),
+    "wrong secret": (reads_answered(refusal(401, "bad signature")), "bad signature", "now"),
+    "service down": (reads_answered(refusal(503, "closed")), "closed", "now"),
+    "garbage": (reads_answered(garbage()), "GET /v1/deposit/{id}", "now"),
+    "one deposit fails": (one_deposit_fails, "500 Refused", "now"),
+    "another deposit answers": (another_deposit_answers, "another deposit", "now"),
+    "receiver fails": (receiver_fails, "the shelf broke", "today"),
+    "receiver is missing": (receiver_is_missing, "nobody listens", "today"),
+    "atomic receiver fails": (atomic_receiver_fails, "the shelf broke", "now"),
+    "order_total fails": (order_total_fails, "held", "today"),
+    "wrong amount": (wrong_amount, "held", "today"),
+    "paid twice": (paid_twice, "held", "today"),
+    "money to pay back": (rejected, "paid no order", "today"),
+    "webhooks never come": (webhooks_never_come, "webhook", "today"),
+    "reconcile does not run": (reconcile_does_not_run, "reconcile", "now"),
+    "a deliverer died": (a_deliverer_died, "order_paid of order", "today"),
+    "starts fail": (starts_answered(refusal(503, "no checkouts today")), "no checkouts today", "now"),
+    "starts are refused": (starts_answered(refusal(400, "currency is not enabled")), "currency is not enabled", "now"),
+    "starts get garbage": (starts_answered(garbage()), "nobody can start a payment", "now"),
+    "pages are elsewhere": (pages_are_elsewhere, "nobody can start a payment", "now"),
 }
 
 
@@ -219,7 +219,7 @@ def well(open_shop: OpenShop) -> Iterator[Shop]:
 
 @pytest.mark.parametrize("name", TROUBLES)
 def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> None:
-    begin, words = TROUBLES[name]
+    begin, words, severity = TROUBLES[name]
     assert runs(well, "report")[0] == 0
     trouble = begin(well)
     for _ in range(5):
@@ -227,9 +227,11 @@ def test_each_trouble_is_named_within_five_minutes(well: Shop, name: str) -> Non
         well.reconciles()
         well.clock.advance(minutes=1)
     code, _ = runs(well, "report")
-    assert any(gauged(well).values()), "monitoring sees what the report does"
+    assert gauged(well) == {alarm.kind: alarm.count for alarm in told(well).alarms}
     text_of_report = well.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output
-    assert (code, "Nothing needs a person" in text_of_report) == (1, False)
+    assert code == {"now": 2, "today": 1}[severity]
+    assert severity in {alarm.severity for alarm in told(well).alarms}
+    assert "Nothing needs a person" not in text_of_report
     assert words.lower() in text_of_report.lower()
     code, examined = runs(well, "doctor")
     assert code == 1
@@ -303,19 +305,14 @@ class Day:
 
 
 def gauged(shop: Shop) -> Mapping[str, int]:
-    """The alarms as monitoring gets them."""
-    runtime = shop.runtime
-    missing = runtime.settings.access_token is None
-    return read_gauges(runtime.engine(), runtime.models, runtime.clock(), 50, token_missing=missing).alarms
+    """The alarms as monitoring gets them, by kind."""
+    with shop.app.app_context():
+        counted = read_gauges(AppOperations(shop.runtime).look(), 50).alarms
+    return {kind: count for (kind, _), count in counted.items() if count}
 
 
 def is_well(shop: Shop) -> None:
-    runtime = shop.runtime
-    told = report(runtime.engine(), runtime.models, shop.clock(), "https://shop.example")
-    assert not told.needs_a_person, str(told)
-    assert not any(gauged(shop).values())
-    alarms = read_alarms(runtime.engine(), runtime.models, shop.clock())
-    assert [check for check in check_alarms(alarms) if check.remedy] == []
+    assert urgent(shop) == set()
 
 
 def goes_well(shop: Shop, histories: int, chance: Random) -> None:

@@ -12,14 +12,14 @@ import sqlalchemy as sa
 from flask import Flask
 
 from flask_paycheckout import order_paid
-from flask_paycheckout.doctor.checks import Check
-from flask_paycheckout.doctor.receivers import check_receivers
 from flask_paycheckout.service.slow_receivers import slow_receivers
+from tests.alarming import alarms_of
 from tests.conftest import OpenShop
 from tests.scripted import Shop
 
 pytestmark = pytest.mark.on_each_database
 
+KIND = "slow-atomic-receivers"
 NAME = f"{__name__}.atomic.<locals>.close"
 
 
@@ -37,8 +37,8 @@ def atomic(shop: Shop, seconds: float, fails: bool = False) -> Iterator[None]:
         yield
 
 
-def named(shop: Shop) -> list[Check]:
-    return [check for check in check_receivers(shop.runtime, pays_out=False) if check.about == "slow receiver"]
+def named(shop: Shop) -> list[str]:
+    return [alarm.what for alarm in alarms_of(shop).values() if alarm.kind == KIND]
 
 
 def stored(shop: Shop) -> list[Any]:
@@ -57,8 +57,10 @@ def test_a_slow_receiver_is_named_by_the_doctor_of_another_process(
     with atomic(shop, seconds=2.4):
         shop.has_paid()
     ran = other.app.test_cli_runner().invoke(args=["paycheckout", "doctor", "--json"])
-    [check] = [check for check in json.loads(ran.stdout)["checks"] if check["about"] == "slow receiver"]
-    assert check["found"].startswith(f"{NAME} is atomic and held its transaction for 2.4 s at 2026-01-01 12:00")
+    [check] = [check for check in json.loads(ran.stdout)["checks"] if check["about"] == KIND]
+    assert check["found"].startswith(
+        f"{NAME} is atomic and held its transaction for 2.4 s; what it locks waited as long, since 2026-01-01 12:00"
+    )
     assert (check["level"], bool(check["remedy"])) == ("warning", True)
     assert warned(caplog) == [f"the atomic receiver {NAME} held its transaction for 2.4 s, and what it locks with it"]
 
@@ -72,7 +74,7 @@ def test_a_quick_receiver_costs_no_statement_and_no_line(shop: Shop, caplog: pyt
 def test_a_receiver_that_is_slow_and_raises_is_named_too(shop: Shop) -> None:
     with atomic(shop, seconds=3, fails=True):
         shop.settles(shop.has_deposit("completed"))
-    assert ["for 3.0 s" in check.found for check in named(shop)] == [True]
+    assert ["for 3.0 s" in what for what in named(shop)] == [True]
 
 
 def test_it_is_stored_once_in_ten_minutes_and_forgotten_after_a_day(shop: Shop) -> None:

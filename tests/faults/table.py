@@ -235,9 +235,9 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "the report judges by the next read, which whoever tries in vain puts off": (
             f"{_TROUBLE}[wrong secret]",
             Swap(
-                "store.overview:Overview.unreadable",
-                "c.problem_since <= self._now - PATIENCE",
-                "c.next_read_at <= self._now - PATIENCE",
+                "reports.payment_alarms:unread_payments",
+                "c.problem_since <= look.now - PATIENCE",
+                "c.next_read_at <= look.now - PATIENCE",
             ),
         ),
         "a read that succeeds leaves the problem of the one before": (
@@ -246,7 +246,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "starts that another process makes do not take back that starts fail": (
             "reports/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
-            Never("reports.report:_failing", "START"),
+            Never("reports.payment_alarms:_since_answer", "START"),
         ),
         "a log that writes a line for each checkout of an outage": (
             "accounts/test_outage.py::test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account",
@@ -848,7 +848,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a payout that nothing sends is no alarm": (
             f"{_OUT}::test_each_trouble_is_named_within_five_minutes[reconcile does not run]",
-            Swap("store.payout_overview:PayoutOverview.late", "c.next_attempt_at <= patience", "c.id < 0"),
+            Swap("reports.payout_alarms:_is_late", "c.next_attempt_at <= patience", "c.id < 0"),
         ),
     },
     "Every call for an order is made with the keys of its own merchant account.": {

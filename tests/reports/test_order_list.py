@@ -9,8 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from flask_paycheckout import Pay
+from flask_paycheckout.reports.alarms import Look
 from flask_paycheckout.reports.order_list import OrderPage, find_order_id, page_of_orders, rows_of_page
-from flask_paycheckout.reports.report import read_alarms
+from flask_paycheckout.reports.report import find_alarms
 from flask_paycheckout.rules.states import Status
 from tests.plans import plans, rows_taken
 from tests.scripted import Shop
@@ -217,7 +218,7 @@ def test_alarms_on_the_owners_page_read_few_of_many_rows(shop: Shop) -> None:
     sa.event.listen(engine, "before_cursor_execute", count)
     for account in (None, "brand-1", "somebody"):
         with plans(engine) as seen:
-            read_alarms(engine, models, shop.clock(), account=account)
+            find_alarms(Look(engine, models, shop.clock(), account))
         assert len(seen) > 10
         taken = [rows_taken(plan) for _, plan in seen if "actual rows" in plan]
         assert max(taken, default=0) < 500, seen

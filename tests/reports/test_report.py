@@ -10,26 +10,18 @@ from sqlalchemy import text
 
 from flask_paycheckout import Pay
 from flask_paycheckout.client import PaymentsError
-from flask_paycheckout.reports.report import Report, report
-from flask_paycheckout.reports.report_text import report_text
 from flask_paycheckout.service.record import START
+from tests.alarming import alarms_of, examples, text_of, told, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import ADA, pays_out, refunds, stands
 from tests.plans import plans
 from tests.scripted import Shop, number, refusal
 from tests.test_bounds import statements
 
-URL = "https://shop.example/paycheckout/webhook"
-
 
 @pytest.fixture
 def shop(open_shop: OpenShop, each_database: str) -> Shop:
     return open_shop(SQLALCHEMY_DATABASE_URI=each_database)
-
-
-def told(shop: Shop) -> Report:
-    runtime = shop.runtime
-    return report(runtime.engine(), runtime.models, shop.clock(), URL)
 
 
 def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
@@ -51,8 +43,8 @@ def pays(shop: Shop, count: int, *, webhooks: bool = False) -> list[str]:
 def test_an_empty_shop_needs_nobody(shop: Shop) -> None:
     found = told(shop)
     assert set(found.checkouts.values()) == {0}
-    assert not found.needs_a_person
-    assert report_text(found) == (
+    assert found.alarms == ()
+    assert text_of(shop) == (
         "Checkouts at 2026-01-01 12:00:00Z: 0 created, 0 pending, 0 paid, 0 held, 0 rejected, 0 abandoned.\n"
         "Nothing needs a person."
     )
@@ -87,21 +79,28 @@ def test_a_webhook_lost_now_and_then_is_listed_and_no_alarm(shop: Shop) -> None:
     pays(shop, 1, webhooks=True)
     [lost] = pays(shop, 1)
     shop.clock.advance(minutes=10)
-    found = told(shop)
-    assert [payment.checkout_id for payment in found.unheard] == [lost]
-    assert not found.needs_a_person
-    assert "WITHOUT A WEBHOOK: 1 of the newest 2 paid checkouts." in report_text(found)
+    [alarm] = told(shop).alarms
+    assert (alarm.key, alarm.severity, alarm.what) == (
+        "lost-webhooks",
+        "note",
+        "1 of the newest 2 paid checkouts had no webhook",
+    )
+    assert alarm.examples[0].text.startswith(f"{lost} of order")
 
 
 def test_webhooks_that_stopped_coming_are_an_alarm_after_five_orders(shop: Shop) -> None:
     pays(shop, 3, webhooks=True)
     pays(shop, 4)
     shop.clock.advance(minutes=10)
-    assert not told(shop).webhooks_silent
-    pays(shop, 1)
+    assert urgent(shop) == set()
+    pays(shop, 2)
     shop.clock.advance(minutes=10)
-    assert told(shop).webhooks_silent
-    assert "there was none for the newest 5 orders" in report_text(told(shop))
+    alarm = alarms_of(shop)["silent-webhooks"]
+    assert "there was none for the newest 6 orders" in alarm.what
+    assert set(alarms_of(shop)) == {"silent-webhooks"}
+    pays(shop, 2)
+    shop.clock.advance(minutes=10)
+    assert alarms_of(shop)["silent-webhooks"].since == alarm.since
 
 
 def test_programs_are_told_the_same(shop: Shop) -> None:
@@ -109,16 +108,26 @@ def test_programs_are_told_the_same(shop: Shop) -> None:
     shop.clock.advance(minutes=6)
     plain = told(shop).as_dict()
     assert plain["at"] == "2026-01-01T12:06:00+00:00"
-    assert plain["held"][0]["since"] == "2026-01-01T12:00:00+00:00"
-    assert (plain["needs_a_person"], plain["webhooks_silent"], plain["webhook_url"]) == (True, False, URL)
+    [alarm] = plain["alarms"]
+    assert {name: alarm[name] for name in ("key", "kind", "severity", "since", "account", "count")} == {
+        "key": "held-payments",
+        "kind": "held-payments",
+        "severity": "today",
+        "since": "2026-01-01T12:00:00+00:00",
+        "account": "",
+        "count": 1,
+    }
+    assert alarm["what"] == "1 held payment waits for your decision"
+    assert alarm["examples"][0]["order_id"] == "o-1"
+    assert any("flask paycheckout resolve" in remedy for remedy in alarm["remedies"])
 
 
 def test_lists_are_bounded_and_say_what_they_leave_out(shop: Shop) -> None:
     copies(shop, shop.has_held(), 149)
-    found = told(shop)
-    assert (found.checkouts["held"], len(found.held)) == (150, 100)
-    assert "HELD: 150 payments" in report_text(found)
-    assert "  ... and 50 more\n" in report_text(found)
+    alarm = alarms_of(shop)["held-payments"]
+    assert (told(shop).checkouts["held"], alarm.count, len(alarm.examples)) == (150, 150, 100)
+    assert "150 held payments wait" in text_of(shop)
+    assert "  ... and 140 more\n" in text_of(shop)
 
 
 def copies(shop: Shop, checkout_id: str, count: int) -> None:
@@ -165,26 +174,25 @@ def test_of_money_that_is_partly_refunded_the_rest_is_to_pay_back(shop: Shop) ->
     rejected = shop.has_held("o-1")
     shop.resolves(rejected, accept=False)
     first = refunds(shop, rejected, "0.40").reference
-    [money] = told(shop).to_pay_back
-    assert (str(money.paid), str(money.left)) == ("1 USD", "0.60 USD")
-    text_told = report_text(told(shop))
-    assert "; 0.60 USD of it are left, the rest is refunded" in text_told
-    assert "Together: 0.60 USD" in text_told
+    [money] = examples(shop, "money-to-pay-back")
+    assert "1 USD arrived of 12.50 USD" in money
+    assert "; 0.60 USD of it are left, the rest is refunded" in money
+    assert "(together: 0.60 USD)" in alarms_of(shop)["money-to-pay-back"].what
     refunds(shop, rejected)
-    assert told(shop).to_pay_back == (), "refunds cover all of it"
+    assert examples(shop, "money-to-pay-back") == [], "refunds cover all of it"
     with shop.app.app_context():
         shop.paycheckout.cancel_payout(first, **ADA)
-    [money] = told(shop).to_pay_back
-    assert str(money.left) == "0.40 USD"
+    [money] = examples(shop, "money-to-pay-back")
+    assert "; 0.40 USD of it are left" in money
 
 
 def test_what_stands_in_a_payout_forges_no_line(shop: Shop) -> None:
     pays_out(shop)
     stands(shop, "maker-1", status="failed", problem="refused\n\x1b[2JNothing needs a person.", destination="rec\n1")
-    [line] = [line for line in report_text(told(shop)).splitlines() if "maker-1" in line]
+    [line] = [line for line in text_of(shop).splitlines() if "maker-1" in line]
     assert "refused" in line
-    assert "\x1b" not in report_text(told(shop))
-    assert "Nothing needs a person." not in report_text(told(shop)).splitlines()
+    assert "\x1b" not in text_of(shop)
+    assert "Nothing needs a person." not in text_of(shop).splitlines()
 
 
 # What cannot be read, applied or started
@@ -195,22 +203,21 @@ def test_reads_that_fail_for_minutes_are_told_though_none_is_overdue(shop: Shop)
     for order_id in ("o-1", "o-2"):
         shop.service.fails(shop.starts(order_id), refusal(401, "bad signature"))
     shop.reconciles()
-    assert not told(shop).needs_a_person, "a single failure may heal"
+    assert urgent(shop) == set(), "a single failure may heal"
     for _ in range(8):
         shop.clock.advance(minutes=1)
         shop.reconciles()
-    found = told(shop)
-    assert found.needs_a_person
-    [unreadable] = found.unreadable
-    assert (unreadable.count, unreadable.since.minute) == (2, 0)
-    assert "bad signature" in unreadable.problem
-    assert "NOT READABLE: 2 checkouts could not be read or settled, the longest since" in report_text(found)
-    assert "2 since 2026-01-01 12:00:00Z: " in report_text(found)
-    assert "Nothing needs a person" not in report_text(found)
+    [unread] = told(shop).alarms
+    assert (unread.key, unread.severity, unread.count, unread.since.minute) == ("unread-payments", "now", 2, 0)
+    assert told(shop).exit_code == 2
+    assert str(unread.examples[0]).startswith("2 since 2026-01-01 12:00:00Z: ")
+    assert "bad signature" in str(unread.examples[0])
+    assert "NOW    since 2026-01-01 12:00:00Z  2 payments could not be read or settled." in text_of(shop)
+    assert "Nothing needs a person" not in text_of(shop)
     shop.service.deposits.clear()
     shop.clock.advance(minutes=10)
     shop.reconciles()
-    assert not told(shop).needs_a_person, "a read that succeeds takes the alarm back"
+    assert urgent(shop) == set(), "a read that succeeds takes the alarm back"
 
 
 def test_problems_are_told_in_groups_of_which_ten_are_listed(shop: Shop) -> None:
@@ -224,9 +231,8 @@ def test_problems_are_told_in_groups_of_which_ten_are_listed(shop: Shop) -> None
             each = table.update().where(table.c.checkout_id == f"copy-{number}")
             connection.execute(each.values(problem=f"words\n{number % 12}"))
     shop.clock.advance(minutes=5)
-    found = told(shop)
-    assert len(found.unreadable) == 10
-    assert "  2 since 2026-01-01 12:00:00Z: words 0\n" in report_text(found)
+    assert len(examples(shop, "unread-payments")) == 10
+    assert "  2 since 2026-01-01 12:00:00Z: words 0\n" in text_of(shop)
 
 
 def fails_to_start(shop: Shop, answer: httpx.Response | None = None) -> None:
@@ -240,21 +246,20 @@ def fails_to_start(shop: Shop, answer: httpx.Response | None = None) -> None:
 def test_starts_that_fail_are_told_until_one_succeeds(shop: Shop) -> None:
     fails_to_start(shop)
     shop.clock.advance(minutes=5)
-    assert not told(shop).needs_a_person, "one failure of one customer is an accident"
+    assert urgent(shop) == set(), "one failure of one customer is an accident"
     for _ in range(3):
         fails_to_start(shop)
         shop.clock.advance(seconds=10)
-    found = told(shop)
-    [failing] = found.failing
-    assert (found.needs_a_person, failing.operation, failing.since.minute) == (True, "start", 0)
-    assert "THE SERVICE FAILS: nobody can start a payment since 2026-01-01 12:00:00Z" in report_text(found)
-    assert "closed for" in report_text(found)
-    assert "\x1b" not in report_text(found)
+    [failing] = told(shop).alarms
+    assert (failing.key, failing.severity, failing.since.minute) == ("failing-starts", "now", 0)
+    assert "NOW    since 2026-01-01 12:00:00Z  Nobody can start a payment: the service failed at least" in text_of(shop)
+    assert "closed for" in text_of(shop)
+    assert "\x1b" not in text_of(shop)
     shop.starts()
-    assert not told(shop).failing
+    assert urgent(shop) == set()
     fails_to_start(shop)
     fails_to_start(shop)
-    assert not told(shop).failing, "a new beginning"
+    assert urgent(shop) == set(), "a new beginning"
 
 
 def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, open_shop: OpenShop) -> None:
@@ -263,15 +268,15 @@ def test_starts_that_another_process_makes_are_starts_that_succeed(shop: Shop, o
         fails_to_start(shop)
     shop.clock.advance(minutes=6)
     other = open_shop(SQLALCHEMY_DATABASE_URI=shop.app.config["SQLALCHEMY_DATABASE_URI"])
-    assert told(other).failing
+    assert urgent(other) == {"failing-starts"}
     other.starts("o-2")
-    assert not told(shop).failing
+    assert urgent(shop) == set()
     shop.clock.advance(minutes=1)
     fails_to_start(shop)
-    assert not told(shop).failing, "not for five minutes since the other's success"
+    assert urgent(shop) == set(), "not for five minutes since the other's success"
     shop.clock.advance(minutes=6)
     fails_to_start(shop)
-    assert told(shop).failing
+    assert "failing-starts" in urgent(shop)
 
 
 def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
@@ -296,6 +301,6 @@ def test_a_shop_without_the_table_takes_payments_as_before(shop: Shop, caplog: p
         connection.execute(text("DROP TABLE paycheckout_service"))
     fails_to_start(shop)
     assert "record of failing calls could not be stored" in caplog.text
-    assert not told(shop).needs_a_person
+    assert urgent(shop) == set()
     checkout_id = shop.has_deposit("completed")
     assert shop.settles(checkout_id).status == "paid"

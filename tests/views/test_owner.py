@@ -202,9 +202,9 @@ def test_what_needs_a_person_stands_above_the_list(desk: Shop) -> None:
     desk.starts("o-3")
     desk.clock.advance(hours=1)
     page = " ".join(desk.browser.get(ROOT).text.split())
-    assert "1 payment waits for your decision." in page
-    assert "Webhooks do not arrive." in page
-    assert "event was not delivered to every receiver" in page
+    assert "1 held payment waits for your decision," in page
+    assert "Webhooks do not arrive:" in page
+    assert "event is not delivered to every receiver" in page
     assert "Reconcile is behind:" in page
 
 
@@ -238,7 +238,7 @@ def test_money_that_paid_no_order_is_listed_until_somebody_says_what_became_of_i
     checkout_id = desk.has_held()
     assert "to be paid back" not in desk.browser.get(f"{ROOT}/order?id=o-1").text
     desk.resolves(checkout_id, accept=False)
-    assert "must be paid back or kept" in desk.browser.get(ROOT).text
+    assert "paid no order: pay the money back or keep it" in desk.browser.get(ROOT).text
     page = " ".join(html.unescape(desk.browser.get(f"{ROOT}/paybacks").text).split())
     assert listed(desk.browser.get(f"{ROOT}/paybacks")) == ["o-1"]
     assert "1 payment paid no order" in page

@@ -464,8 +464,8 @@ def test_every_page_is_hardened_and_runs_no_script(desk: Shop, path: str) -> Non
         ("unknown", "1 payout is unknown"),
         ("failed", "1 payout failed"),
         ("ready", "1 payout is ready and not sent"),
-        ("sending", "1 payout is without news"),
-        ("claimable", "1 refund waits for the customer for more than a week"),
+        ("sending", "1 payout was sent, or may have been, and is without news"),
+        ("claimable", "1 refund waits for the customer for a week"),
     ],
 )
 def test_payouts_that_need_a_person_stand_above_the_orders(desk: Shop, status: str, told: str) -> None:

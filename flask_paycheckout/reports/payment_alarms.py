@@ -1,0 +1,373 @@
+"""The alarms about money that comes in, and about what keeps it from being found and told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, func, select, text
+
+from flask_paycheckout.clock import as_utc
+from flask_paycheckout.payouts.calls import PAYOUT
+from flask_paycheckout.reports.alarms import (
+    EXAMPLES,
+    PATIENCE,
+    Alarm,
+    Example,
+    Group,
+    Look,
+    Severity,
+    alarm,
+    number,
+    subject,
+    together,
+)
+from flask_paycheckout.rules.receivers import NOBODY_LISTENS
+from flask_paycheckout.rules.states import OPEN, Status
+from flask_paycheckout.rules.text import account_text, moment_text
+from flask_paycheckout.service.record import START, FailingCalls, failing_calls
+from flask_paycheckout.service.slow_receivers import slow_receivers
+from flask_paycheckout.store.checkout_model import MONEY_TO_PAY_BACK
+from flask_paycheckout.store.paybacks import MoneyToPayBack, list_to_pay_back, sums_of
+from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
+from flask_paycheckout.store.troubles import READ_ONLY, takes_no_writes
+
+_DOCTOR = "What is wrong, and what to do: flask paycheckout doctor"
+_RECONCILE = "Keep this running beside the shop: flask paycheckout reconcile --watch"
+# With so many paid orders in a row without a webhook, webhooks do not arrive at all.
+_SILENT = 5
+_RECENT = 400
+# Before any time that is stored.
+_FIRST = datetime(1970, 1, 1, tzinfo=UTC)
+_COMPLETED = "completed"
+
+
+@alarm(Severity.NOW)
+def read_only_database(look: Look) -> Iterator[Alarm]:
+    """A database that takes no changes; `since` is the last time at which anything was recorded."""
+    with look.engine.connect() as connection:
+        if not takes_no_writes(connection):
+            return
+    newest = look.rows(select(look.models.events.c.occurred_at).order_by(look.models.events.c.id.desc()).limit(1))
+    since = as_utc(newest[0][0]) if newest else look.now
+    yield Alarm("The database is read-only: no payment can be recorded", since, remedies=(READ_ONLY.remedy,))
+
+
+@alarm(Severity.NOW)
+def failing_starts(look: Look) -> Iterator[Alarm]:
+    """Accounts with which nobody can pay."""
+    yield from _failing(look, START, "Nobody can start a payment")
+
+
+@alarm(Severity.NOW)
+def failing_payouts(look: Look) -> Iterator[Alarm]:
+    """Accounts of which no payout can be sent."""
+    yield from _failing(look, PAYOUT, "No payout can be sent")
+
+
+def _failing(look: Look, operation: str, what: str) -> Iterator[Alarm]:
+    """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
+    listed = failing_calls(look.engine, look.models.services, look.account)
+    failing = [calls for calls in listed if calls.operation == operation]
+    still = [found for calls in failing for found in _since_answer(look, calls)]
+    for group in together([Group(calls.account, calls.count, calls.since) for calls in still]):
+        of = [calls for calls in still if group.account in (None, calls.account)]
+        last = max(calls.last_failure_at for calls in of)
+        where = " with several accounts" if group.account is None else f" with account {group.account}"
+        yield Alarm(
+            f"{what}{where if group.account != '' else ''}: the service failed at least {group.count} times,"
+            f" the last {moment_text(last)}",
+            *(group.since, group.count, group.account),
+            tuple(Example(f"{calls.count}{account_text(calls.account)}", problem=calls.words) for calls in of),
+            (_DOCTOR,),
+            of=group.of,
+        )
+
+
+def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
+    """A newer checkout of the account proves that its starts are answered again, whichever process made it."""
+    if calls.operation == START:
+        c = look.models.checkouts.c
+        newest = select(c.created_at).where(c.account == calls.account).order_by(c.id.desc()).limit(1)
+        answered_at = next((as_utc(row[0]) for row in look.rows(newest)), None)
+        if answered_at is not None and answered_at > calls.since:
+            if answered_at >= calls.last_failure_at:
+                return
+            calls = replace(calls, since=answered_at)
+    if calls.count > 1 and calls.since <= look.now - PATIENCE:
+        yield calls
+
+
+@alarm(Severity.NOW)
+def unsettled_payments(look: Look) -> Iterator[Alarm]:
+    """Completed deposits that could not be applied."""
+    c = look.models.checkouts.c
+    where = (*_has_problem(look), _is_completed(look))
+    if not (group := look.one_group(look.models.checkouts, c.problem_since, *where)):
+        return
+    columns = select(c.checkout_id, c.order_id, c.account, c.problem_since, c.problem).where(*where)
+    yield Alarm(
+        f"{number(group.count, 'payment is', 'payments are')} completed at the service, and neither paid nor held here",
+        *(group.since, group.count, group.account),
+        tuple(
+            Example(f"{subject(row)}, since {moment_text(row.problem_since)}", row.order_id, problem=row.problem)
+            for row in look.oldest(columns, c.problem_since)
+        ),
+        ("Repair the named cause; reconcile tries again within ten minutes.",),
+    )
+
+
+@alarm(Severity.NOW)
+def unread_payments(look: Look) -> Iterator[Alarm]:
+    """Other checkouts whose reads have failed for over five minutes, by the last success: each try sets a new time."""
+    c = look.models.checkouts.c
+    where = (*_has_problem(look), c.problem_since <= look.now - PATIENCE, ~_is_completed(look))
+    groups = together(look.by_account(look.models.checkouts, c.problem_since, *where))
+    if not groups:
+        return
+    since = func.min(c.problem_since)
+    by_problem = select(c.account, func.count().label("count"), since.label("since"), c.problem).where(*where)
+    rows = look.oldest(by_problem.group_by(c.account, c.problem), since)
+    for group in groups:
+        yield Alarm(
+            f"{number(group.count, 'payment', 'payments')}{group.text} could not be read or settled",
+            *(group.since, group.count, group.account),
+            tuple(
+                Example(f"{row.count}{account_text(row.account)} since {moment_text(row.since)}", problem=row.problem)
+                for row in rows
+                if group.account in (None, row.account)
+            )[: EXAMPLES if group.account is None else 10],
+            (_DOCTOR,),
+            of=group.of,
+        )
+
+
+def _has_problem(look: Look) -> tuple[ColumnElement[bool], ...]:
+    c = look.models.checkouts.c
+    # Not by the plain column: along an index of accounts, SQLite would read all abandoned checkouts of this one.
+    return c.problem_since.is_not(None), c.status.in_(OPEN), *look.of_account(func.coalesce(c.account, ""))
+
+
+def _is_completed(look: Look) -> ColumnElement[bool]:
+    """Whether the deposit is completed according to its last read."""
+    return func.coalesce(look.models.checkouts.c.deposit_status, "") == _COMPLETED
+
+
+@alarm(Severity.NOW)
+def late_reads(look: Look) -> Iterator[Alarm]:
+    """Reads that reconcile should have made more than five minutes ago."""
+    c = look.models.checkouts.c
+    groups = look.by_account(look.models.checkouts, c.next_read_at, c.next_read_at <= look.now - PATIENCE)
+    if not groups:
+        return
+    count, since = sum(each.count for each in groups), min(each.since for each in groups)
+    yield Alarm(
+        f"Reconcile is behind: {number(count, 'read is', 'reads are')} overdue",
+        *(since, count, groups[0].account if len(groups) == 1 else None),
+        tuple(Example(f"{each.count}{each.text} since {moment_text(each.since)}") for each in groups if each.of),
+        (_RECONCILE,),
+    )
+
+
+# What a person decides
+
+
+@alarm(Severity.TODAY)
+def held_payments(look: Look) -> Iterator[Alarm]:
+    """Payments that wait for a decision."""
+    c = look.models.checkouts.c
+    held = c.status == Status.HELD.value
+    if not (group := look.one_group(look.models.checkouts, c.moved_at, held)):
+        return
+    columns = [c.checkout_id, c.order_id, c.account, c.reason, c.moved_at, c.total_amount, c.total_currency]
+    rows = select(*columns, *(c[name] for name in PAYMENT_COLUMNS)).where(held, *look.of_account(c.account))
+    yield Alarm(
+        f"{number(group.count, 'held payment waits', 'held payments wait')} for your decision",
+        *(group.since, group.count, group.account),
+        tuple(
+            Example(
+                f"{subject(row)}: {row.reason}, {_arrived(_paid(row))} of {row.total_amount} {row.total_currency},"
+                f" since {moment_text(row.moved_at)}",
+                row.order_id,
+            )
+            for row in look.oldest(rows, c.moved_at)
+        ),
+        (
+            "Look into one: flask paycheckout show ORDER_ID",
+            "Decide: flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON",
+        ),
+    )
+
+
+def _paid(row: Any) -> Amount | None:
+    return payment.paid if (payment := payment_of(row._mapping)) else None
+
+
+def _arrived(paid: Amount | None) -> str:
+    return "an unknown amount arrived" if paid is None else f"{paid} arrived"
+
+
+@alarm(Severity.TODAY)
+def money_to_pay_back(look: Look) -> Iterator[Alarm]:
+    """Payments that paid no order, until a person says what became of the money."""
+    checkouts = look.models.checkouts
+    group = look.one_group(checkouts, checkouts.c.moved_at, text(MONEY_TO_PAY_BACK))  # type: ignore[arg-type]
+    if not group:
+        return
+    with look.engine.connect() as connection:
+        listed = list_to_pay_back(connection, look.models, EXAMPLES, look.account)
+    sums = ", ".join(map(str, sums_of(listed)))
+    which = "together, of the oldest" if group.count > len(listed) else "together"
+    yield Alarm(
+        f"{number(group.count, 'payment', 'payments')} paid no order: pay the money back or keep it"
+        + (f" ({which}: {sums})" if sums else ""),
+        *(group.since, group.count, group.account),
+        tuple(Example(_payback_text(money), money.order_id) for money in listed),
+        (
+            "Pay one back: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
+            "Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept) --by YOU --why REASON",
+        ),
+    )
+
+
+def _payback_text(money: MoneyToPayBack) -> str:
+    decided = "accepted as a second payment" if money.accepted else "rejected"
+    left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
+    return (
+        f"{subject(money)}: {_arrived(money.paid)} of {money.asked}, {money.reason},"
+        f" {decided} {moment_text(money.since)}{left}"
+    )
+
+
+# Events and webhooks
+
+
+@alarm(Severity.TODAY)
+def undelivered_events(look: Look) -> Iterator[Alarm]:
+    """Events with a failed receiver, or undelivered for more than five minutes."""
+    c = look.models.events.c
+    stuck = func.coalesce(c.last_error, "").not_like(f"{NOBODY_LISTENS}%")
+    late = c.last_error.is_not(None) | (c.occurred_at <= look.now - PATIENCE)
+    yield from _events(
+        look,
+        (stuck, late),
+        "not delivered to every receiver",
+        "Repair the receiver; reconcile runs it again. If no delivery was tried, start reconcile.",
+        "To try again now: flask paycheckout deliver --now",
+    )
+
+
+@alarm(Severity.TODAY)
+def unheard_events(look: Look) -> Iterator[Alarm]:
+    """Events of signals that need a receiver and have none, such as a person's decision."""
+    unheard = look.models.events.c.last_error.like(f"{NOBODY_LISTENS}%")
+    yield from _events(
+        look,
+        (unheard,),
+        "waiting, since nobody listens to the signal",
+        "Connect a receiver in a module that every process of the shop imports, such as @order_paid.connect.",
+        "If the shop needs none: PAYCHECKOUT_UNHEARD = [the signals' names]",
+    )
+
+
+def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Iterator[Alarm]:
+    c, account = look.models.events.c, _event_account(look)
+    # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
+    waits = (c.next_attempt_at >= _FIRST, *where, *look.of_account(account))
+    [(count, since)] = look.rows(select(func.count(), func.min(c.occurred_at)).where(*waits))
+    if not count:
+        return
+    columns = (c.name, c.order_id, account.label("account"), c.payout_reference, c.occurred_at, c.attempts)
+    rows = look.oldest(_selected(*columns, c.last_error).where(*waits), c.id)
+    accounts = {row.account for row in rows}
+    yield Alarm(
+        f"{number(count, 'event is', 'events are')} {what}",
+        *(as_utc(since), count, accounts.pop() if len(accounts) == 1 else None),
+        tuple(Example(_event_text(row), row.order_id or None, row.payout_reference, row.last_error) for row in rows),
+        remedies,
+    )
+
+
+def _selected(*columns: ColumnElement[Any]) -> Select[Any]:
+    return select(*columns)
+
+
+def _event_account(look: Look) -> ColumnElement[str]:
+    """The account of the checkout or payout that an event is about."""
+    events, checkouts, payouts = look.models.events.c, look.models.checkouts.c, look.models.payouts.c
+    # Subqueries, which look one row up each; a join could read all checkouts.
+    of_payout = select(payouts.account).where(payouts.reference == events.payout_reference).scalar_subquery()
+    of_checkout = select(checkouts.account).where(checkouts.checkout_id == events.checkout_id).scalar_subquery()
+    return func.coalesce(of_payout, of_checkout, "")
+
+
+def _event_text(row: Any) -> str:
+    about = f"order {row.order_id}" if row.payout_reference is None else f"payout {row.payout_reference}"
+    return (
+        f"{row.name} of {about}{account_text(row.account)}, {moment_text(row.occurred_at)},"
+        f" tried {number(row.attempts, 'time', 'times')}"
+    )
+
+
+@alarm(Severity.TODAY)
+def silent_webhooks(look: Look) -> Iterator[Alarm]:
+    """Webhooks that do not arrive: none of the last five paid orders, or of fewer when there are fewer, had one."""
+    paid = _recently_paid(look, _SILENT)
+    if not paid or any(row.webhooks for row in paid):
+        return
+    paid = _recently_paid(look, _RECENT)
+    unheard = next((place for place, row in enumerate(paid) if row.webhooks), len(paid))
+    yield Alarm(
+        f"Webhooks do not arrive: there was none for the newest {number(unheard, 'order', 'orders')} that were paid;"
+        " the payments were found without, but later",
+        *(as_utc(paid[unheard - 1].moved_at), unheard, None),
+        _unheard(paid[:unheard]),
+        (
+            "Register the address that flask paycheckout doctor prints in the service's dashboard.",
+            "If it is registered, check that the web server, firewall and any login let its POST requests through.",
+        ),
+    )
+
+
+@alarm(Severity.NOTE)
+def lost_webhooks(look: Look) -> Iterator[Alarm]:
+    """Payments that were found without a webhook, though others had one."""
+    paid = _recently_paid(look, _RECENT)
+    unheard = [row for row in paid if not row.webhooks]
+    if unheard and any(row.webhooks for row in paid[:_SILENT]):
+        yield Alarm(
+            f"{len(unheard)} of the newest {len(paid)} paid checkouts had no webhook",
+            *(as_utc(unheard[-1].moved_at), len(unheard), None),
+            _unheard(unheard),
+        )
+
+
+def _recently_paid(look: Look, limit: int) -> Sequence[Any]:
+    """The newest payments; not those of the last five minutes, since their webhooks may still arrive."""
+    c = look.models.checkouts.c
+    columns = select(c.checkout_id, c.order_id, c.account, c.moved_at, c.found_by, c.webhooks)
+    paid = (c.status == Status.PAID.value, c.moved_at <= look.now - PATIENCE, *look.of_account(c.account))
+    return look.rows(columns.where(*paid).order_by(c.moved_at.desc()).limit(limit))
+
+
+def _unheard(rows: Sequence[Any]) -> tuple[Example, ...]:
+    return tuple(
+        Example(f"{subject(row)}, paid {moment_text(row.moved_at)}, found by {row.found_by}", row.order_id)
+        for row in rows[:10]
+    )
+
+
+@alarm(Severity.NOTE)
+def slow_atomic_receivers(look: Look) -> Iterator[Alarm]:
+    """Atomic receivers that held their transaction for over a second within a day."""
+    for slow in slow_receivers(look.engine, look.models.services, look.now) if look.account is None else ():
+        yield Alarm(
+            f"{slow.name} is atomic and held its transaction for {slow.seconds:.1f} s; what it locks waited as long",
+            slow.at,
+            remedies=(
+                "Make its statements faster, or leave @paycheckout.atomic out where the effect may follow the commit.",
+            ),
+            of=slow.name,
+        )
