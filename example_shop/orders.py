@@ -12,7 +12,7 @@ from example_shop.clock import now
 from example_shop.database import db
 from example_shop.hooks import hooks, texts_of
 from example_shop.models import Line, Order
-from example_shop.payments import paycheckout, remember_visit
+from example_shop.payments import paycheckout, remember
 
 if TYPE_CHECKING:
     from flask import Flask
@@ -124,6 +124,7 @@ def place() -> str | tuple[str, int] | Response:
     db.session.add(order)
     db.session.commit()
     basket.empty()
+    remember("placed", order.id)
     return redirect(url_for("orders.show", order_id=order.id), 303)
 
 
@@ -141,7 +142,7 @@ def line_of(entry: basket.Entry) -> Line:
 @blueprint.get("/<order_id>")
 def show(order_id: str) -> str:
     order = find_order(order_id)
-    remember_visit(order_id)
+    remember("seen", order_id)
     status = status_of(order)
     return render_template(
         "order.html",

@@ -80,14 +80,14 @@ def order_page(order_id: str) -> str | None:
 
     Status links may be passed on to others, who must not get the order's own URL, with which it can be changed.
     """
-    return url_for("orders.show", order_id=order_id) if order_id in session.get("orders", []) else None
+    return url_for("orders.show", order_id=order_id) if order_id in session.get("seen", []) else None
 
 
-def remember_visit(order_id: str) -> None:
-    """Remember in the session that this visitor knows the order's URL."""
-    seen: list[str] = session.get("orders", [])
-    if order_id not in seen:
-        session["orders"] = [*seen, order_id][-_MOST_REMEMBERED:]
+def remember(key: str, order_id: str) -> None:
+    """Remember in the session that this visitor has "seen" the order's page, or has "placed" the order."""
+    known: list[str] = session.get(key, [])
+    if order_id not in known:
+        session[key] = [*known, order_id][-_MOST_REMEMBERED:]
 
 
 @paycheckout.atomic

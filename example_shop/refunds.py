@@ -1,4 +1,4 @@
-"""Refunds: the owner gives back what arrived for an order, and the customer says on the order's page where it goes.
+"""Refunds: the owner gives back what arrived for an order, and the customer who placed it says where it goes.
 
 `paycheckout.refund` takes part in the transaction that changes the order, so that both happen or neither. The extension
 keeps the sum: what arrived is never paid back twice. Parts of a payment are refunded on its own pages.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flask import Blueprint, abort, flash, redirect, render_template_string, request, url_for
+from flask import Blueprint, abort, flash, redirect, render_template_string, request, session, url_for
 from markupsafe import Markup
 from sqlalchemy import select
 
@@ -63,10 +63,16 @@ def refund(checkout_id: str) -> Response:
 
 
 def order_note(order: Order) -> str | None:
-    """Ask the customer where the money goes, as long as the owner has not approved it."""
+    """Ask who placed the order where the money goes, as long as the owner has not approved it.
+
+    Others may know the order's number, and would say that it goes to them. A customer with another browser gets the
+    link from the owner, who finds it under Payouts.
+    """
     row = paycheckout.Payout
     asked = select(row).where(row.order_id == order.id, row.status.in_(["claimable", "waiting"]), row.kind == "refund")
     link = Markup('We pay {} {} back to you: <a href="{}">say where it goes</a>.')
+    if order.id not in session.get("placed", []):
+        link = Markup("We pay {} {} back. The link to say where it goes is shown in the browser that ordered.")
     found = db.session.scalars(asked)
     urls = [link.format(one.amount, one.currency, paycheckout.refund_url(one.reference)) for one in found]
     return Markup(" ").join(urls) or None

@@ -25,6 +25,8 @@ __all__ = [
 # A token id of the service: <symbol>-<network>, for instance "usdc-polygon".
 _TOKEN_ID = re.compile(r"[A-Za-z0-9.]{1,24}-[A-Za-z0-9_.-]{1,40}")
 
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|[+-]?(s?nan|inf(inity)?)", re.I)
+
 # More than any order costs; the limit keeps hostile numbers from becoming megabytes of digits.
 _MAX_DIGITS = 40
 # More digits than any amount has; the caller's own decimal context could round.
@@ -89,7 +91,8 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
             f" a float cannot hold cents exactly; write Decimal('12.50'){of and f' for an amount{of}'}"
         )
     try:
-        exact = Decimal(amount)
+        # Python itself also reads "1_0", and digits of all scripts.
+        exact = Decimal(amount if not isinstance(amount, str) or _NUMBER.fullmatch(amount.strip()) else "no number")
     except InvalidOperation:
         raise ValueError(f"{name} {str(amount)[:40]!r}{of} is not a decimal number") from None
     if not exact.is_finite():

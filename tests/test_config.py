@@ -106,6 +106,8 @@ WRONG = [
     ("WEBHOOK_SECRET", 1234, "string", "quotes"),
     ("WEBHOOK_SECRET", ["good", f"{CANARY}/x"], "letters", "token_urlsafe"),
     ("WEBHOOK_SECRET", [""], "letters", "token_urlsafe"),
+    ("WEBHOOK_SECRET", [], "empty list", "list one"),
+    ("METRICS_TOKEN", [], "empty list", "list one"),
     ("METRICS_TOKEN", CANARY[:15], "fewer than 16", "token_urlsafe"),
     ("METRICS_TOKEN", [f"{CANARY} of the shop"], "spaces", "token_urlsafe"),
     ("WEBHOOK_COOLDOWN", -5, "positive", "15"),

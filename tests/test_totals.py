@@ -44,7 +44,22 @@ def test_an_amount_of_another_type_is_a_type_error_that_says_what_to_write(amoun
 
 @pytest.mark.parametrize(
     "amount",
-    ["0", "0.00", "-1", "-1E+999999999", "0E+999999999", "NaN", "sNaN", "Infinity", "-Infinity", "twelve", "", "1e41"],
+    [
+        "0",
+        "0.00",
+        "-1",
+        "-1E+999999999",
+        "0E+999999999",
+        "NaN",
+        "sNaN",
+        "Infinity",
+        "-Infinity",
+        "twelve",
+        "",
+        "1e41",
+        "1_0",
+        "１２",
+    ],
 )
 def test_an_amount_that_is_no_price_is_a_value_error_that_names_the_currency(amount: str) -> None:
     with pytest.raises(ValueError, match="USD") as refused:

@@ -146,11 +146,17 @@ def check_prefix(key: str, value: object) -> str:
     return text.rstrip("/")
 
 
-def check_path_secrets(key: str, value: object) -> tuple[str, ...]:
+def listed_secrets(key: str, value: object) -> list[object]:
+    """The secrets of a setting that takes one or a list, in an environment variable with commas."""
     if isinstance(value, str) and "," in value:
         value = [Hidden(part.strip()) for part in value.split(",")]
-    listed = value if isinstance(value, (list, tuple)) else [value]
-    return tuple(concealed(check_path_secret(key, concealed(one))) for one in listed)
+    if isinstance(value, (list, tuple)) and not value:
+        raise fault_of(key, "is an empty list", "Leave it out, or list one at least.")
+    return [concealed(one) for one in value] if isinstance(value, (list, tuple)) else [value]
+
+
+def check_path_secrets(key: str, value: object) -> tuple[str, ...]:
+    return tuple(concealed(check_path_secret(key, one)) for one in listed_secrets(key, value))
 
 
 def check_path_secret(key: str, value: object) -> str:
@@ -165,10 +171,7 @@ def check_path_secret(key: str, value: object) -> str:
 
 
 def check_bearer_tokens(key: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, str) and "," in value:
-        value = [Hidden(part.strip()) for part in value.split(",")]
-    listed = value if isinstance(value, (list, tuple)) else [value]
-    tokens = tuple(concealed(check_text(key, concealed(one))) for one in listed)
+    tokens = tuple(concealed(check_text(key, one)) for one in listed_secrets(key, value))
     if not all(len(token) >= _SHORTEST_TOKEN and token.isascii() and " " not in token for token in tokens):
         raise fault_of(
             key,
@@ -239,10 +242,7 @@ def check_approve_over(key: str, value: object) -> Mapping[str, Decimal]:
 
 
 def check_seal_keys(key: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, str) and "," in value:
-        value = [Hidden(part.strip()) for part in value.split(",")]
-    listed = value if isinstance(value, (list, tuple)) else [value]
-    return tuple(check_seal_key(key, concealed(one)) for one in listed)
+    return tuple(check_seal_key(key, one) for one in listed_secrets(key, value))
 
 
 def check_seal_key(key: str, value: object) -> str:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import datetime
 from decimal import Decimal
 
 from flask_paycheckout.rules.books import Line
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.rules.text import csv_text
 
 __all__ = ["COLUMNS", "csv_cells", "json_line"]
-
-# A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
-# A leading apostrophe, which it takes for the mark of a text, is doubled, so that each cell can be read back.
-_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\u2212]|'")
 
 COLUMNS = Line._fields
 """The columns of an export, in this order."""
@@ -35,8 +30,7 @@ def _cell(value: object) -> str:
         return f"{value:f}"
     if isinstance(value, datetime):
         return _moment(value)
-    shown = visible(str(value))
-    return f"'{shown}" if _FORMULA.match(shown) else shown
+    return csv_text(str(value))
 
 
 def json_line(line: Line) -> str:

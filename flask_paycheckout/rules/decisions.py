@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from flask_paycheckout.rules.states import Reason
+from flask_paycheckout.rules.text import trimmed
 
 __all__ = ["MAX_BY", "MAX_WHY", "Decision", "accepting", "rejecting", "who_and_why", "yes_or_no"]
 
@@ -68,12 +69,12 @@ def who_and_why(by: str, why: str) -> tuple[str, str]:
     for name, given, longest in (("by", by, MAX_BY), ("why", why, MAX_WHY)):
         if not isinstance(given, str):
             raise TypeError(f"{name} must be a string, not {type(given).__name__}: the decision is recorded with it")
-        value = given.strip()
+        value = trimmed(given)
         if not value:
             raise ValueError(f"{name} must not be empty: the decision is recorded with it")
         if len(value) > longest:
             raise ValueError(f"{name} must have {longest} characters at most; the decision is recorded with it")
-    return by.strip(), why.strip()
+    return trimmed(by), trimmed(why)
 
 
 def yes_or_no(name: str, answer: object) -> bool:

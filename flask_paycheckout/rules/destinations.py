@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from flask_paycheckout.client.hidden import AccountNumber
+from flask_paycheckout.rules.text import trimmed
 from flask_paycheckout.totals import is_token
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "ToBank",
     "ToRecipient",
     "ToWallet",
+    "begins_like_iban",
     "destination_of",
     "details_of",
     "iban_of",
@@ -34,6 +36,7 @@ MAX_TEXT = 255
 
 _MAX_ACCOUNT_NUMBER = 64
 _ACCOUNT_NUMBER = re.compile(r"[0-9A-Za-z][0-9A-Za-z ./-]*")
+_LIKE_IBAN = re.compile(r"[A-Z]{2}[0-9]{2}")
 _IBAN = re.compile(r"[A-Z]{2}[0-9]{2}[0-9A-Z]{11,30}")
 # The digits of an account number that its masked form shows; a short number shows fewer.
 _SHOWN_DIGITS = 4
@@ -71,7 +74,7 @@ class ToBank:
                 _set_text(self, name)
         if self.email is not None and not is_email(self.email):
             raise ValueError("email is no e-mail address; write it like ada@example.com, or leave it out")
-        given = self.account_number.strip()
+        given = trimmed(self.account_number)
         if not is_account_number(given):
             raise ValueError(
                 f"account_number must be a text of 1 to {_MAX_ACCOUNT_NUMBER} letters and digits, which spaces, dots,"
@@ -182,19 +185,28 @@ def masked_account(account_name: str, bank_name: str, account_number: str) -> st
     return f"{account_name}, {bank_name}, {mask(account_number)}"
 
 
+def begins_like_iban(number: str) -> bool:
+    """Whether somebody meant an IBAN, right or wrong: two letters and two digits, whatever separates them."""
+    return _LIKE_IBAN.match(_compact(number)) is not None
+
+
 def is_account_number(text: str) -> bool:
     """Whether a text has the form of an account number."""
     return len(text) <= _MAX_ACCOUNT_NUMBER and _ACCOUNT_NUMBER.fullmatch(text) is not None
 
 
 def iban_of(number: str) -> AccountNumber | None:
-    """The IBAN that somebody wrote, without spaces; None when it is another number, or its check digits are wrong."""
-    compact = AccountNumber("".join(char for char in number if not char.isspace()).upper())
+    """The IBAN that somebody wrote, without separators; None for another number, or one that fails its check."""
+    compact = _compact(number)
     if _IBAN.fullmatch(compact) is None:
         return None
     # ISO 13616: letters count from 10, and the country with its check digits goes to the end.
     digits = AccountNumber("".join(str(int(char, 36)) for char in compact[4:] + compact[:4]))
     return compact if int(digits) % 97 == 1 else None
+
+
+def _compact(number: str) -> AccountNumber:
+    return AccountNumber("".join(char for char in number if char.isalnum()).upper())
 
 
 def is_email(text: str) -> bool:
@@ -217,7 +229,7 @@ def _set_text(to: object, name: str) -> None:
     value = getattr(to, name)
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a string, not {type(value).__name__}")
-    text = value.strip()
+    text = trimmed(value)
     if not text:
         raise ValueError(f"{name} must not be empty")
     if len(text) > MAX_TEXT:

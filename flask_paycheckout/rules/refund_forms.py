@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from flask_paycheckout.client.hidden import AccountNumber
+from flask_paycheckout.rules.countries import bank_in_iban
 from flask_paycheckout.rules.destinations import (
     MAX_TEXT,
     ToWallet,
+    begins_like_iban,
+    iban_of,
     is_account_number,
     is_email,
     is_one_line,
     masked_account,
     require_destination,
 )
+from flask_paycheckout.rules.text import trimmed
 from flask_paycheckout.totals import is_token
 
 __all__ = ["ACCOUNT_NUMBER", "Fault", "RefundForm", "fields_of", "read_form"]
@@ -35,6 +39,7 @@ class Fault(StrEnum):
     SEVERAL_LINES = "line breaks or control characters"
     NO_EMAIL = "no e-mail address"
     NO_ACCOUNT_NUMBER = "no account number"
+    NO_IBAN = "check digits of an IBAN that do not fit"
     NO_WALLET = "no address of a wallet"
 
 
@@ -59,7 +64,11 @@ class RefundForm:
         """The destination for people, without an account number."""
         if self.wallet is not None:
             return self.wallet.masked
-        return masked_account(self.values["account_name"], self.values["bank_name"], self.values[ACCOUNT_NUMBER])
+        number, bank = self.values[ACCOUNT_NUMBER], self.values["bank_name"]
+        iban = iban_of(number)
+        # What the number itself names, beside the name that was typed: a person compares both before the money goes.
+        named = bank if iban is None else f"{bank} (IBAN: {bank_in_iban(iban)})"
+        return masked_account(self.values["account_name"], named, number)
 
 
 def fields_of(currency: str) -> tuple[str, ...]:
@@ -73,7 +82,7 @@ def read_form(currency: str, typed: Mapping[str, str]) -> RefundForm:
     :param typed: the text of each field; a missing one counts as empty.
     """
     values = {
-        name: AccountNumber(typed.get(name, "").strip()) if name == ACCOUNT_NUMBER else typed.get(name, "").strip()
+        name: AccountNumber(trimmed(typed.get(name, ""))) if name == ACCOUNT_NUMBER else trimmed(typed.get(name, ""))
         for name in fields_of(currency)
     }
     faults = {name: _fault(name, value, currency) for name, value in values.items()}
@@ -86,6 +95,8 @@ def _fault(name: str, value: str, currency: str) -> Fault | None:
     if not is_one_line(value):
         return Fault.SEVERAL_LINES
     if name == ACCOUNT_NUMBER:
+        if begins_like_iban(value) and iban_of(value) is None:
+            return Fault.NO_IBAN
         return None if is_account_number(value) else Fault.NO_ACCOUNT_NUMBER
     if len(value) > MAX_TEXT:
         return Fault.TOO_LONG

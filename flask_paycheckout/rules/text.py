@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -14,14 +16,23 @@ __all__ = [
     "PRUNED_PAYOUT_TEXT",
     "PRUNED_TEXT",
     "account_text",
+    "csv_text",
     "moment_text",
     "plain",
+    "trimmed",
     "visible",
 ]
 
 PRUNED_TEXT = "PRUNED: earlier entries of this history were removed, except for decisions of people"
 PRUNED_PAYOUT_TEXT = f"{PRUNED_TEXT} and moves of money"
 PRUNED_EVENTS_TEXT = "PRUNED: earlier events were removed after their delivery"
+
+# Letters and fillers that are drawn as nothing, beside spaces and the format characters of Unicode.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+# A spreadsheet runs a cell that begins like this; some also look behind spaces, and read the wide forms of Asian fonts.
+# Some split a line at semicolons and tabs, too. An apostrophe, which a spreadsheet takes for the mark of a text, is
+# doubled, so that each cell can be read back.
+_FORMULA = re.compile(r"(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20\u2212]|')")
 
 
 def moment_text(moment: datetime) -> str:
@@ -34,11 +45,26 @@ def account_text(account: str) -> str:
     return f" (account {account})" if account else ""
 
 
-def visible(line: str) -> str:
-    """A line for a terminal or a log, with control characters escaped.
+def trimmed(text: str) -> str:
+    """A text without blanks at its ends: spaces, and characters that are drawn as nothing."""
+    drawn = [place for place, char in enumerate(text) if not _is_blank(char)]
+    return text[drawn[0] : drawn[-1] + 1] if drawn else ""
 
-    Statuses and errors can contain text of strangers: an escape sequence could clear the screen, and a line break
-    could forge a line.
+
+def _is_blank(char: str) -> bool:
+    return char.isspace() or char in _BLANK or unicodedata.category(char) == "Cf"
+
+
+def csv_text(text: str) -> str:
+    """A text for a cell of a CSV file: visible, and no formula wherever a spreadsheet splits the line."""
+    return _FORMULA.sub(r"\1'", visible(text))
+
+
+def visible(line: str) -> str:
+    """A line for a terminal, a log or a page, with control and format characters escaped.
+
+    Names, statuses and errors can contain text of strangers: an escape sequence could clear the screen, a line break
+    forge a line, and a mark of direction let a name be read as another one.
     """
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode() for char in line

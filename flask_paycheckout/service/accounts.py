@@ -10,7 +10,7 @@ import os
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -29,7 +29,7 @@ __all__ = ["Account", "AccountUnavailable", "Accounts", "require_account_name"]
 _MOST_CLIENTS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Account:
     """The keys of a merchant account. What is left out, or None, comes from the PAYCHECKOUT_ settings.
 
@@ -50,10 +50,30 @@ class Account:
     signer: Any = field(default=None, kw_only=True, repr=False)
     checkout_origins: tuple[str, ...] | None = field(default=None, kw_only=True)
 
-    def __post_init__(self) -> None:
-        given = {name: getattr(self, name) for name in self.__slots__}
-        for name, value in check_account({name: value for name, value in given.items() if value is not None}).items():
-            object.__setattr__(self, name, value)
+    def __init__(
+        self,
+        client_id: str,
+        client_secret: str,
+        *,
+        base_url: str | None = None,
+        access_token: str | Callable[[], str] | None = None,
+        signer: Any = None,
+        checkout_origins: Sequence[str] | None = None,
+    ) -> None:
+        values = (client_id, client_secret, base_url, access_token, signer, checkout_origins)
+        given = dict(zip(self.__slots__, values, strict=True))
+        try:
+            checked = check_account({name: value for name, value in given.items() if value is not None})
+        except ConfigurationError as fault:
+            failure = fault.with_traceback(None)
+        else:
+            for name in self.__slots__:
+                object.__setattr__(self, name, checked.get(name))
+            return
+        # An error tracker that reports the variables of each frame must not send the keys.
+        del self, values, given, client_secret, access_token
+        failure.__context__ = None
+        raise failure
 
 
 class AccountUnavailable(TransportFailed):

@@ -121,7 +121,6 @@ def list_paybacks() -> str:
 
 def resolve(token: str) -> str | tuple[str, int] | Response:
     """Record a decision on a held payment, with name and reason."""
-    require_same_site("Please decide on the owner's own page.")
     checkout_id = subject_of_form(RESOLVE, token)
     attempt = operations().find_checkout(checkout_id)
     if attempt is None:
@@ -142,7 +141,6 @@ def resolve(token: str) -> str | tuple[str, int] | Response:
 
 def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
     """Record that money was paid back, or is kept, with name and reason."""
-    require_same_site("Please say so on the owner's own page.")
     checkout_id = subject_of_form(RESOLVE, token)
     attempt = operations().find_checkout(checkout_id)
     if attempt is None:
@@ -160,13 +158,15 @@ def mark_paid_back(token: str) -> str | tuple[str, int] | Response:
 
 
 def _require_permission(permission: Permission) -> None:
-    """Refuse a request for which the permission function names nobody."""
+    """Refuse a request for which the permission function names nobody, and every form of another site."""
     who = name_of(permission)
     if who is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
     g.paycheckout_owner = who
     # The permission function may have read through db.session: end that read, or its lock would block these pages.
     operations().allow_reading("the owner's page")
+    if request.method == "POST":
+        require_same_site("Please decide on the owner's own page.")
 
 
 def _status_asked_for() -> Status | None:

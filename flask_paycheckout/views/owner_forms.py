@@ -6,7 +6,7 @@ from flask import abort, g, render_template, request, url_for
 
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.rules.decisions import MAX_BY, MAX_WHY
-from flask_paycheckout.rules.text import moment_text, visible
+from flask_paycheckout.rules.text import moment_text, trimmed, visible
 from flask_paycheckout.runtime import runtime
 
 __all__ = ["account_asked_for", "form_url", "owner", "owner_page", "subject_of_form", "why_given"]
@@ -58,4 +58,4 @@ def subject_of_form(purpose: str, token: str) -> str:
 
 def why_given() -> str:
     """The reason in the posted form; empty without one."""
-    return request.form.get("why", "").strip()[:MAX_WHY]
+    return trimmed(request.form.get("why", ""))[:MAX_WHY]

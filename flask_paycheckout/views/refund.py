@@ -15,6 +15,7 @@ from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
+from flask_paycheckout.rules.text import visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
 from flask_paycheckout.service.calls import NotAsked, is_answer
@@ -174,7 +175,7 @@ def _shown_destination(payout: PayoutMixin) -> str:
     """Where the customer said that the money goes; what the shop said is not shown to whoever has the link."""
     if not payout.revision or payout.destination is None or payout.status == PayoutStatus.CANCELLED:
         return ""
-    return payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination
+    return visible(payout.destination.removeprefix("wallet ") if payout.is_token else payout.destination)
 
 
 def _fields(payout: PayoutMixin, form: RefundForm | None) -> list[_Field]:

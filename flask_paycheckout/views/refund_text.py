@@ -138,6 +138,9 @@ _FAULTS = {
     Fault.NO_ACCOUNT_NUMBER: message(
         "This is not an account number: it has up to 64 letters and digits. Please copy it from your bank."
     ),
+    Fault.NO_IBAN: message(
+        "This begins like an IBAN, but a character of it is wrong or missing. Please compare it with your bank's."
+    ),
     Fault.NO_WALLET: message(
         "This is not the address of a wallet for %(token)s. Please copy it from your wallet again."
     ),

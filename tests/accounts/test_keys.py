@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -110,6 +111,17 @@ def test_no_secret_shows_itself() -> None:
     assert SECRET not in repr(account)
     assert "canary-token-55" not in repr(account)
     assert account.base_url == "https://pay.example"
+
+
+@pytest.mark.parametrize(
+    "given", [{"client_secret": f"{SECRET}\n"}, {"client_secret": SECRET.encode()}, {"access_token": [SECRET]}]
+)
+def test_no_variable_of_a_refusal_shows_a_key(given: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        Account(**{"client_id": "id", "client_secret": SECRET} | given)
+    frames = [frame for frame, _ in traceback.walk_tb(refused.value.__traceback__)][1:]
+    assert SECRET not in f"{refused.value!r} {[frame.f_locals for frame in frames]}"
+    assert refused.value.__context__ is refused.value.__cause__ is None
 
 
 @pytest.mark.parametrize(

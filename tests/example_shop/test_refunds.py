@@ -76,6 +76,17 @@ def test_an_order_is_refunded_to_where_the_customer_says(
     assert any(f"{asked.reference} of 9.90 is completed" in line for line in stored(shop, order_id)["diary"])
 
 
+def test_who_only_knows_the_orders_number_gets_no_link_to_its_refund(
+    shop: Flask, owner: Owner, payments: Payments
+) -> None:
+    order_id = payments.buys(first_snow=1)
+    owner.logs_in()
+    refund(owner, newest_checkout(shop, order_id))
+    page = shop.test_client().get(f"/orders/{order_id}").text
+    assert "USD back. The link to say where it goes" in page
+    assert "/refunds/" not in page
+
+
 def test_what_was_refunded_is_not_refunded_again_and_needs_a_reason_and_the_owner(
     shop: Flask, owner: Owner, payments: Payments
 ) -> None:

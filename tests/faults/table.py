@@ -548,7 +548,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "another site decides": (
             f"{_OWNER}::test_another_sites_form_decides_nothing",
-            Drop("views.owner:resolve", "require_same_site"),
+            Drop("views.owner:_require_permission", "require_same_site"),
         ),
         "a form is good for everybody": (
             f"{_OWNER}::test_a_form_is_good_for_the_person_it_was_made_for_only",
@@ -780,6 +780,18 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a claim goes on after a decision": (
             f"{_CLAIMS}::test_a_claim_that_a_decision_overtakes_changes_nothing_and_says_so",
             Never("payouts.claims:RefundClaims._require_claimable", "can_be_claimed"),
+        ),
+        "an IBAN with a typing error is taken for an account number": (
+            f"{_REFUND}::test_a_fault_is_told_at_its_field_and_nothing_else_is_lost",
+            Never("rules.refund_forms:_fault", "begins_like_iban"),
+        ),
+        "a proof is read with the settings' keys": (
+            "accounts/test_payouts.py::test_a_transfer_proof_is_read_with_the_keys_that_can_read_it",
+            Swap(
+                "operations.staff:StaffOperations.read_transfer_proof",
+                "service.turn(PROOF, payout.account)",
+                "service.turn(PROOF)",
+            ),
         ),
         "the account number is stored for people": (
             f"{_CLAIMS}::test_a_bank_account_becomes_a_recipient_of_the_service_and_no_number_is_stored",

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from flask_paycheckout import TransitionRefused, refund_claimed
-from flask_paycheckout.rules.destinations import ToRecipient, ToWallet, destination_of
+from flask_paycheckout.rules.destinations import ToRecipient, ToWallet, destination_of, iban_of
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.store.history import lines
 from flask_paycheckout.testing import Sandbox
@@ -52,8 +52,7 @@ def cancels(shop: Shop, reference: str) -> str:
     [
         ("FR14 2004 1010 0505 0001 3M02 606", "ibanNumber", "FR1420041010050500013M02606"),
         ("de89 3704 0044 0532 0130 00", "ibanNumber", "DE89370400440532013000"),
-        # Wrong check digits: the service, or the bank, refuses it.
-        ("DE88 3704 0044 0532 0130 00", "accountNumber", "DE88 3704 0044 0532 0130 00"),
+        ("DE89-3704-0044-0532-0130-00", "ibanNumber", "DE89370400440532013000"),
         ("4000-1234 12", "accountNumber", "4000-1234 12"),
     ],
 )
@@ -64,6 +63,26 @@ def test_an_iban_is_sent_as_one(shop: Shop, typed: str, field: str, sent: str) -
     assert {name: bank.get(name) for name in ("ibanNumber", "accountNumber") if name in bank} == {field: sent}
     assert sent not in everything_stored(shop)
     assert str(customer.refund.destination).endswith(sent.replace(" ", "")[-3:])
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("DE89 3704 0044 0532 0130 00", "Germany, 37040044"),
+        ("GB29 NWBK 6016 1331 9268 19", "United Kingdom, NWBK"),
+        ("IT60 X054 2811 1010 0000 0123 456", "Italy, 05428"),
+        ("BL0000000000000000002", "St. Barthélemy"),
+    ],
+)
+def test_the_approver_sees_the_country_and_the_bank_that_an_iban_names(shop: Shop, typed: str, named: str) -> None:
+    number = typed
+    if typed.startswith("BL"):
+        # A country that has no IBANs of its own yet names no bank that anybody knows.
+        number = next(f"BL{check:02}{typed[4:]}" for check in range(100) if iban_of(f"BL{check:02}{typed[4:]}"))
+    customer = refunded(shop)
+    customer.sends(account_number=number)
+    last = number.replace(" ", "")[-4:]
+    assert customer.refund.destination == f"Zoë Quist, First Bank (IBAN: {named}), •••• {last}"
 
 
 @pytest.mark.on_each_database

@@ -24,6 +24,17 @@ BANK = ToBank("Ada", "4000123412", "us_first_sandbox", "First Sandbox Bank")
 WALLET = ToWallet("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
 TASKS = "class Task(db.Model):\n    id = db.Column(db.String, primary_key=True)\n    text = db.Column(db.String)\n"
 
+MAILS = "mails = []\ndef send_mail(**mail):\n    mails.append(mail)\n"
+
+
+def _with_email(source: str) -> str:
+    """README's shop, whose orders have an address."""
+    source, count = re.subn(
+        r"(    paid = .*\n)", r'\1    email = db.Column(db.String, default="ada@example.com")\n', source
+    )
+    assert count == 1
+    return source
+
 
 def _runs(shop: Any, line: str, *, typed: Any = None, code: int = 0, **words: str) -> Result:
     """Run a command of a page, in which these words have values; it must end with this exit code."""
@@ -147,7 +158,7 @@ def proof(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> No
 
 
 def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
-    shop = make_shop(TASKS, scene["refunds.py"], scene["claimed.py"])
+    shop = make_shop(TASKS, MAILS, scene["refunds.py"], scene["claimed.py"], scene["told.py"], change=_with_email)
     checkout_id = _pays(shop, paycheckout_sandbox)
     makes, lists, approves, sends, proves = scene.commands()
     links = [shop.refund_jar(checkout_id)]
@@ -160,6 +171,9 @@ def refunds(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> 
     told = [task.text for task in shop.db.session.scalars(shop.db.select(shop.Task))]
     assert len(told) == 2
     assert all("2.50 USD to Ada Lovelace" in text for text in told)
+    assert {mail["to"] for mail in shop.mails} == {"ada@example.com"}
+    assert all("goes to Ada Lovelace" in mail["text"] for mail in shop.mails)
+    assert len({mail["message_id"] for mail in shop.mails}) == len(shop.mails) == 2
     listed = _runs(shop, lists).output
     for reference in references:
         assert reference in listed

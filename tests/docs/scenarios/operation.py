@@ -309,7 +309,7 @@ def access_log(scene: Scene, merchant: Merchant) -> None:
             "webhook/hook-hushed",
             "orders/token-hushed",
             "orders/token-hushed/checkout?x=1",
-            "held/form-hushed",
+            *(f"owner/{form}/form-hushed" for form in ("held", "paybacks", "payouts", "refunds")),
         ):
             assert visited(f"{root}/{path}", {"Referer": f"{root}/orders/referrer-hushed"}).status_code == 200
     finally:
