@@ -31,6 +31,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from sqlalchemy import SingletonThreadPool, StaticPool
 
+from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import seconds_of
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations.app import AppOperations
@@ -179,8 +180,7 @@ class _Counting:
             registry=registry,
             multiprocess_mode="livesum",
         )
-        # By process: a fork begins with closed circuits.
-        self._open: dict[int, set[str]] = {}
+        self._open: PerProcess[set[tuple[str, str]]] = PerProcess(set)
         self._begin_at_zero()
 
     def __call__(self, seen: Observation) -> None:
@@ -206,8 +206,8 @@ class _Counting:
             histogram.labels(seen.subject).observe(seen.seconds)
 
     def _note_circuit(self, seen: Observation) -> None:
-        circuits = self._open.setdefault(os.getpid(), set())
-        (circuits.add if seen.outcome == "opened" else circuits.discard)(seen.account)
+        circuits = self._open()
+        (circuits.add if seen.outcome == "opened" else circuits.discard)((seen.account, seen.subject))
         self._circuits.set(len(circuits))
 
     def _begin_at_zero(self) -> None:
@@ -258,8 +258,7 @@ class _Database(Collector):
         self._accounts = accounts
         self._cache = cache
         self._seconds = seconds_of(shop.clock)
-        # By process, since a fork copies locks that a thread of the parent may hold.
-        self._of_process: dict[int, _Kept] = {}
+        self._here = PerProcess(_Kept)
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         """The gauges without values, so that a registry asks the database nothing when they are registered."""
@@ -270,7 +269,7 @@ class _Database(Collector):
         return _families(self._gauges())
 
     def _gauges(self) -> Gauges | None:
-        kept = self._of_process.setdefault(os.getpid(), _Kept())
+        kept = self._here()
         with kept.changing:
             if kept.until[0] <= self._seconds() < kept.until[1]:
                 return kept.gauges

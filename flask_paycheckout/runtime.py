@@ -38,10 +38,10 @@ from flask_paycheckout.security.sealing import Sealing
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Account, Accounts, require_account_name
 from flask_paycheckout.service.calls import Service
+from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.service.logs import FailureLog, prepare_logger
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
-from flask_paycheckout.service.server_threads import default_web_calls
 from flask_paycheckout.service.slow_receivers import SlowReceivers
 from flask_paycheckout.store.bookings import Bookings
 from flask_paycheckout.store.checkouts import Checkouts
@@ -284,9 +284,11 @@ def build_runtime(
         accounts,
         settings.timeout,
         min(settings.web_timeout, settings.timeout),
-        lambda: settings.web_calls or default_web_calls(),
+        settings.web_calls or MOST_WEB_CALLS,
+        several_accounts,
         # Every request has a WSGI environment of its own, which lives as long as the request.
         lambda: request.environ if has_request_context() else None,
+        record,
         log,
         observers,
         now=elapsed,
@@ -426,7 +428,9 @@ def build_runtime(
         payout_requests=payout_requests,
         payout_decisions=PayoutDecisions(payouts, payout_moves, outbox, clock),
         payout_hints=PayoutHints(engine, models, clock, settings.webhook_cooldown),
-        refund_claims=RefundClaims(payouts, ClaimCounts(engine, models), payout_moves, outbox, service, sealing, clock),
+        refund_claims=RefundClaims(
+            payouts, ClaimCounts(engine, models), payout_moves, outbox, service, record, sealing, clock
+        ),
         refunds=Refunds(scope, models, checkouts, payouts, payout_requests),
         background=background,
     )

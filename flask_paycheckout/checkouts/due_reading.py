@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.client import Deposit
 from flask_paycheckout.clock import Clock
-from flask_paycheckout.service.concurrency import AccountLimits
+from flask_paycheckout.service.limits import AccountLimits
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.due_reads import DueReads
 

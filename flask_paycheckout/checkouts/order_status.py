@@ -15,8 +15,8 @@ from flask_paycheckout.checkouts.start import is_crowded
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.states import OPEN, FoundBy, Status, best_of
 from flask_paycheckout.service.calls import READ, NotAsked, Service
+from flask_paycheckout.service.limits import SingleFlight
 from flask_paycheckout.service.logs import FailureLog, about
-from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkouts import NEWEST, Checkouts, CheckoutSummary
 from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.troubles import is_unavailable
@@ -117,11 +117,11 @@ class OrderStatuses:
                 if not free:
                     return _Read.LEFT
                 # Permission first, and then the claim, so that a read that is not allowed now stays due for reconcile.
-                with self._service.turn(READ, attempt.account) as turn:
+                with self._service.permit(READ, attempt.account) as permit:
                     reading = self._due_reads.claim_page_read(attempt, now)
                     if reading is None:
                         return _Read.LEFT
-                    self._settlement.settle_attempt(reading, FoundBy.STATUS_PAGE, turn)
+                    self._settlement.settle_attempt(reading, FoundBy.STATUS_PAGE, permit)
         except NotAsked:
             return _Read.LEFT
         except Exception as error:

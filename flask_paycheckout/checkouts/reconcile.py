@@ -19,7 +19,7 @@ from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.payout_report import PayoutReport
 from flask_paycheckout.rules.states import FoundBy
-from flask_paycheckout.service.concurrency import AccountLimits
+from flask_paycheckout.service.limits import AccountLimits
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.due_reads import DueReads

@@ -21,7 +21,7 @@ from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
 from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on
 from flask_paycheckout.rules.schedule import Schedule, after_failures
 from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
-from flask_paycheckout.service.calls import READ, Service, Turn
+from flask_paycheckout.service.calls import READ, Permit, Service
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -113,22 +113,22 @@ class Settlement:
         attempt = self._checkouts.require(checkout_id)
         if attempt.status not in OPEN:
             return attempt
-        with self._service.turn(READ, attempt.account) as turn:
-            settled = self.settle_attempt(attempt, via, turn)
+        with self._service.permit(READ, attempt.account) as permit:
+            settled = self.settle_attempt(attempt, via, permit)
         # A receiver may have changed the row.
         return self._checkouts.require(checkout_id) if settled.events else settled.checkout
 
     def settle_attempt(
-        self, attempt: CheckoutMixin, via: FoundBy, turn: Turn, hint: WebhookHint | None = None
+        self, attempt: CheckoutMixin, via: FoundBy, permit: Permit, hint: WebhookHint | None = None
     ) -> Settled:
         """Settle an open checkout that was just loaded, and deliver the events.
 
-        :param turn: the permission to read.
+        :param permit: the permission to read.
         :param hint: the webhook that caused the read, to be stored with its result, also when that is an error.
         :returns: what was stored; the receivers have run since then.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        settled = self.apply(attempt, lambda: self.read(attempt.checkout_id, turn.read), via, hint)
+        settled = self.apply(attempt, lambda: self.read(attempt.checkout_id, permit.read), via, hint)
         if settled.events:
             self._outbox.deliver(settled.events)
         return settled

@@ -30,8 +30,8 @@ from flask_paycheckout.rules.schedule import PAGE_VALID
 from flask_paycheckout.rules.states import Status, best_of
 from flask_paycheckout.security.origins import require_allowed
 from flask_paycheckout.service.calls import CREATE, NotAsked, Service, is_answer
+from flask_paycheckout.service.limits import OngoingCall, SingleFlight
 from flask_paycheckout.service.record import START, ServiceRecord
-from flask_paycheckout.service.single_flight import OngoingCall, SingleFlight
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.database_errors import is_lock_timeout
@@ -133,7 +133,7 @@ class Starter:
             self._refused.raise_again(order_id, total)
             with self._starting.join(order_id) as (ongoing, mine):
                 if not (mine or ongoing.of_this_thread):
-                    self._wait_for(ongoing)
+                    self._wait_for(ongoing, account)
                     continue
                 if self._starting.last_ended is not ended_before:
                     # Another thread may have made it meanwhile. What another process has made, the unique column tells.
@@ -172,10 +172,10 @@ class Starter:
 
     def _create(self, order_id: str, total: Total, account: str) -> CheckoutLink:
         """Create a checkout at the service; it is not stored yet."""
-        # The turn comes first: a call that was not allowed must not be recorded as a failure.
-        with self._service.turn(CREATE, account) as turn, self._record.call(START, account):
+        # The permit comes first: a call that was not allowed must not be recorded as a failure.
+        with self._service.permit(CREATE, account) as permit, self._record.call(START, account):
             try:
-                link = turn.create(total)
+                link = permit.create(total)
             except RequestRefused as error:
                 if is_answer(error):
                     self._refused.remember(order_id, total, error)
@@ -185,12 +185,12 @@ class Starter:
             require_allowed(link.url, self._origins_of(account))
             return link
 
-    def _wait_for(self, ongoing: OngoingCall) -> None:
+    def _wait_for(self, ongoing: OngoingCall, account: str) -> None:
         """Wait until another request has made this order's checkout.
 
         :raises flask_paycheckout.client.PaymentsError: the other request failed, or takes too long.
         """
-        with self._service.waiting(CREATE) as seconds:
+        with self._service.waiting(CREATE, account) as seconds:
             over = ongoing.wait(seconds)
         if not over:
             raise NotAsked(CREATE, "another request is making this order's checkout", _REFUSED)

@@ -11,10 +11,9 @@ from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.order_ids import MAX_ID
 from flask_paycheckout.rules.states import OPEN, FoundBy
-from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Service, Turn
-from flask_paycheckout.service.cooldown import Cooldown
+from flask_paycheckout.service.calls import READ, AccountUnavailable, NotAsked, Permit, Service
+from flask_paycheckout.service.limits import Cooldown, SingleFlight
 from flask_paycheckout.service.logs import FailureLog, about_checkout
-from flask_paycheckout.service.single_flight import SingleFlight
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.due_reads import DueReads
@@ -80,8 +79,8 @@ class Webhooks:
         with self._reading.of(checkout_id) as free:
             try:
                 if free:
-                    with self._service.turn(READ, attempt.account) as turn:
-                        return "read" if self._read(attempt, turn) else "later"
+                    with self._service.permit(READ, attempt.account) as permit:
+                        return "read" if self._read(attempt, permit) else "later"
             except NotAsked:
                 # The service's limits log this themselves; the hint is stored below.
                 pass
@@ -92,7 +91,7 @@ class Webhooks:
         self._note(attempt)
         return "later"
 
-    def _read(self, attempt: CheckoutMixin, turn: Turn) -> bool:
+    def _read(self, attempt: CheckoutMixin, permit: Permit) -> bool:
         """Read the deposit and store the hint with the result, unless no read may change it or none may be made now.
 
         A move since the checkout was loaded is found by the statement that stores the result.
@@ -104,7 +103,7 @@ class Webhooks:
         hint = WebhookHint(now)
         failed = False
         try:
-            self._settlement.settle_attempt(attempt, FoundBy.WEBHOOK, turn, hint)
+            self._settlement.settle_attempt(attempt, FoundBy.WEBHOOK, permit, hint)
         except Exception as error:
             if isinstance(error, SQLAlchemyError) and not hint.is_stored:
                 # Trying again at once would only wait for the same lock, while the sender waits too.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from flask_paycheckout.client.errors import Unauthorized
+from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.client.signing import bearer_header, header_value
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class RenewedToken:
     :param scheme: the word before the token; empty for the token alone.
     """
 
-    __slots__ = ("_ask", "_held", "_locks", "_scheme")
+    __slots__ = ("_ask", "_held", "_lock", "_scheme")
 
     def __init__(self, ask: Callable[[], str], scheme: str = "Bearer") -> None:
         if not callable(ask):
@@ -42,7 +42,7 @@ class RenewedToken:
         self._scheme = header_value("scheme", scheme) if scheme else ""
         self._held: tuple[str] | None = None
         # One for each process: after a fork, nobody would release a lock that another thread held.
-        self._locks: dict[int, Lock] = {}
+        self._lock = PerProcess(Lock)
 
     @property
     def held(self) -> object:
@@ -70,7 +70,7 @@ class RenewedToken:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        lock = self._locks.setdefault(os.getpid(), Lock())
+        lock = self._lock()
         if not lock.acquire(timeout=_LONGEST_WAIT):
             raise TimeoutError("another thread has been asking for an access token for a minute")
         try:

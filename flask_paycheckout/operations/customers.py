@@ -64,4 +64,8 @@ class CustomerOperations(OperationsBase):
 
     def claim_refund(self, reference: str, form: RefundForm) -> PayoutMixin:
         """Store where a refund goes, as the customer says on its page. See `RefundClaims.claim`."""
-        return self._beside_session("the refund page").refund_claims.claim(reference, form)
+        shop = self._beside_session("the refund page")
+        try:
+            return shop.refund_claims.claim(reference, form)
+        finally:
+            shop.record.write()

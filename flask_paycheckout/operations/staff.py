@@ -120,14 +120,14 @@ class StaffOperations(OperationsBase):
             raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
         service = self._for_reading("the transfer proof").service
         try:
-            with service.turn(PROOF, payout.account) as turn:
-                return turn.read_proof(payout.disbursement_id)
+            with service.permit(PROOF, payout.account) as permit:
+                return permit.read_proof(payout.disbursement_id)
         except NotFound:
             # It may have been sent with the token of the settings, as an account without its own does.
             if not payout.account or self._runtime.accounts.access_token_of(payout.account) is not None:
                 raise
-        with service.turn(PROOF) as turn:
-            return turn.read_proof(payout.disbursement_id)
+        with service.permit(PROOF) as permit:
+            return permit.read_proof(payout.disbursement_id)
 
     # Merchant accounts
 

@@ -6,8 +6,10 @@ claim is counted before the call, so that a link can make a limited number of re
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from flask_paycheckout.checkouts.outbox import Outbox
-from flask_paycheckout.client import PaymentsError, TransportFailed
+from flask_paycheckout.client import Invalid, PaymentsError, TransportFailed
 from flask_paycheckout.client.records.recipients import BankDetails
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
@@ -16,7 +18,9 @@ from flask_paycheckout.rules.destinations import Destination, ToRecipient, iban_
 from flask_paycheckout.rules.payout_states import PAYOUT_TRANSITIONS, PayoutEvidence, PayoutKind, PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm
 from flask_paycheckout.security.sealing import Sealing
-from flask_paycheckout.service.calls import RECIPIENT, Service, is_answer
+from flask_paycheckout.service.calls import RECIPIENT, NotAsked, Service
+from flask_paycheckout.service.limits import Cooldown
+from flask_paycheckout.service.record import CLAIM, ServiceRecord
 from flask_paycheckout.store.claim_counts import MAX_CLAIMS, ClaimCounts
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.payout_moves import PayoutMove, PayoutMoves
@@ -26,6 +30,8 @@ __all__ = ["RefundClaims", "TooManyClaims", "can_be_claimed", "claims_left"]
 
 # Simultaneous changes of the refund that a claim is repeated for; other claims of the same link are limited to fewer.
 _MAX_ROUNDS = 3 * MAX_CLAIMS
+# After a call that was not carried out, and costs the link no use.
+_REFUSED = timedelta(seconds=5)
 _TOO_LATE = "Where a refund goes can be said until a person has approved it."
 
 
@@ -43,6 +49,7 @@ class RefundClaims:
         moves: PayoutMoves,
         outbox: Outbox,
         service: Service,
+        record: ServiceRecord,
         sealing: Sealing,
         clock: Clock,
     ) -> None:
@@ -51,8 +58,10 @@ class RefundClaims:
         self._moves = moves
         self._outbox = outbox
         self._service = service
+        self._record = record
         self._sealing = sealing
         self._clock = clock
+        self._refused_lately = Cooldown(_REFUSED)
 
     def find(self, reference: str) -> PayoutMixin | None:
         """The refund with this reference; None when there is none, or it is another kind of payout."""
@@ -86,8 +95,11 @@ class RefundClaims:
 
     def _make_recipient(self, reference: str, form: RefundForm) -> ToRecipient:
         merchant = self._require_claimable(reference).account
-        # The turn comes first: a call that the limits do not allow must not count as a claim.
-        with self._service.turn(RECIPIENT, merchant) as turn:
+        wait = self._refused_lately.left(reference, self._clock())
+        if wait:
+            raise NotAsked(RECIPIENT, "the service refused this claim a moment ago", wait)
+        # The permit comes first: a call that the limits do not allow must not count as a claim.
+        with self._service.permit(RECIPIENT, merchant) as permit:
             payout = self._count(reference)
             values = form.values
             # The service has a field of its own for an IBAN, and customers have one or the other.
@@ -101,7 +113,7 @@ class RefundClaims:
                 currency=payout.currency,
             )
             try:
-                recipient = turn.make_recipient(
+                recipient = permit.make_recipient(
                     name=values["account_name"],
                     email=values["email"],
                     address=values["address"],
@@ -111,10 +123,16 @@ class RefundClaims:
                     reference=payout.reference,
                 )
             except PaymentsError as error:
-                if error.carried_out == "no" and not is_answer(error):
-                    # While the service is away, a customer would otherwise use up the claims without any recipient.
+                if error.carried_out == "no":
+                    # Otherwise a customer would use up the link without any recipient.
                     self._counts.give_back(reference)
+                    self._refused_lately.begin(reference, self._clock())
+                if isinstance(error, Invalid):
+                    self._record.on_answer(CLAIM, merchant)
+                else:
+                    self._record.on_failure(CLAIM, str(error), merchant)
                 raise
+            self._record.on_answer(CLAIM, merchant)
         try:
             to = ToRecipient(recipient.id)
         except ValueError:

@@ -27,7 +27,7 @@ from flask_paycheckout.reports.alarms import (
 from flask_paycheckout.rules.receivers import NOBODY_LISTENS
 from flask_paycheckout.rules.states import OPEN, Status
 from flask_paycheckout.rules.text import account_text, moment_text
-from flask_paycheckout.service.record import START, FailingCalls, failing_calls
+from flask_paycheckout.service.record import CLAIM, START, WEB_CALL, FailingCalls, failing_calls
 from flask_paycheckout.service.slow_receivers import slow_receivers
 from flask_paycheckout.store.checkout_model import MONEY_TO_PAY_BACK
 from flask_paycheckout.store.paybacks import MoneyToPayBack, list_to_pay_back, sums_of
@@ -67,9 +67,24 @@ def failing_payouts(look: Look) -> Iterator[Alarm]:
     yield from _failing(look, PAYOUT, "No payout can be sent")
 
 
-def _failing(look: Look, operation: str, what: str) -> Iterator[Alarm]:
+@alarm(Severity.NOW)
+def failing_claims(look: Look) -> Iterator[Alarm]:
+    """Accounts of which no customer can say where a refund goes."""
+    yield from _failing(look, CLAIM, "No customer can say where a refund goes")
+
+
+@alarm(Severity.TODAY)
+def refused_customers(look: Look) -> Iterator[Alarm]:
+    """Customers who were refused although the service answers, until an hour after the last one."""
+    what, why = "Customers are refused although the service answers", "too many web requests waited for it"
+    yield from _failing(look, WEB_CALL, what, why, "Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop")
+
+
+def _failing(
+    look: Look, operation: str, what: str, why: str = "the service failed", remedy: str = _DOCTOR
+) -> Iterator[Alarm]:
     """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
-    listed = failing_calls(look.engine, look.models.services, look.account)
+    listed = failing_calls(look.engine, look.models.services, look.now, look.account)
     failing = [calls for calls in listed if calls.operation == operation]
     still = [found for calls in failing for found in _since_answer(look, calls)]
     for group in together([Group(calls.account, calls.count, calls.since) for calls in still]):
@@ -77,11 +92,11 @@ def _failing(look: Look, operation: str, what: str) -> Iterator[Alarm]:
         last = max(calls.last_failure_at for calls in of)
         where = " with several accounts" if group.account is None else f" with account {group.account}"
         yield Alarm(
-            f"{what}{where if group.account != '' else ''}: the service failed at least {group.count} times,"
+            f"{what}{where if group.account != '' else ''}: {why} at least {group.count} times,"
             f" the last {moment_text(last)}",
             *(group.since, group.count, group.account),
             tuple(Example(f"{calls.count}{account_text(calls.account)}", problem=calls.words) for calls in of),
-            (_DOCTOR,),
+            (remedy,),
             of=group.of,
         )
 

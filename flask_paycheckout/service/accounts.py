@@ -6,7 +6,6 @@ them. Keys that have changed get a client of their own; the earlier client is cl
 
 from __future__ import annotations
 
-import os
 import time
 import traceback
 from collections import OrderedDict
@@ -19,6 +18,7 @@ from typing import Any
 import msgspec
 
 from flask_paycheckout.client import PaymentsClient, TransportFailed
+from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.config import check_account
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.rules.order_ids import MAX_ID, is_order_id
@@ -135,8 +135,7 @@ class Accounts:
         self._longest_call = longest_call
         self._most = most
         self._now = now
-        # By process, since a fork copies locks that a thread of the parent may hold, and connections.
-        self._of_process: dict[int, _Kept] = {}
+        self._here = PerProcess(_Kept)
 
     def client_of(self, name: str, operation: str = "account") -> PaymentsClient:
         """The client of an account, with the keys that the shop gives for it now, or gave a moment ago.
@@ -229,9 +228,6 @@ class Accounts:
             kept.replaced = [(since, client) for since, client in kept.replaced if client not in unused]
         _close(unused)
         return known
-
-    def _here(self) -> _Kept:
-        return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Kept())
 
 
 def require_account_name(name: object) -> str:

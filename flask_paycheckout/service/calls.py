@@ -1,8 +1,8 @@
 """Calls to the payments service for checkouts, deposits and refunds, with tighter limits inside web requests.
 
-A web request gives the service a few seconds, waits only while few other requests of its process do, and is refused at
-once while the service fails. Commands, tasks and reconcile have only the client's own time limit, since no customer
-waits for them.
+A web request gives the service a few seconds, waits only while the service is quick or few other requests wait, and is
+refused at once while the service fails. Commands, tasks and reconcile have only the client's own time limit, since no
+customer waits for them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flask_paycheckout.client import (
@@ -24,26 +25,28 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
-from flask_paycheckout.service.breaker import Admission, Breaker
+from flask_paycheckout.service.limits import Admission, Breaker, ConcurrencyLimit, Slot
 from flask_paycheckout.service.logs import LOGGER, FailureLog, about
 from flask_paycheckout.service.observations import Observed, Observers
-from flask_paycheckout.service.places import Places
+from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.totals import Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.client import BankDetails, Recipient
 
-__all__ = ["CREATE", "PROOF", "READ", "RECIPIENT", "AccountUnavailable", "NotAsked", "Service", "Turn", "is_answer"]
+__all__ = ["CREATE", "PROOF", "READ", "RECIPIENT", "AccountUnavailable", "NotAsked", "Permit", "Service", "is_answer"]
 
 T = TypeVar("T")
 
 CREATE, READ, RECIPIENT = "POST /v1/checkout", "GET /v1/deposit/{id}", "POST /v1/recipient"
 PROOF = "GET /v1/disbursement/fiat/{id}/report"
 
-# Seconds that a start waits for its turn while the service is quick; too short to slow down the shop's other pages.
+# Seconds that a request waits for a slot while the service is quick; too short to slow down the shop's other pages.
 _MOMENT = 0.15
-# Seconds after which a customer may try again when all turns were taken.
-_TURNS_TAKEN = 2.0
+# Seconds after which a customer may try again when all slots were taken.
+_SLOTS_TAKEN = 2.0
+# The part of a web request's time after which a call counts as trouble, answered or not.
+_SLOW = 0.7
 # With fewer seconds left, a call would only run into its time limit.
 _SHORTEST_CALL = 0.1
 # Seconds between two log lines about an unchanged state.
@@ -62,10 +65,8 @@ class NotAsked(TransportFailed):
 
 
 def is_answer(error: BaseException | None) -> bool:
-    """Whether the service answered; the refusal of a single request, such as a 400 or a 404, is an answer too."""
-    if error is None:
-        return True
-    return isinstance(error, RequestRefused) and not isinstance(error, (ServiceFault, Unauthorized))
+    """Whether the service answered; a 404, or a 403 of keys that may not do this, is an answer too."""
+    return error is None or (isinstance(error, RequestRefused) and not isinstance(error, ServiceFault))
 
 
 class Service:
@@ -74,7 +75,8 @@ class Service:
     :param accounts: gives the client of a merchant account.
     :param timeout: the most seconds that one call of the client may take.
     :param web_timeout: the most seconds that all calls of one web request may take together.
-    :param web_calls: returns the most web requests of a process that may wait for the service at once.
+    :param web_calls: the most web requests of a process that may wait for the service at once.
+    :param several_accounts: whether the shop has several accounts, which then share these.
     :param web_request: returns a mapping that lives as long as the current web request; None outside of one.
     :param now: a monotonic clock, in seconds.
     """
@@ -84,8 +86,10 @@ class Service:
         accounts: Accounts,
         timeout: float,
         web_timeout: float,
-        web_calls: Callable[[], int],
+        web_calls: int,
+        several_accounts: Callable[[], bool],
         web_request: Callable[[], MutableMapping[str, Any] | None],
+        record: ServiceRecord,
         log: FailureLog,
         observers: Observers,
         *,
@@ -100,7 +104,9 @@ class Service:
         self._now = now
         # Twice the time of a call, to allow for what happens between permission and call.
         self._breaker = Breaker(2 * web_timeout + _MOMENT, now)
-        self._places = Places(web_calls, now)
+        self._slow_after = _SLOW * web_timeout
+        self._slots = ConcurrencyLimit(web_calls, self._slow_after, several_accounts, (RECIPIENT, PROOF), now)
+        self._record = record
         self._refusals = _Refusals(now)
 
     def reader(self, account: str) -> Callable[[str], Deposit]:
@@ -122,25 +128,24 @@ class Service:
         return read
 
     @contextmanager
-    def turn(self, operation: str, account: str = "") -> Iterator[Turn]:
+    def permit(self, operation: str, account: str = "") -> Iterator[Permit]:
         """Take permission for one call, before anything is written to the database for it.
 
-        :param operation: `CREATE`, `RECIPIENT` or `PROOF`, which wait a moment for their turn, or `READ`, which does
-            not.
+        :param operation: `READ`, which waits for no slot, or `CREATE`, `RECIPIENT` or `PROOF`, which wait a moment.
         :param account: the name of the merchant account whose keys sign the call.
         :raises NotAsked: the service may not be called now.
         :raises AccountUnavailable: the shop gives no keys for the account.
         """
         keys = _Keys(self._accounts, account, operation)
         request = self._web_request()
-        turn = self._program_turn(operation, keys) if request is None else self._web_turn(operation, keys, request)
+        permit = self._program_permit(keys) if request is None else self._web_permit(keys, request)
         try:
-            yield turn
+            yield permit
         finally:
-            turn.end()
+            permit.end()
 
     @contextmanager
-    def waiting(self, operation: str) -> Iterator[float]:
+    def waiting(self, operation: str, account: str) -> Iterator[float]:
         """Count this request among those that wait for the service while it waits for another request's call.
 
         Yields the seconds that it may wait.
@@ -152,64 +157,79 @@ class Service:
             yield self._timeout
             return
         left = self._left(operation, request)
-        place = self._places.take(self._moment(operation), following=True)
-        if place is None:
-            raise self._refused(operation, "as many requests as may are waiting for it already", _TURNS_TAKEN)
-        began = self._now()
+        slot, began = self._slot(operation, account, following=True), self._now()
         try:
             yield left
         finally:
-            self._places.give_back(place)
+            self._slots.give_back(slot)
             request[_SPENT] += self._now() - began
 
-    def _program_turn(self, operation: str, keys: _Keys) -> Turn:
-        return Turn(keys, self._timeout, self._now, lambda error: self._tell(operation, keys, Admission(), error))
+    def _program_permit(self, keys: _Keys) -> Permit:
+        return Permit(keys, self._timeout, self._now, partial(self._note_outcome, keys, Admission()))
 
-    def _web_turn(self, operation: str, keys: _Keys, request: MutableMapping[str, Any]) -> Turn:
+    def _web_permit(self, keys: _Keys, request: MutableMapping[str, Any]) -> Permit:
+        operation, circuit = keys.operation, (keys.account, keys.operation)
         left = self._left(operation, request)
-        admission = self._breaker.admit(keys.account)
+        admission = self._breaker.admit(*circuit)
         if admission is None:
-            raise self._refused(operation, "it does not answer", max(1.0, self._breaker.wait(keys.account)))
-        place = self._places.take(self._moment(operation))
-        if place is None:
-            self._breaker.withdrawn(admission, keys.account)
-            raise self._refused(operation, "as many requests as may are waiting for it already", _TURNS_TAKEN)
+            raise self._refused(operation, "it does not answer in time", max(1.0, self._breaker.wait(*circuit)))
+        try:
+            slot = self._slot(operation, keys.account)
+        except NotAsked:
+            self._breaker.withdrawn(admission, *circuit)
+            raise
         began = self._now()
 
         def give_back() -> None:
-            self._places.give_back(place)
-            self._breaker.withdrawn(admission, keys.account)
+            self._slots.give_back(slot)
+            self._breaker.withdrawn(admission, *circuit)
             request[_SPENT] += self._now() - began
 
-        return Turn(keys, left, self._now, lambda error: self._tell(operation, keys, admission, error), give_back)
+        return Permit(keys, left, self._now, partial(self._note_outcome, keys, admission), give_back)
 
     def _left(self, operation: str, request: MutableMapping[str, Any]) -> float:
         left = self._web_timeout - float(request.setdefault(_SPENT, 0.0))
         if left < _SHORTEST_CALL:
-            raise NotAsked(operation, "this web request has given the service all of its time", _TURNS_TAKEN)
+            raise NotAsked(operation, "this web request has given the service all of its time", _SLOTS_TAKEN)
         return left
 
-    def _moment(self, operation: str) -> float:
-        return min(_MOMENT, self._web_timeout) if operation in (CREATE, RECIPIENT) else 0.0
+    def _slot(self, operation: str, account: str, *, following: bool = False) -> Slot:
+        patience = 0.0 if operation == READ else min(_MOMENT, self._web_timeout)
+        slot = self._slots.take(account, operation, patience, following=following)
+        if slot is not None:
+            return slot
+        why = f"as many requests as may are waiting for it{of_account(account)} already"
+        if operation != READ and not self._slots.is_slow(account, operation):
+            self._record.on_refusal(f"{operation}: {why}", account)
+        raise self._refused(operation, why, _SLOTS_TAKEN)
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
         self._refusals.count(why)
         self._observers.tell(Observed.CALL, operation, "not_asked")
         return NotAsked(operation, f"the service was not asked: {why}", retry_after)
 
-    def _tell(self, operation: str, keys: _Keys, admission: Admission, error: PaymentsError | None) -> None:
-        """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers."""
-        if is_answer(error):
-            if self._breaker.answered(keys.account):
-                self._observers.tell(Observed.CIRCUIT, "", "closed", account=keys.account)
-                text, fields = "the service answers again%s: %s", about(account=keys.account)
-                self._log.warning("recoveries of the service", text, keys.of_account, operation, extra=fields)
+    def _note_outcome(self, keys: _Keys, admission: Admission, error: PaymentsError | None, seconds: float) -> None:
+        """Report a call's outcome to the breaker; calls of programs count too, as they also show whether it answers.
+
+        An answer that web requests can hardly wait for is as bad as none.
+        """
+        account, operation, fields = keys.account, keys.operation, about(account=keys.account)
+        if is_answer(error) and seconds <= self._slow_after:
+            if self._breaker.answered(account, operation):
+                self._observers.tell(Observed.CIRCUIT, operation, "closed", account=account)
+                text = "the service answers again%s: %s"
+                self._log.warning("recoveries of the service", text, of_account(account), operation, extra=fields)
             return
-        if self._breaker.failed(admission, keys.account):
-            self._observers.tell(Observed.CIRCUIT, "", "opened", account=keys.account)
-            text = "the service fails%s, web requests are refused until a probe is answered: %s"
-            fields = about(account=keys.account)
-            self._log.warning("failures of the service", text, keys.of_account, error, extra=fields, error=error)
+        if self._breaker.failed(admission, account, operation):
+            self._observers.tell(Observed.CIRCUIT, operation, "opened", account=account)
+            text = "the service fails%s, web requests for this are refused until a probe is answered: %s"
+            why = f"{operation}: it took {seconds:.1f} seconds" if is_answer(error) else error
+            self._log.warning("failures of the service", text, of_account(account), why, extra=fields, error=error)
+
+
+def of_account(account: str) -> str:
+    """The account for a log line; empty for the one of the settings."""
+    return f" for account {account!r}" if account else ""
 
 
 class _Keys:
@@ -217,29 +237,24 @@ class _Keys:
 
     def __init__(self, accounts: Accounts, account: str, operation: str) -> None:
         self._accounts = accounts
-        self._operation = operation
+        self.operation = operation
         self.account = account
         self.client = accounts.client_of(account, operation)
-
-    @property
-    def of_account(self) -> str:
-        """The account for a log line; empty for the one of the settings."""
-        return f" for account {self.account!r}" if self.account else ""
 
     def renew(self) -> bool:
         """Ask the shop for the keys again, since the service refused them; whether there are others now."""
         before = self.client
         self._accounts.refused(self.account, before)
-        self.client = self._accounts.client_of(self.account, self._operation)
+        self.client = self._accounts.client_of(self.account, self.operation)
         return self.client is not before
 
 
-class Turn:
+class Permit:
     """Permission for one call, which is repeated once when the keys were replaced meanwhile.
 
     :param left: the seconds that it may take.
     :param now: a monotonic clock, in seconds.
-    :param tell: called with the call's error, or with None when it was answered.
+    :param note: called with the call's error, or None when it was answered, and the seconds that it took.
     :param give_back: returns the permission; called once, after the call or when none was made.
     """
 
@@ -248,13 +263,13 @@ class Turn:
         keys: _Keys,
         left: float,
         now: Callable[[], float],
-        tell: Callable[[PaymentsError | None], None],
+        note: Callable[[PaymentsError | None, float], None],
         give_back: Callable[[], None] = lambda: None,
     ) -> None:
         self._keys = keys
         self._now = now
         self._until = now() + left
-        self._tell = tell
+        self._note = note
         self._give_back: Callable[[], None] | None = give_back
 
     def create(self, total: Total) -> CheckoutLink:
@@ -292,13 +307,14 @@ class Turn:
             give_back()
 
     def _ask(self, call: Callable[[PaymentsClient], T]) -> T:
+        began = self._now()
         try:
             answer = self._asked(call)
         except PaymentsError as error:
-            self._tell(error)
+            self._note(error, self._now() - began)
             raise
         else:
-            self._tell(None)
+            self._note(None, self._now() - began)
             return answer
         finally:
             self.end()

@@ -8,7 +8,6 @@ characters in untrusted text are escaped, so that it cannot forge lines.
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -18,6 +17,7 @@ from typing import Any
 import msgspec
 
 from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.text import moment_text, visible
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -131,8 +131,7 @@ class FailureLog:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        # By process, since a fork copies locks that a thread of the parent may hold.
-        self._of_process: dict[int, _Kept] = {}
+        self._here = PerProcess(_Kept)
 
     def warning(
         self,
@@ -218,9 +217,6 @@ class FailureLog:
                 return None
             kept.written[key] = _Written(now)
             return before or _Written(now)
-
-    def _here(self) -> _Kept:
-        return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Kept())
 
 
 def _is_full(written: dict[tuple[str, str, str], _Written], kind: str, now: datetime) -> bool:

@@ -41,7 +41,7 @@ class Observed(StrEnum):
     """A payout or refund moved after a call of the service; the subject is its kind, the outcome its new state."""
 
     CIRCUIT = "circuit"
-    """Web requests are refused, since the service fails, or are allowed again: the outcome is opened or closed."""
+    """Web requests for an operation are refused, since it fails, or are allowed again: opened or closed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ most once a minute while they fail, so a service that answers costs no statement
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from sqlalchemy import Engine, Table, func, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import UnsafeCheckoutUrl
 from flask_paycheckout.rules.text import visible
@@ -29,12 +29,19 @@ from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.store.database_errors import first_line
 from flask_paycheckout.store.lock_limit import begin_limited
 
-__all__ = ["START", "FailingCalls", "ServiceRecord", "failing_calls"]
+__all__ = ["CLAIM", "START", "WEB_CALL", "FailingCalls", "ServiceRecord", "failing_calls"]
 
 START = "start"
 """The operation of calls that create a checkout."""
 
+CLAIM = "claim"
+"""The operation of calls that make a recipient of a customer's bank account."""
+
+WEB_CALL = "web call"
+"""The operation of calls that web requests may not make, since too many others wait for a service that answers."""
+
 _MINUTE = timedelta(minutes=1)
+_REFUSED_FOR = timedelta(hours=1)
 _MAX_WORDS = 500
 
 
@@ -108,8 +115,7 @@ class ServiceRecord:
         self._table = table
         self._clock = clock
         self._log = log
-        # By process, since a fork copies locks that a thread of the parent may hold.
-        self._of_process: dict[int, _Noted] = {}
+        self._here = PerProcess(_Noted)
 
     @contextmanager
     def call(self, operation: str, account: str = "") -> Iterator[None]:
@@ -133,6 +139,13 @@ class ServiceRecord:
             calls.first_failure_at = calls.first_failure_at or now
             calls.begun_anew = calls.begun_anew or calls.answered_at is not None
             calls.last_failure_at, calls.words, calls.answered_at = now, visible(words)[:_MAX_WORDS], None
+
+    def on_refusal(self, words: str, account: str) -> None:
+        """Record that a web request may not make a call; an hour without another one ends such a series."""
+        last = self._here().calls.get((account, WEB_CALL), _Calls()).last_failure_at
+        if last is not None and last < self._clock() - _REFUSED_FOR:
+            self.on_answer(WEB_CALL, account)
+        self.on_failure(WEB_CALL, words, account)
 
     def on_answer(self, operation: str, account: str = "") -> None:
         """Record an answer, in memory only; thread-safe."""
@@ -174,9 +187,6 @@ class ServiceRecord:
                 calls.failing = True
                 raise
 
-    def _here(self) -> _Noted:
-        return self._of_process.get(os.getpid()) or self._of_process.setdefault(os.getpid(), _Noted())
-
     def _is_news(self, calls: _Calls) -> bool:
         """Whether to write now: the first failure, the second, which rules out an accident, then once a minute."""
         old = calls.written_at is None or calls.written_at <= self._clock() - _MINUTE
@@ -215,15 +225,16 @@ class ServiceRecord:
         return [self._table.c[name] == value for name, value in row.items()]
 
 
-def failing_calls(engine: Engine, table: Table, account: str | None = None) -> Sequence[FailingCalls]:
+def failing_calls(engine: Engine, table: Table, now: datetime, account: str | None = None) -> Sequence[FailingCalls]:
     """List the operations that fail, according to the table, of one account or of all; 100 at most."""
     c = table.c
     columns = select(c.account, c.operation, c.failing_since, c.last_failure_at, c["count"], c.words)
     of_account = [] if account is None else [c.account == account]
-    failing = columns.where(c.failing_since.is_not(None), *of_account).order_by(c.account, c.operation).limit(100)
+    lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - _REFUSED_FOR)
+    failing = columns.where(c.failing_since.is_not(None), lasts, *of_account)
     try:
         with engine.connect() as connection:
-            rows = connection.execute(failing).all()
+            rows = connection.execute(failing.order_by(c.account, c.operation).limit(100)).all()
     except (OperationalError, ProgrammingError):
         # A database from before this table existed; the doctor reports it.
         return []

@@ -9,7 +9,7 @@ from flask import Response, redirect, request, url_for
 from sqlalchemy.exc import SQLAlchemyError
 from werkzeug.wrappers import Response as BaseResponse
 
-from flask_paycheckout.client import PaymentsError, RequestRefused
+from flask_paycheckout.client import Invalid, PaymentsError
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
@@ -18,7 +18,7 @@ from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm, fie
 from flask_paycheckout.rules.text import visible
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.security.signed_links import REFUND
-from flask_paycheckout.service.calls import NotAsked, is_answer
+from flask_paycheckout.service.calls import NotAsked
 from flask_paycheckout.service.logs import about_payout
 from flask_paycheckout.store.database_errors import first_line
 from flask_paycheckout.store.payout_model import PayoutMixin
@@ -91,10 +91,8 @@ def _claim(payout: PayoutMixin, form: RefundForm, token: str) -> BaseResponse:
         again = operations().find_refund(payout.reference) or payout
         # Unless so many others changed it at once that this one never had its turn.
         return _unreachable(again, form, error, str(error)) if claims_left(again) else _closed(again)
-    except RequestRefused as error:
-        if is_answer(error):
-            return _show_again(payout, 422, Problem.REFUSED, form, detail=error.message or "")
-        return _unreachable(payout, form, error, str(error))
+    except Invalid as error:
+        return _show_again(payout, 422, Problem.REFUSED, form, detail=error.message or "")
     except NotAsked as error:
         # The service's calls log this themselves, once a minute instead of once per customer.
         return _unreachable(payout, form, error)

@@ -6,12 +6,12 @@ from threading import Event
 
 import pytest
 
-from flask_paycheckout import Account
+from flask_paycheckout import Account, Pay
 from flask_paycheckout.client import PaymentsClient, PaymentsError
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
 from tests.conftest import OpenShop
 from tests.payouts.shop import refunds
-from tests.scripted import SAME_SITE
+from tests.scripted import SAME_SITE, garbage
 from tests.views.pages import fails_to_pay, names, opens, presses_pay
 
 
@@ -135,18 +135,14 @@ def test_a_service_that_fails_for_one_account_is_still_asked_for_the_others(
     market: Sellers, service: SigningService
 ) -> None:
     """The circuit breaker of the web requests is the account's own."""
-    service.refused = {"id-ada"}
+    service.instead_of_created = [garbage()] * 3
     for number in range(4):
         order_id = f"a-{number}"
         market.add("ada", order_id)
-        with market.shop.app.test_request_context():
-            path = market.shop.paycheckout.pay_url(order_id)
-        assert market.shop.browser.post(path, headers=SAME_SITE).status_code == 503
-    asked = len(service.signed)
-    with market.shop.app.test_request_context():
-        path = market.shop.paycheckout.pay_url("o-2")
-    assert market.shop.browser.post(path, headers=SAME_SITE).status_code == 303
-    assert len(service.signed) == asked + 1
+        assert presses_pay(market.shop, order_id).status_code == 503
+    assert [signer for signer, _ in service.signed] == ["id-ada"] * 3, "the fourth one is not asked"
+    market.shop.totals["o-3"] = Pay("12.50", "USD")
+    assert presses_pay(market.shop, "o-2").status_code == presses_pay(market.shop, "o-3").status_code == 303
 
 
 def test_a_refund_belongs_to_the_account_that_was_paid(market: Sellers) -> None:

@@ -94,15 +94,16 @@ def test_parent_and_children_share_nothing_of_ours(service: Service, open_shop: 
             calls(app, paycheckout, who, orders)
 
     runtime = app.extensions[KEY]
+    breaker = runtime.service._breaker
     # At the fork the parent's only place is taken, its breaker open, and a start of the child's first order under way.
-    with app.test_request_context(), runtime.service.turn(READ), runtime.starter._starting.join("2-1"):
+    with app.test_request_context(), runtime.service.permit(READ), runtime.starter._starting.join("2-1"):
         for _ in range(3):
-            runtime.service._breaker.failed(runtime.service._breaker.admit())
+            breaker.failed(breaker.admit("", CREATE), "", CREATE)
         with forked(lambda: child(2)), forked(lambda: child(3)):
             pass
-        with pytest.raises(Exception, match="was not asked"), runtime.service.turn(CREATE):
+        with pytest.raises(Exception, match="was not asked"), runtime.service.permit(CREATE):
             pass
-        runtime.service._breaker.answered()
+        breaker.answered("", CREATE)
     calls(app, paycheckout, 1, orders)
 
     ports = {port: {who for at, who in service.calls if at == port} for port, _ in service.calls}

@@ -21,7 +21,7 @@ from typing import Any, cast
 import pytest
 
 from flask_paycheckout.checkouts.due_reading import DueRound, Workers
-from flask_paycheckout.service.concurrency import AccountLimits
+from flask_paycheckout.service.limits import AccountLimits
 
 READERS = 32
 #: Due reads of all healthy accounts together.

@@ -32,6 +32,7 @@ _ONCE, _LATE = "payouts/test_paid_once.py", "payouts/test_late_senders.py"
 _REFUNDS = "payouts/test_refunds.py"
 _PRUNING = "store/test_pruning.py"
 _CLAIMS, _REFUND = "payouts/test_claims.py", "views/test_refund.py"
+_CALLS = "service/test_calls.py"
 _BOOKS, _EXPORT = "reports/test_books.py", "reports/test_export.py"
 _BOOKED = "checkouts/test_bookings.py"
 _DESK, _OUT = "views/test_owner_payouts.py", "doctor/test_payout_alarms.py"
@@ -226,11 +227,47 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "Alarms tell the truth, and a failing service is left alone.": {
         "a circuit breaker that never closes": (
             "service/test_breaker.py::test_after_five_seconds_one_probe_may_go_and_its_answer_closes_it",
-            Swap("service.breaker:Breaker.answered", "(0, _FIRST_WAIT, None)", "(circuit.failures, _FIRST_WAIT, None)"),
+            Swap(
+                "service.limits:Breaker.answered",
+                "circuits.failing.pop((account, operation), None)",
+                "circuits.failing.get((account, operation))",
+            ),
         ),
         "a circuit breaker without a single probe": (
             "service/test_breaker.py::test_of_many_threads_one_is_the_probe",
-            Swap("service.breaker:Breaker.admit", "circuit.probe is not None and now < circuit.probe_until", "False"),
+            Swap("service.limits:Breaker.admit", "circuit.probe is not None and now < circuit.probe_until", "False"),
+        ),
+        "all operations of an account share one circuit": (
+            f"{_CALLS}::test_reads_that_fail_stop_no_starts_and_starts_that_fail_no_reads",
+            Swap("service.calls:Service", "keys.operation", "''"),
+        ),
+        "a call that keys may not make counts as an outage": (
+            f"{_CALLS}::test_refused_requests_are_answers_and_close_nothing[403]",
+            Swap("service.calls:is_answer", "ServiceFault", "(ServiceFault, Unauthorized)"),
+        ),
+        "an answer that comes late is as good as any": (
+            f"{_CALLS}::test_answers_that_come_late_are_failures",
+            Swap("service.calls:Service._note_outcome", "seconds <= self._slow_after", "True"),
+        ),
+        "an account may take every slot": (
+            f"{_CALLS}::test_an_account_has_less_than_half_of_the_slots_and_seldom_calls_a_third",
+            Never("service.limits:ConcurrencyLimit._has_room", "several_accounts"),
+        ),
+        "claims and proofs may take every slot": (
+            f"{_CALLS}::test_an_account_has_less_than_half_of_the_slots_and_seldom_calls_a_third",
+            Never("service.limits:ConcurrencyLimit._has_room", "seldom"),
+        ),
+        "any number of requests waits for slow calls": (
+            f"{_CALLS}::test_while_calls_are_slow_few_requests_wait_for_that_operation_and_status_pages_sooner",
+            Never("service.limits:ConcurrencyLimit._has_room", "_is_slow"),
+        ),
+        "a claim that was not carried out costs a use of its link": (
+            f"{_CLAIMS}::test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_who_pays[400-422]",
+            Never("payouts.claims:RefundClaims._make_recipient", "carried_out"),
+        ),
+        "claims that the service refuses have no cool-down": (
+            f"{_CLAIMS}::test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_who_pays[403-503]",
+            Never("payouts.claims:RefundClaims._make_recipient", "wait"),
         ),
         "the report judges by the next read, which whoever tries in vain puts off": (
             f"{_TROUBLE}[wrong secret]",
@@ -872,8 +909,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ACCOUNTS}::test_rotated_keys_are_used_by_the_call_that_the_old_ones_are_refused_for[settle]",
             Swap(
                 "checkouts.settlement:Settlement.settle",
-                "self._service.turn(READ, attempt.account)",
-                "self._service.turn(READ)",
+                "self._service.permit(READ, attempt.account)",
+                "self._service.permit(READ)",
             ),
         ),
         "reconcile reads with the keys of the settings": (
@@ -903,7 +940,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "all accounts share one window": (
             f"{_ROUNDS}[waiting-refuses its keys-20]",
             Swap(
-                "service.concurrency:AccountLimits.add",
+                "service.limits:AccountLimits.add",
                 "AdaptiveLimit(self.most)",
                 "next(iter(self._limits.values()), AdaptiveLimit(self.most))",
             ),
@@ -914,7 +951,15 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "all accounts share one circuit breaker": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
-            Swap("service.breaker:Breaker._circuit", "(os.getpid(), key)", "(os.getpid(), '')"),
+            Swap("service.calls:Service", "keys.account", "''"),
+        ),
+        "the circuit of the settings' account decides for all": (
+            f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
+            Swap("service.calls:Service._web_permit", "(keys.account, keys.operation)", "('', keys.operation)"),
+        ),
+        "failures of a seller count for the settings' account": (
+            f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
+            Swap("service.calls:Service._note_outcome", "keys.account", "''"),
         ),
         "a page of another account is used again": (
             f"{_ACCOUNTS}::test_an_order_that_moves_to_another_seller_gets_another_page",

@@ -28,6 +28,7 @@ from tests.payouts.shop import stands
 from tests.races.crowds import crowd
 from tests.scripted import Answer, Shop, garbage, refusal, success
 from tests.security.test_canaries import Everything, frames_of, logged, told_by
+from tests.views.pages import presses_pay
 
 __all__ = ["logged"]
 
@@ -213,21 +214,40 @@ def test_a_claim_is_counted_and_committed_before_the_call(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("answer", "claims"),
     [
-        pytest.param(refusal(400, "bankName is unknown"), 1, id="refused"),
+        pytest.param(refusal(400, "bankName is unknown"), 0, id="refused"),
         pytest.param(refusal(503), 1, id="failed"),
         pytest.param(garbage(), 1, id="garbage"),
         pytest.param(httpx.ReadError("lost"), 1, id="lost"),
         pytest.param(success({"id": "x\n"}), 1, id="unusable id"),
-        pytest.param(refusal(429), 1, id="too many"),
+        pytest.param(refusal(429), 0, id="too many"),
         pytest.param(refusal(401), 0, id="the shop's own keys"),
         pytest.param(httpx.ConnectError("no route"), 0, id="not reached"),
     ],
 )
-def test_a_call_counts_unless_the_service_certainly_was_not_reached(shop: Shop, answer: Answer, claims: int) -> None:
+def test_a_claim_counts_unless_it_was_certainly_not_carried_out(shop: Shop, answer: Answer, claims: int) -> None:
     customer = refunded(shop)
     shop.service.instead_of_created = [answer] * 3
     assert customer.sends().status_code in (422, 503)
     assert (customer.refund.claims, customer.refund.status, customer.refund.revision) == (claims, "claimable", 0)
+
+
+@pytest.mark.parametrize(("status_code", "told"), [(403, 503), (429, 503), (400, 422)])
+def test_claims_that_the_service_refuses_have_a_cool_down_and_stop_no_customer_who_pays(
+    shop: Shop, status_code: int, told: int
+) -> None:
+    customer = refunded(shop)
+    for attempt in range(1, 23):
+        shop.service.instead_of_created = [refusal(status_code)]
+        assert customer.sends().status_code == told
+        again = customer.sends()
+        assert (again.status_code, again.headers["Retry-After"]) == (503, "5")
+        assert len(recipients(shop)) == attempt, "not asked again at once"
+        shop.clock.advance(seconds=15)
+    report = shop.app.test_cli_runner().invoke(args=["paycheckout", "report"])
+    assert ("No customer can say where a refund goes" in report.output) == (told == 503)
+    shop.service.instead_of_created = []
+    assert presses_pay(shop, "o-2").status_code == 303
+    assert customer.sends().status_code == 303
 
 
 def test_a_service_that_is_not_asked_costs_no_claim(shop: Shop) -> None:

@@ -158,7 +158,7 @@ def test_watching_pays_out(payer: Payer) -> None:
 def test_failing_calls_are_recorded_until_one_is_answered(payer: Payer) -> None:
     def failing() -> list[str]:
         shop = payer.shop.runtime
-        return [calls.operation for calls in failing_calls(shop.engine(), shop.models.services)]
+        return [calls.operation for calls in failing_calls(shop.engine(), shop.models.services, shop.clock())]
 
     payer.owes()
     payer.sandbox.fault(FIAT, "error", statusCode=401)

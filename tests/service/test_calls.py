@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
 import httpx
 import pytest
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import Pay
+from flask_paycheckout import Account, Pay
 from flask_paycheckout.client import TransportFailed
-from flask_paycheckout.service.calls import CREATE
+from flask_paycheckout.service.calls import CREATE, PROOF, READ, RECIPIENT, NotAsked
 from tests.conftest import OpenShop
 from tests.scripted import Answer, Shop, garbage, refusal
 from tests.views.pages import opens, presses_pay
@@ -25,6 +28,16 @@ def hears_of(shop: Shop, checkout_id: str) -> None:
     assert shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id}).status_code == 200
 
 
+def reads_fail_three_times(shop: Shop) -> None:
+    """Customers look at their status pages while no deposit can be read."""
+    for order_id in ("o-3", "o-4", "o-5"):
+        shop.totals[order_id] = Pay("12.50", "USD")
+        shop.service.fails(shop.starts(order_id))
+        looks(shop, order_id)
+    assert len(shop.service.reads) == 3
+    shop.service.reads.clear()
+
+
 def fails_three_times(shop: Shop, answer: Answer | None = None, order_id: str = "o-1") -> None:
     """Customers press Pay while the service fails; afterwards it is well again, and nobody knows."""
     shop.service.instead_of_created = [answer or garbage()] * 3
@@ -36,7 +49,7 @@ def fails_three_times(shop: Shop, answer: Answer | None = None, order_id: str = 
 # The breaker
 
 
-@pytest.mark.parametrize("answer", [garbage(), refusal(500), refusal(401)], ids=["garbage", "500", "401"])
+@pytest.mark.parametrize("answer", [garbage(), refusal(500)], ids=["garbage", "500"])
 def test_after_three_failures_customers_are_told_at_once_until_a_probe_is_answered(shop: Shop, answer: Answer) -> None:
     fails_three_times(shop, answer)
     for _ in range(5):
@@ -48,17 +61,28 @@ def test_after_three_failures_customers_are_told_at_once_until_a_probe_is_answer
     assert presses_pay(shop, "o-2").status_code == 303
 
 
-def test_refused_requests_are_answers_and_close_nothing(shop: Shop) -> None:
+@pytest.mark.parametrize("status_code", [400, 401, 403, 429])
+def test_refused_requests_are_answers_and_close_nothing(shop: Shop, status_code: int) -> None:
     for number in range(5):
         shop.clock.advance(seconds=61)
-        shop.service.instead_of_created = [refusal(400, "Amount too small")]
+        # Once more after a 401, with whatever keys the shop has now.
+        shop.service.instead_of_created = [refusal(status_code, "No")]
         assert presses_pay(shop).status_code == 503, number
     assert len(shop.service.created) == 5
 
 
+def test_answers_that_come_late_are_failures(shop: Shop) -> None:
+    shop.service.meanwhile = lambda: shop.clock.advance(seconds=4)
+    for number in range(3):
+        shop.totals["o-1"] = Pay(10 + number, "USD")
+        assert presses_pay(shop).status_code == 303
+    assert presses_pay(shop, "o-2").status_code == 503
+    assert len(shop.service.created) == 3
+
+
 def test_status_page_and_webhook_do_not_ask_either_and_leave_the_read_to_reconcile(shop: Shop) -> None:
     checkout_id = shop.has_deposit("completed")
-    fails_three_times(shop, order_id="o-2")
+    reads_fail_three_times(shop)
     as_stored = shop.attempt(checkout_id)
     assert looks(shop) == "created"
     assert shop.attempt(checkout_id).next_read_at == as_stored.next_read_at, "not claimed for nothing"
@@ -66,22 +90,16 @@ def test_status_page_and_webhook_do_not_ask_either_and_leave_the_read_to_reconci
     assert shop.service.reads == []
     attempt = shop.attempt(checkout_id)
     assert (attempt.webhooks, attempt.failed_reads, attempt.problem) == (1, 0, None)
-    assert shop.reconciles().changed == 1, "reconcile has a brake of its own"
+    assert shop.reconciles(limit=1).changed == 1, "reconcile has a brake of its own"
 
 
-def test_reads_that_fail_stop_starts_and_a_read_that_is_answered_lets_them_go(shop: Shop) -> None:
-    checkout_id = shop.starts()
-    shop.service.fails(checkout_id)
-    for _ in range(3):
-        looks(shop)
-        shop.clock.advance(seconds=60)
-    assert len(shop.service.reads) == 3
-    shop.clock.advance(seconds=-59)
-    assert presses_pay(shop, "o-2").status_code == 503
-    shop.clock.advance(seconds=59)
-    shop.service.says(checkout_id, "pending")
-    assert looks(shop) == "pending"
-    assert presses_pay(shop, "o-2").status_code == 303
+def test_reads_that_fail_stop_no_starts_and_starts_that_fail_no_reads(shop: Shop) -> None:
+    reads_fail_three_times(shop)
+    assert presses_pay(shop).status_code == 303
+    shop.clock.advance(seconds=5)
+    fails_three_times(shop, order_id="o-2")
+    assert looks(shop) == "created"
+    assert shop.service.reads == ["chk-4"]
 
 
 def test_programs_are_not_stopped_and_their_answer_lets_the_web_go(shop: Shop) -> None:
@@ -92,10 +110,11 @@ def test_programs_are_not_stopped_and_their_answer_lets_the_web_go(shop: Shop) -
 
 def test_a_view_of_the_shop_that_starts_or_settles_is_a_web_request(shop: Shop) -> None:
     checkout_id = shop.starts("o-2")
+    reads_fail_three_times(shop)
     fails_three_times(shop)
     with shop.app.test_request_context("/orders/1"):
         for call, about in ((shop.paycheckout.start, "o-1"), (shop.paycheckout.settle, checkout_id)):
-            with pytest.raises(TransportFailed, match="was not asked: it does not answer") as refused:
+            with pytest.raises(TransportFailed, match="was not asked: it does not answer in time") as refused:
                 call(about)
             assert (refused.value.request_sent, refused.value.retry_after) == (False, 5)
     assert shop.attempt(checkout_id).failed_reads == 0, "what was not read did not fail"
@@ -117,7 +136,7 @@ def test_refused_requests_are_one_log_line_a_minute(shop: Shop, caplog: pytest.L
     assert "40 web requests did not call the service" in caplog.text
 
 
-# Time and places
+# Time and slots
 
 
 def test_a_web_request_gives_the_service_its_seconds_once_and_a_program_the_clients(
@@ -147,9 +166,9 @@ def test_the_reads_of_one_visit_share_its_seconds(shop: Shop) -> None:
     assert len(shop.service.reads) == 2, "after six seconds nothing is left of five"
 
 
-@pytest.mark.parametrize(("places", "sent"), [(1, 1), (2, 2)])
-def test_no_more_requests_of_a_process_wait_than_may(open_shop: OpenShop, places: int, sent: int) -> None:
-    shop = open_shop(PAYCHECKOUT_WEB_CALLS=places)
+@pytest.mark.parametrize(("slots", "sent"), [(1, 1), (2, 2)])
+def test_no_more_requests_of_a_process_wait_than_may(open_shop: OpenShop, slots: int, sent: int) -> None:
+    shop = open_shop(PAYCHECKOUT_WEB_CALLS=slots)
     checkout_id = shop.starts("o-2")
     shop.service.reads.clear()
 
@@ -164,14 +183,82 @@ def test_no_more_requests_of_a_process_wait_than_may(open_shop: OpenShop, places
     shop.service.meanwhile = meanwhile
     assert presses_pay(shop).status_code == 303
     assert len(shop.service.created) == 1 + sent
-    assert bool(shop.service.reads) == (places > 1)
-    if places == 1:
+    assert bool(shop.service.reads) == (slots > 1)
+    if slots == 1:
         assert (answers[0].status_code, answers[0].headers["Retry-After"]) == (503, "2")
         assert shop.attempt(checkout_id).webhooks == 1
 
 
-def test_what_a_receiver_does_with_the_answer_needs_no_place(open_shop: OpenShop) -> None:
+def test_what_a_receiver_does_with_the_answer_needs_no_slot(open_shop: OpenShop) -> None:
     shop = open_shop(PAYCHECKOUT_WEB_CALLS=1)
-    with shop.app.test_request_context(), shop.runtime.service.turn(CREATE) as turn:
-        turn.create(Pay("12.50", "USD"))
+    with shop.app.test_request_context(), shop.runtime.service.permit(CREATE) as permit:
+        permit.create(Pay("12.50", "USD"))
         assert presses_pay(shop).status_code == 303
+
+
+@contextmanager
+def waiting(shop: Shop, *calls: tuple[str, str]) -> Iterator[None]:
+    """So many web requests wait for the service, each with an operation and an account."""
+    with shop.app.test_request_context(), ExitStack() as held:
+        for operation, account in calls:
+            held.enter_context(shop.runtime.service.permit(operation, account))
+        yield
+
+
+def test_a_service_that_answers_may_have_any_number_of_customers_waiting(shop: Shop) -> None:
+    with waiting(shop, *[(CREATE, "")] * 200):
+        shop.clock.advance(seconds=2)
+        assert presses_pay(shop).status_code == 303
+
+
+def test_while_calls_are_slow_few_requests_wait_for_that_operation_and_status_pages_sooner(shop: Shop) -> None:
+    shop.starts("o-2")
+    with waiting(shop, (CREATE, ""), (CREATE, ""), (READ, ""), (READ, "")):
+        shop.clock.advance(seconds=2)
+        looks(shop, "o-2")
+        assert shop.service.reads == []
+        shop.clock.advance(seconds=2)
+        assert presses_pay(shop).status_code == 503
+    with waiting(shop, (CREATE, ""), (CREATE, "")):
+        shop.clock.advance(seconds=4)
+        looks(shop, "o-2")
+        assert shop.service.reads == ["chk-1"]
+    assert presses_pay(shop).status_code == 303
+
+
+def test_an_account_has_less_than_half_of_the_slots_and_seldom_calls_a_third(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEB_CALLS=8)
+    shop.paycheckout.account_of(lambda order_id: "ada" if order_id == "o-1" else "")
+    shop.paycheckout.account(lambda name: Account("id-of-ada", "canary-secret-of-ada"))
+    with waiting(shop, *[(CREATE, "ada")] * 3):
+        assert presses_pay(shop).status_code == 503
+        assert presses_pay(shop, "o-2").status_code == 303
+    with (
+        waiting(shop, (RECIPIENT, ""), (PROOF, "ada")),
+        pytest.raises(NotAsked),
+        shop.runtime.service.permit(RECIPIENT, "ada"),
+    ):
+        pass
+    assert presses_pay(shop).status_code == 303
+
+
+def test_customers_refused_although_the_service_answers_are_reported_until_an_hour_without(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_WEB_CALLS=1)
+
+    def reported() -> str:
+        return str(shop.app.test_cli_runner().invoke(args=["paycheckout", "report"]).output)
+
+    for _ in range(3):
+        with waiting(shop, (CREATE, "")):
+            assert presses_pay(shop).status_code == 503
+        shop.clock.advance(minutes=3)
+    assert "Raise PAYCHECKOUT_WEB_CALLS" in reported()
+    shop.clock.advance(minutes=61)
+    assert "PAYCHECKOUT_WEB_CALLS" not in reported()
+    # A slow service is no reason to let more requests wait for it.
+    for _ in range(3):
+        with waiting(shop, (CREATE, "")):
+            shop.clock.advance(seconds=4)
+            assert presses_pay(shop).status_code == 503
+        shop.clock.advance(minutes=3)
+    assert "PAYCHECKOUT_WEB_CALLS" not in reported()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from threading import Thread
 
-from flask_paycheckout.service.cooldown import Cooldown
+from flask_paycheckout.service.limits import Cooldown
 from tests.races.crowds import crowd
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -8,7 +8,7 @@ from threading import Barrier, Thread
 import pytest
 
 from flask_paycheckout.security.signed_links import STATUS
-from flask_paycheckout.service.single_flight import SingleFlight
+from flask_paycheckout.service.limits import SingleFlight
 from tests.scripted import Shop
 
 

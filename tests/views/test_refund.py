@@ -214,6 +214,7 @@ def test_a_service_that_is_away_is_a_503_that_keeps_what_was_typed(
     assert 'value="Zoë Quist"' in response.text
     assert f"the destination of refund {customer.reference} was not stored" in caplog.text
     assert CLIENT_SECRET not in caplog.text
+    shop.clock.advance(seconds=5)
     assert customer.sends().status_code == 303
 
 

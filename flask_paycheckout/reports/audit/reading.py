@@ -18,7 +18,7 @@ from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
 from flask_paycheckout.payouts.calls import words_of
 from flask_paycheckout.rules.text import account_text
 from flask_paycheckout.service.calls import AccountUnavailable, is_answer
-from flask_paycheckout.service.concurrency import AdaptiveLimit
+from flask_paycheckout.service.limits import AdaptiveLimit
 
 __all__ = ["Job", "Reads", "Stopped", "is_about_keys", "what_to_do"]
 

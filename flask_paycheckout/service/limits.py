@@ -1,0 +1,557 @@
+"""Limits towards the payments service: each is kept by one process, in bounded memory.
+
+`Breaker` stops calls while the service fails, `ConcurrencyLimit` bounds the web requests that wait for it, `Cooldown`
+and `SingleFlight` keep calls about one deposit or order apart, `AccountLimits` adapts the reads of a reconcile round.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Condition, Event, Lock, get_ident
+
+from flask_paycheckout.client.per_process import PerProcess
+
+__all__ = [
+    "MOST_WEB_CALLS",
+    "AccountLimits",
+    "AdaptiveLimit",
+    "Admission",
+    "Breaker",
+    "ConcurrencyLimit",
+    "Cooldown",
+    "OngoingCall",
+    "SingleFlight",
+    "Slot",
+]
+
+# The most accounts, orders or deposits that a limit remembers.
+_MOST_KEPT = 10_000
+
+
+# The circuit breaker
+
+# A single call may fail by chance, and a short failure may hit two calls that are under way.
+_FAILURES = 3
+# Seconds until the first probe, the growth of each further wait, and the longest one: a service that has recovered must
+# be called again within ten seconds.
+_FIRST_WAIT, _GROWTH, _LONGEST_WAIT = 5.0, 1.3, 8.0
+
+
+@dataclass(frozen=True, eq=False)
+class Admission:
+    """Permission for one call, to be returned to the breaker with the call's outcome."""
+
+    probe: bool = False
+
+
+@dataclass
+class _Circuit:
+    """The failures in a row of one account's calls of one operation."""
+
+    failures: int = 0
+    wait: float = _FIRST_WAIT
+    """Seconds that the circuit stays open before the next probe."""
+
+    probe_from: float = 0.0
+    """The earliest time of the next probe, while the circuit is open."""
+
+    probe: Admission | None = None
+    """The probe under way."""
+
+    probe_until: float = 0.0
+    """The time until which the probe under way blocks another one."""
+
+    @property
+    def open(self) -> bool:
+        return self.failures >= _FAILURES
+
+
+@dataclass
+class _Circuits:
+    lock: Lock = field(default_factory=Lock)
+    failing: dict[tuple[str, str], _Circuit] = field(default_factory=dict)
+
+    def of(self, account: str, operation: str) -> _Circuit:
+        return self.failing.get((account, operation)) or _Circuit()
+
+
+@dataclass
+class Breaker:
+    """Stops calls after several failures in a row; then one probe at a time is allowed, until one is answered.
+
+    Each operation of each account has its own circuit, so that none stops another.
+
+    :param probe_lasts: seconds after which a probe without an outcome counts as lost, and another may be sent; longer
+        than any call can take.
+    :param now: a monotonic clock, in seconds.
+    """
+
+    probe_lasts: float
+    now: Callable[[], float] = time.monotonic
+    _here: PerProcess[_Circuits] = field(default_factory=lambda: PerProcess(_Circuits), init=False)
+
+    def admit(self, account: str, operation: str) -> Admission | None:
+        """Permission for one call, returned by `answered`, `failed` or `withdrawn`; None while calls are stopped."""
+        circuits = self._here()
+        with circuits.lock:
+            circuit, now = circuits.of(account, operation), self.now()
+            if not circuit.open:
+                return Admission()
+            if now < circuit.probe_from or (circuit.probe is not None and now < circuit.probe_until):
+                return None
+            circuit.probe, circuit.probe_until = Admission(probe=True), now + self.probe_lasts
+            return circuit.probe
+
+    def answered(self, account: str, operation: str) -> bool:
+        """Record an answer in time, which allows calls again; True when they were stopped until now."""
+        circuits = self._here()
+        with circuits.lock:
+            circuit = circuits.failing.pop((account, operation), None)
+            return circuit is not None and circuit.open
+
+    def failed(self, admission: Admission, account: str, operation: str) -> bool:
+        """Record a call without an answer in time; True when this one stopped further calls."""
+        circuits = self._here()
+        with circuits.lock:
+            circuit = circuits.of(account, operation)
+            circuits.failing[account, operation] = circuit
+            if len(circuits.failing) > _MOST_KEPT:
+                del circuits.failing[next(iter(circuits.failing))]
+            was_open = circuit.open
+            circuit.failures += 1
+            if admission is circuit.probe:
+                circuit.wait, circuit.probe = min(circuit.wait * _GROWTH, _LONGEST_WAIT), None
+            elif was_open or not circuit.open:
+                # Too few failures yet, or a call from before the circuit opened, which must not delay the next probe.
+                return False
+            circuit.probe_from = self.now() + circuit.wait
+            return not was_open
+
+    def withdrawn(self, admission: Admission, account: str, operation: str) -> None:
+        """Return a permission unused, so that another call may be the probe."""
+        circuits = self._here()
+        with circuits.lock:
+            circuit = circuits.of(account, operation)
+            if admission is circuit.probe:
+                circuit.probe = None
+
+    def wait(self, account: str, operation: str) -> float:
+        """Seconds until permission may be given again; 0 while calls are allowed."""
+        circuits = self._here()
+        with circuits.lock:
+            circuit = circuits.of(account, operation)
+            if not circuit.open:
+                return 0.0
+            until = circuit.probe_from if circuit.probe is None else circuit.probe_until
+            return max(0.0, until - self.now())
+
+
+# Web requests that wait
+
+MOST_WEB_CALLS = 1000
+"""The default of `PAYCHECKOUT_WEB_CALLS`: more than any server has threads, so that slow calls alone are limited."""
+
+# The web requests that may wait for one operation of an account while its calls are slow.
+_WHILE_SLOW = 2
+# Seconds after which calls are not quick: a request with time to lose does not wait for a slot then.
+_QUICK = 1.0
+
+
+@dataclass(eq=False)
+class Slot:
+    """The place of one web request that waits for the service."""
+
+    account: str
+    operation: str
+    following: bool = False
+    """Whether it only waits for another request's call."""
+
+    since: float = 0.0
+
+
+@dataclass
+class _Slots:
+    taken: list[Slot] = field(default_factory=list)
+    changed: Condition = field(default_factory=Condition)
+
+
+@dataclass
+class ConcurrencyLimit:
+    """The slots of one process for web requests that wait for the service, whose threads the shop's other pages miss.
+
+    While calls are answered in time, there may be as many as `most`; while those of an account's operation are slow,
+    only two of these. No account takes more than its share of the slots, and no operation that is seldom needed.
+
+    :param most: the slots of a process.
+    :param slow_after: seconds after which a call under way is slow.
+    :param several_accounts: whether the shop has several accounts.
+    :param seldom: operations that have a third of the slots together.
+    :param now: a monotonic clock, in seconds.
+    """
+
+    most: int
+    slow_after: float
+    several_accounts: Callable[[], bool]
+    seldom: Collection[str]
+    now: Callable[[], float] = time.monotonic
+    _here: PerProcess[_Slots] = field(default_factory=lambda: PerProcess(_Slots), init=False)
+
+    def take(self, account: str, operation: str, patience: float, *, following: bool = False) -> Slot | None:
+        """Take a slot, to be given back; None when there is none.
+
+        :param patience: seconds to wait for a slot while calls are quick; 0 for a call that can be left to reconcile,
+            which is limited as soon as calls are not quick any more.
+        :param following: whether the request only waits for another one's call. One slot is always left for a request
+            that calls, or all could wait for each other.
+        """
+        slots, slot = self._here(), Slot(account, operation, following)
+        with slots.changed:
+            seconds = 0.0 if self._is_slow(slots, slot, _QUICK) else patience
+            limit = self.slow_after if patience else _QUICK
+            if not slots.changed.wait_for(lambda: self._has_room(slots, slot, limit), seconds):
+                return None
+            slot.since = self.now()
+            slots.taken.append(slot)
+            return slot
+
+    def give_back(self, slot: Slot) -> None:
+        slots = self._here()
+        with slots.changed:
+            slots.taken.remove(slot)
+            slots.changed.notify_all()
+
+    def is_slow(self, account: str, operation: str) -> bool:
+        """Whether a call of this operation has been under way for too long."""
+        slots = self._here()
+        with slots.changed:
+            return self._is_slow(slots, Slot(account, operation), self.slow_after)
+
+    def _is_slow(self, slots: _Slots, slot: Slot, after: float) -> bool:
+        return any(self.now() - one.since > after for one in _alike(slots, slot))
+
+    def _has_room(self, slots: _Slots, slot: Slot, slow_after: float) -> bool:
+        shares = [(slots.taken, self.most)]
+        if self.several_accounts():
+            # Half less one: another account always has more than what one can take.
+            shares.append(([one for one in slots.taken if one.account == slot.account], self.most // 2 - 1))
+        if slot.operation in self.seldom:
+            shares.append(([one for one in slots.taken if one.operation in self.seldom], self.most // 3))
+        if self._is_slow(slots, slot, slow_after):
+            shares.append((_alike(slots, slot), _WHILE_SLOW))
+        return all(_fits(slot, taken, max(1, share)) for taken, share in shares)
+
+
+def _alike(slots: _Slots, slot: Slot) -> list[Slot]:
+    return [one for one in slots.taken if (one.account, one.operation) == (slot.account, slot.operation)]
+
+
+def _fits(slot: Slot, taken: list[Slot], share: int) -> bool:
+    return len(taken) < share and not (slot.following and sum(one.following for one in taken) >= share - 1)
+
+
+# Calls about one deposit, or one order
+
+
+@dataclass
+class _Begun:
+    lock: Lock = field(default_factory=Lock)
+    at: dict[str, datetime] = field(default_factory=dict)
+    """The earliest first."""
+
+
+@dataclass
+class Cooldown:
+    """The least time between two calls of one kind about the same deposit or refund that this process makes."""
+
+    length: timedelta
+    _here: PerProcess[_Begun] = field(default_factory=lambda: PerProcess(_Begun), init=False)
+
+    def begin(self, what: str, now: datetime) -> bool:
+        """Begin a cool-down; False, with nothing changed, while an earlier one lasts, or too many are remembered."""
+        begun = self._here()
+        with begun.lock:
+            while begun.at and not self._left(begun.at[earliest := next(iter(begun.at))], now):
+                del begun.at[earliest]
+            if len(begun.at) >= _MOST_KEPT or self._left(begun.at.get(what), now):
+                return False
+            # Taken out first, so that it comes last.
+            begun.at.pop(what, None)
+            begun.at[what] = now
+            return True
+
+    def begun_at(self, what: str) -> datetime | None:
+        """When the last call about it began, if that is still remembered."""
+        return self._here().at.get(what)
+
+    def left(self, what: str, now: datetime) -> float:
+        """Seconds until a cool-down ends; 0 when there is none."""
+        return self._left(self.begun_at(what), now)
+
+    def _left(self, begun: datetime | None, now: datetime) -> float:
+        # A time in the future is from before the clock was set back.
+        if begun is None or now < begun:
+            return 0.0
+        return max(0.0, (begun + self.length - now).total_seconds())
+
+
+class OngoingCall:
+    """A call under way, on which other threads can wait."""
+
+    def __init__(self) -> None:
+        self._over = Event()
+        self._thread = get_ident()
+        self.error: Exception | None = None
+        """The error that ended the call, if one did."""
+
+    @property
+    def of_this_thread(self) -> bool:
+        """Whether the current thread makes this call, and would wait for itself."""
+        return self._thread == get_ident()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of the call; False when it takes longer than this many seconds."""
+        return self._over.wait(seconds)
+
+    def end(self) -> None:
+        self._over.set()
+
+
+class SingleFlight:
+    """At most one call at a time in this process about each deposit, or about each order.
+
+    A request that comes while its deposit is being read does not wait: with a slow service, waiting requests would pile
+    up and occupy the shop's threads in spite of the cool-down. A request that comes while its order's checkout is being
+    made needs exactly that checkout, and may wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._here: PerProcess[dict[str, OngoingCall]] = PerProcess(dict)
+        self.last_ended: OngoingCall | None = None
+        """The call that ended last; while it is the same one, none of this process has ended."""
+
+    @contextmanager
+    def of(self, what: str) -> Iterator[bool]:
+        """Yield whether the caller may make this call; if so, no other thread may until the `with` block ends."""
+        with self.join(what) as (_, mine):
+            yield mine
+
+    @contextmanager
+    def join(self, what: str) -> Iterator[tuple[OngoingCall, bool]]:
+        """Yield the call under way about `what`, and whether it is the caller's to make.
+
+        The caller's own call ends with the `with` block; an error that leaves the block is kept for those who wait.
+        """
+        under_way, own = self._here(), OngoingCall()
+        ongoing = under_way.setdefault(what, own)
+        if ongoing is not own:
+            yield ongoing, False
+            return
+        try:
+            yield own, True
+        except Exception as error:
+            own.error = error
+            raise
+        finally:
+            # Before its place is free, so that whoever takes that knows.
+            self.last_ended = own
+            del under_way[what]
+            own.end()
+
+
+# Reads of reconcile
+
+# One failure may concern a single checkout; failures of three different ones in a row are an outage.
+_PROBES = 3
+# Of several accounts each may have a quarter of the reads under way, however many there are.
+_SHARE = 4
+
+
+class AdaptiveLimit:
+    """The number of reads that a process may make at once; it grows by one, and is halved, like TCP's window.
+
+    It lives as long as the process, and begins with one read.
+
+    :param most: the upper limit.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._failures = 0
+        self._successes = 0
+        self.size = 1
+        """The number of reads that may be under way now."""
+
+    def begin_round(self) -> None:
+        """Begin a round; after one that ended in failures, with a single probe."""
+        self._successes = 0
+        if self.closed:
+            self._failures = _PROBES - 1
+            self.size = 1
+
+    def keep_within(self, most: int) -> None:
+        """Set another upper limit."""
+        self.most = most
+        self.size = min(self.size, most)
+
+    def answered(self) -> None:
+        """Record a reliable answer; that there is no such deposit is one too."""
+        self._failures = 0
+        self._successes += 1
+        self.size = min(self.size + 1, self.most)
+
+    def failed(self, *, late: bool = False) -> None:
+        """Record a read without a reliable answer.
+
+        :param late: whether it took so long that a few more of them would hold up the round.
+        """
+        self._failures += _PROBES if late else 1
+        self.size = max(1, self.size // 2)
+
+    @property
+    def troubled(self) -> bool:
+        """Whether the last read failed."""
+        return self._failures > 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether the round should end, since its other reads would fail as well.
+
+        After an answer in this round, as many failures are allowed as reads may be under way, so that a few checkouts
+        that always fail do not delay the others.
+        """
+        return self._failures >= max(_PROBES, self.most if self._successes else 0)
+
+
+class AccountLimits:
+    """The limits of one process's reads: one limit for each merchant account, and one for all together.
+
+    With several accounts, a read whose answer is late takes no place from the others: it counts for its own account
+    only. So a process has twice as many reads under way at most.
+
+    :param most: the upper limit for all accounts together.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._limits: dict[str, AdaptiveLimit] = {}
+        self._under_way: Counter[str] = Counter()
+        self._late: Counter[str] = Counter()
+        self._places = self._threads = 0
+        """The reads under way without those that are late, and all of them."""
+
+        self._working: set[str] = set()
+        """The accounts of this round that may have more to read."""
+
+        self._shares: tuple[int, int] | None = None
+        """An equal share of the reads, and what all accounts can use of theirs; None when it has to be counted."""
+
+    def begin_round(self, accounts: Collection[str]) -> None:
+        """Begin a round that reads deposits of these accounts."""
+        if len(self._limits) > _MOST_KEPT:
+            self._limits.clear()
+        self._under_way.clear()
+        self._late.clear()
+        self._places = self._threads = 0
+        self._working.clear()
+        self.add(accounts)
+
+    def add(self, accounts: Collection[str]) -> None:
+        """Let these accounts take part in the round too."""
+        for account in accounts:
+            limit = self._limits.setdefault(account, AdaptiveLimit(self.most))
+            if account not in self._working and not self._late[account]:
+                limit.begin_round()
+        self._working.update(accounts)
+        self._shares = None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether so many more reads of all accounts may begin now that it is worth a look at each."""
+        return self._free >= max(1, self.most // _SHARE // 2)
+
+    def room(self, account: str) -> int:
+        """How many more reads of an account may be claimed now, at most half of its limit.
+
+        0 while so few may begin that it is not worth a statement. If one claim took more than half, the places that are
+        free soon after would be too few for another one, and stay free.
+        """
+        limit = self._limits[account]
+        if limit.closed:
+            return 0
+        limit.keep_within(self._share_of(account))
+        room = min(limit.size - self._under_way[account] - self._late[account], self._free)
+        return min(room, (limit.size + 1) // 2) if room >= max(1, limit.size // 2) else 0
+
+    def troubled(self, account: str) -> bool:
+        """Whether the account's last read failed."""
+        return self._limits[account].troubled
+
+    def closed(self, account: str) -> bool:
+        """Whether no further read of an account is worth a try in this round."""
+        return account in self._limits and self._limits[account].closed
+
+    def begun(self, account: str) -> None:
+        """Count a read as under way until its result is stored."""
+        self._under_way[account] += 1
+        self._places += 1
+        self._threads += 1
+
+    def late(self, account: str) -> None:
+        """Count a read that is under way as one whose answer is late."""
+        self._under_way[account] -= 1
+        self._late[account] += 1
+        self._places -= 1
+        self._shares = None
+
+    def over(self, account: str, *, late: bool = False) -> None:
+        """Count a read as over.
+
+        :param late: whether it was counted as late.
+        """
+        (self._late if late else self._under_way)[account] -= 1
+        self._places -= not late
+        self._threads -= 1
+        if late:
+            self._shares = None
+
+    def tell(self, account: str, *, answered: bool, late: bool = False) -> None:
+        """Record whether a read got a reliable answer.
+
+        :param late: whether it was counted as late.
+        """
+        limit = self._limits[account]
+        before = limit.size, limit.closed
+        if answered:
+            limit.answered()
+        else:
+            limit.failed(late=late)
+        if before != (limit.size, limit.closed):
+            self._shares = None
+
+    def finished(self, account: str) -> None:
+        """Leave an account's share of the reads to the others, since nothing more of it is due."""
+        self._working.discard(account)
+        self._shares = None
+
+    @property
+    def _free(self) -> int:
+        return min(self.most - self._places, 2 * self.most - self._threads)
+
+    def _share_of(self, account: str) -> int:
+        """What is left for an account when each of the others has what it can use of an equal share."""
+        if self._shares is None:
+            sizes = [
+                limit.size
+                for limit in (self._limits[name] for name in self._working if not self._late[name])
+                if not limit.closed
+            ]
+            share = max(1, self.most // max(1, len(sizes)))
+            self._shares = share, sum(min(share, size) for size in sizes)
+        share, used = self._shares
+        others = used - min(share, self._limits[account].size)
+        return max(1, self.most // _SHARE, self.most - others)
