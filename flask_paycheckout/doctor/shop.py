@@ -24,6 +24,7 @@ from flask_paycheckout.reports.alarms import Severity
 from flask_paycheckout.rules.text import moment_text
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
+from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.store.payout_overview import PayoutOverview
 from flask_paycheckout.store.shop_session import refuse_uncommitted
 from flask_paycheckout.views.order_urls import development_address, webhook_path, webhook_url
@@ -72,6 +73,7 @@ def examine(shop: Runtime, account: str | None = None, progress: Progress = lamb
         _configuration,
         _public_address,
         _database,
+        _web_calls,
         partial(_service, account=account),
         partial(check_accounts, account=account, progress=progress),
         _order_total,
@@ -112,6 +114,14 @@ def _configuration(shop: Runtime) -> Iterator[Check]:
             f"SECRET_KEY has {len(key)} characters; anyone who guesses it can make links to every order's page",
             "Make one with: python -c 'import secrets; print(secrets.token_hex(32))'.",
         )
+
+
+def _web_calls(shop: Runtime) -> Iterator[Check]:
+    number, origin = shop.settings.web_calls, "PAYCHECKOUT_WEB_CALLS"
+    if number is None:
+        number, origin = MOST_WEB_CALLS, "the default"
+    found = f"at most {number} web requests of a process wait for the service at once, and 2 while it is slow ({origin})"
+    yield ok("web calls", found)
 
 
 def _public_address(shop: Runtime) -> Iterator[Check]:
