@@ -120,7 +120,9 @@ def _web_calls(shop: Runtime) -> Iterator[Check]:
     number, origin = shop.settings.web_calls, "PAYCHECKOUT_WEB_CALLS"
     if number is None:
         number, origin = MOST_WEB_CALLS, "the default"
-    found = f"at most {number} web requests of a process wait for the service at once, and 2 while it is slow ({origin})"
+    found = (
+        f"at most {number} web requests of a process wait for the service at once, and 2 while it is slow ({origin})"
+    )
     yield ok("web calls", found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -374,6 +375,12 @@ def test_a_sandbox_and_a_short_secret_key_in_production(open_shop: OpenShop) -> 
     found = [check.found for check in about(shop, "configuration")]
     assert found[0] == "payments go to a sandbox, http://127.0.0.1:8790"
     assert found[1].startswith("SECRET_KEY has 3 characters")
+
+
+@pytest.mark.parametrize(("number", "found"), [(None, "1000 .*the default"), (8, "8 .*PAYCHECKOUT_WEB_CALLS")])
+def test_the_web_requests_that_may_wait_and_who_says_so(open_shop: OpenShop, number: int | None, found: str) -> None:
+    [check] = about(open_shop(PAYCHECKOUT_WEB_CALLS=number), "web calls")
+    assert re.search(f"at most {found}", check.found)
 
 
 def test_trusted_hosts_do_not_refuse_the_doctor(open_shop: OpenShop) -> None:
