@@ -826,8 +826,8 @@ FAULTS: dict[str, dict[str, Planted]] = {
             "accounts/test_payouts.py::test_a_transfer_proof_is_read_with_the_keys_that_can_read_it",
             Swap(
                 "operations.staff:StaffOperations.read_transfer_proof",
-                "service.turn(PROOF, payout.account)",
-                "service.turn(PROOF)",
+                "service.permit(PROOF, payout.account)",
+                "service.permit(PROOF)",
             ),
         ),
         "the account number is stored for people": (
