@@ -6,6 +6,7 @@ import secrets
 import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from flask import Blueprint, Flask
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -20,11 +21,12 @@ from flask_paycheckout.sandbox.hooks import install_hooks
 from flask_paycheckout.sandbox.inspector import inspector
 from flask_paycheckout.sandbox.levers.accounts import NewAccount, check_further_name
 from flask_paycheckout.sandbox.levers.control import control
-from flask_paycheckout.sandbox.levers.courier import Courier
 from flask_paycheckout.sandbox.levers.health import health
 from flask_paycheckout.sandbox.levers.hosted_page import hosted_page
 from flask_paycheckout.sandbox.levers.identity_page import identity_page
 from flask_paycheckout.sandbox.levers.start_state import StartOptions, prepare_world
+from flask_paycheckout.sandbox.levers.webhook_sender import SENDER, TICK, WORLD_TICK, WebhookSender
+from flask_paycheckout.sandbox.levers.worlds import MAX_WORLDS, WORLDS, Databases, Worlds
 from flask_paycheckout.sandbox.outgoing.mail_sender import make_mail_sender
 from flask_paycheckout.sandbox.outgoing.webhook_sender import check_endpoint, make_sender
 from flask_paycheckout.sandbox.payments.endpoints import payments
@@ -35,13 +37,11 @@ from flask_paycheckout.sandbox.transfer_proofs.endpoints import transfer_proofs
 from flask_paycheckout.sandbox.wire.callers import allowed_hosts
 from flask_paycheckout.sandbox.wire.connection import SandboxApp
 from flask_paycheckout.sandbox.world.clock import FROZEN, RUNNING, ClockError, read_clock_option
-from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, Known, WebhookSender, World
+from flask_paycheckout.sandbox.world.context import EXTENSION_KEY, Known, SendWebhook, World
 from flask_paycheckout.sandbox.world.database import configure_database, db, is_memory, transaction, tune_engine
 from flask_paycheckout.sandbox.world.switches import Switches
 
 DEFAULT_BASE_URL = "http://127.0.0.1:8790"
-COURIER = "paycheckout_sandbox_courier"
-"""Key of the `Courier` among an application's extensions, where threads send what is due."""
 MAX_PROXIES = 5
 """The most proxies in front that can be trusted."""
 
@@ -54,7 +54,7 @@ def create_sandbox(
     seed: int | str | None = None,
     unknowns: Mapping[str, str] | None = None,
     base_url: str = DEFAULT_BASE_URL,
-    send_webhook: WebhookSender | None = None,
+    send_webhook: SendWebhook | None = None,
     sleep: Callable[[float], None] = time.sleep,
     allow_hosts: Iterable[str] = (),
     allow_remote_control: bool = False,
@@ -64,6 +64,7 @@ def create_sandbox(
     clock: str = RUNNING,
     trusted_proxies: int = 0,
     send_in_call: bool | None = None,
+    worlds: int = MAX_WORLDS,
 ) -> Flask:
     """The payments service in its start state, as a WSGI application of its own.
 
@@ -89,6 +90,7 @@ def create_sandbox(
     :param trusted_proxies: how many proxies are in front, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed.
     :param send_in_call: True: webhooks and mails are sent within the call that causes them, which makes tests
         repeatable. False: threads send them after it, and run what falls due by time. None: True with `send_webhook`.
+    :param worlds: the most worlds that the control interface makes below `/w/`; see `levers/worlds.py`.
     :raises AccountNameError: a further account cannot be made.
     :raises AssumptionError: a switch or value that does not exist.
     :raises ClockError: there is no such clock.
@@ -102,49 +104,61 @@ def create_sandbox(
     for url in (webhook_url, *(account.webhook_url for account in further)):
         if url is not None:
             check_endpoint(url, loopback_only=loopback_only)
-    courier = None if (send_webhook is not None if send_in_call is None else send_in_call) else Courier()
-    world = World(
-        clock=read_clock_option(clock),
-        unknowns=Switches(unknowns),
-        control_token=control_token or secrets.token_urlsafe(24),
-        base_url=base_url.rstrip("/"),
-        send_webhook=send_webhook or make_sender(loopback_only=loopback_only),
-        sleep=sleep,
-        shared_database=not is_memory(database),
-        known=Known(has_seed=seed is not None),
-        hosts=allowed_hosts(base_url, *allow_hosts),
-        allow_remote_control=allow_remote_control,
-        loopback_webhooks_only=loopback_only,
-        send_mail=None if smtp is None else make_mail_sender(smtp),
-        wake=None if courier is None else courier.wake,
-    )
-    if clock == FROZEN and world.shared_database:
+    # Before the database is touched.
+    Switches(unknowns), read_clock_option(clock)
+    at_once = send_webhook is not None if send_in_call is None else send_in_call
+    is_shared = not is_memory(database)
+    if clock == FROZEN and is_shared:
         # Further processes and a later start must agree on the time.
         raise ClockError(
             f"With a database that lasts, say at what time the clock stands: {FROZEN}@2026-01-01T00:00:00Z."
         )
+
+    def make(name: str, url: str, token: str, beginning: StartOptions, *, is_new: bool) -> Flask:
+        sender = None if at_once else WebhookSender(WORLD_TICK if name else TICK)
+        world = World(
+            clock=read_clock_option(clock),
+            unknowns=Switches(unknowns),
+            control_token=token or secrets.token_urlsafe(24),
+            base_url=base_url.rstrip("/") + (f"/w/{name}" if name else ""),
+            send_webhook=send_webhook or make_sender(loopback_only=loopback_only),
+            sleep=sleep,
+            shared_database=is_shared,
+            known=Known(has_seed=seed is not None),
+            hosts=allowed_hosts(base_url, *allow_hosts),
+            allow_remote_control=allow_remote_control,
+            loopback_webhooks_only=loopback_only,
+            send_mail=None if smtp is None else make_mail_sender(smtp),
+            wake=None if sender is None else sender.wake,
+            name=name,
+        )
+        return _assemble(world, url, beginning, sender, is_new=is_new)
+
+    def make_named(name: str, url: str, token: str) -> Flask:
+        beginning = StartOptions(None if seed is None else f"{seed} {name}", None)
+        return make(name, url, token, beginning, is_new=bool(token))
+
     beginning = StartOptions(None if seed is None else str(seed), webhook_url, tuple(further))
-    app = _assemble(world, database, beginning)
-    if courier is not None:
-        courier.serve(app)
-        app.extensions[COURIER] = courier
-        if world.shared_database:
-            # What was due when the process before this one ended is sent, although no call causes more.
-            app.before_request(courier.begin)
+    app = make("", database, control_token or "", beginning, is_new=not is_shared)
+    serve: Any = app.wsgi_app
+    if worlds:
+        serve = app.extensions[WORLDS] = Worlds(app, Databases(database, app), make_named, worlds)
     if trusted_proxies:
-        fixed = ProxyFix(app.wsgi_app, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
-        app.wsgi_app = fixed  # type: ignore[method-assign]  # as Flask documents it
+        serve = ProxyFix(serve, x_for=trusted_proxies, x_proto=trusted_proxies, x_host=trusted_proxies)
+    app.wsgi_app = serve  # type: ignore[method-assign]  # as Flask documents it
     return app
 
 
-def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
+def _assemble(
+    world: World, database: str, beginning: StartOptions, sender: WebhookSender | None, *, is_new: bool
+) -> Flask:
     app = SandboxApp(__name__)
     # A doubled slash is another path, which does not exist. It would be redirected, in no envelope.
     app.url_map.merge_slashes = False
     # Nor is OPTIONS an operation; browsers that ask about quotes are answered in `cross_origin`.
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.extensions[EXTENSION_KEY] = world
-    configure_database(app, database)
+    configure_database(app, database, is_one_of_many=bool(world.name))
     install_hooks(app)
     blueprints: tuple[Blueprint, ...] = (
         auth,
@@ -169,11 +183,17 @@ def _assemble(world: World, database: str, beginning: StartOptions) -> Flask:
         tune_engine(db.engine)
         try:
             with transaction(exclusive=True) as session:
-                prepare_world(session, world, beginning, is_new=not world.shared_database)
+                prepare_world(session, world, beginning, is_new=is_new)
         finally:
             if world.shared_database:
                 # A server that loads the application before it forks must not share this connection with its workers.
                 db.engine.dispose()
         # Close the connections of an application that is garbage-collected, instead of leaving that to the driver.
         weakref.finalize(app, db.engine.dispose)
+    if sender is not None:
+        sender.serve(app)
+        app.extensions[SENDER] = sender
+        if world.shared_database:
+            # What was due when the process before this one ended is sent, although no call causes more.
+            app.before_request(sender.begin)
     return app

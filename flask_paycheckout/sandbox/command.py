@@ -19,20 +19,21 @@ from typing import TYPE_CHECKING, Any
 from flask import Flask
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.sandbox.app import COURIER, create_sandbox
+from flask_paycheckout.sandbox.app import create_sandbox
 from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
 from flask_paycheckout.sandbox.auth.tables import Account
 from flask_paycheckout.sandbox.hooks import CONTROL, MAX_BODY_BYTES
 from flask_paycheckout.sandbox.levers.accounts import AccountNameError, list_accounts
-from flask_paycheckout.sandbox.levers.courier import Courier
 from flask_paycheckout.sandbox.levers.snapshot_calls import RESTORE
 from flask_paycheckout.sandbox.levers.snapshots import MAX_BYTES as MAX_SNAPSHOT_BYTES
+from flask_paycheckout.sandbox.levers.webhook_sender import SENDER, WebhookSender
+from flask_paycheckout.sandbox.levers.worlds import MAX_WORLDS, WORLDS, Worlds
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
 from flask_paycheckout.sandbox.terminal.command import COMMANDS, TOKEN_VARIABLE, command_of, run
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.clock import RUNNING, ClockError
-from flask_paycheckout.sandbox.world.context import World, world
+from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.database_problems import DatabaseUnusable, explain_failure
 
@@ -111,6 +112,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="CLOCK",
         help="running, frozen, or frozen@2026-01-01T00:00:00Z (%(default)s)",
     )
+    parser.add_argument(
+        "--worlds", type=int, default=MAX_WORLDS, metavar="N", help="the most worlds below /w/ (%(default)s)"
+    )
     parser.add_argument("--seed", metavar="N", help="makes identifiers repeatable")
     parser.add_argument("--unknown", action="append", default=[], type=_pair, metavar="NAME=VALUE", help="a switch")
     parser.add_argument("--list-unknowns", action="store_true", help="print the switches, defaults first, and stop")
@@ -184,6 +188,7 @@ def _build(options: argparse.Namespace, server: Server) -> Flask:
         smtp=options.smtp,
         accounts=dict(options.account),
         clock=options.clock,
+        worlds=options.worlds,
     )
 
 
@@ -212,9 +217,9 @@ def address_of(host: str, port: int) -> str:
 
 
 def _run(server: Server, app: Flask) -> None:
-    courier: Courier = app.extensions[COURIER]
-    with courier.running(), _stopped_by_sigterm():
-        server.run(app, partial(body_limit, world(app)))
+    sender: WebhookSender = app.extensions[SENDER]
+    with sender.running(), _stopped_by_sigterm():
+        server.run(app, partial(body_limit, app))
 
 
 @contextmanager
@@ -230,10 +235,14 @@ def _stopped_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def body_limit(here: World, path: str, headers: Mapping[str, str]) -> int:
-    """The bytes that the body of a request may have; only who holds the control token may send a snapshot."""
-    is_snapshot = path == f"{CONTROL}{RESTORE}" and here.is_control_token(headers.get("X_SANDBOX_CONTROL", ""))
-    return MAX_SNAPSHOT_BYTES if is_snapshot else MAX_BODY_BYTES
+def body_limit(app: Flask, path: str, headers: Mapping[str, str]) -> int:
+    """The bytes that the body of a request may have; only who holds the world's control token may send a snapshot."""
+    if not path.endswith(f"{CONTROL}{RESTORE}"):
+        return MAX_BODY_BYTES
+    worlds: Worlds | None = app.extensions.get(WORLDS)
+    found, path = (app, path) if worlds is None else worlds.find(path)
+    may = path == f"{CONTROL}{RESTORE}" and world(found).is_control_token(headers.get("X_SANDBOX_CONTROL", ""))
+    return MAX_SNAPSHOT_BYTES if may else MAX_BODY_BYTES
 
 
 def facts(app: Flask, names: Sequence[str] = ()) -> dict[str, Any]:

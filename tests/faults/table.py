@@ -10,7 +10,7 @@ Planted = tuple[str, *tuple[Edit, ...]]
 _ACCOUNTS = "accounts/test_orders.py"
 _ROUNDS = "checkouts/test_due_reading.py::test_an_account_that_fails_costs_the_others_less_than_a_tenth"
 _SANDBOX_ACCOUNTS = "sandbox/levers/test_accounts.py"
-_LEVERS = "sandbox/levers"
+_LEVERS, _WORLDS = "sandbox/levers", "sandbox/levers/test_worlds.py"
 _ANSWERS, _IDS = "hostile/test_answers.py", "hostile/test_ids.py"
 _CARTS = "races/test_changed_carts.py::test_a_cart_that_changes_while_it_is_settled"
 _COMPARED = "rules/test_matching.py::test_each_comparison_names_what_differs"
@@ -652,6 +652,24 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("sandbox.outgoing.faults:_of_account", "fault.user_id in {None, user_id}", "True"),
         ),
     },
+    "Worlds of one sandbox see nothing of each other.": {
+        "pages of a world are open on this machine": (
+            f"{_WORLDS}::test_a_token_opens_its_own_world_only[memory]",
+            Swap("sandbox.wire.callers:check_password", "is_local() and not name", "is_local()"),
+        ),
+        "all worlds have the published credentials": (
+            f"{_WORLDS}::test_a_token_opens_its_own_world_only[memory]",
+            Swap("sandbox.auth.start_state:first_merchant", "not here.name", "True"),
+        ),
+        "a name is not looked at": (
+            f"{_WORLDS}::test_a_name_that_could_be_something_else_is_refused[..]",
+            Never("sandbox.levers.accounts:check_name", "fullmatch"),
+        ),
+        "a world's token comes with a snapshot": (
+            f"{_WORLDS}::test_a_snapshot_of_another_world_brings_neither_token_nor_address[memory]",
+            Swap("sandbox.levers.snapshots:_rows", "one.name in _LEFT_OUT", 'one.name == "claimed_until"'),
+        ),
+    },
     "Terminal and inspector lose nothing and tell the truth.": {
         "the command pay forgets the amount": (
             f"{_COMMANDS}::test_a_customer_picks_pays_fails_and_leaves",
@@ -689,7 +707,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a webhook that was being sent is lost by a restore": (
             f"{_LEVERS}/test_snapshots.py::test_a_webhook_that_is_being_sent_is_sent_again_after_a_restore",
-            Swap("sandbox.levers.snapshots:_rows", "one.name == _OF_THE_MACHINE", "False"),
+            Swap("sandbox.levers.snapshots:_rows", "one.name in _LEFT_OUT", "False"),
         ),
         "a snapshot of any size is taken": (
             f"{_LEVERS}/test_snapshots.py::test_a_large_one_is_neither_taken_nor_read",

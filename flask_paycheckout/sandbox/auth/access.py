@@ -23,7 +23,8 @@ from hashlib import sha256
 from urllib.parse import quote
 
 from flask import current_app, g, request
-from sqlalchemy import bindparam, select
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.access_tokens import account_of_token
 from flask_paycheckout.sandbox.auth.start_state import USER_ID
@@ -31,13 +32,10 @@ from flask_paycheckout.sandbox.auth.tables import COLUMNS_OF_CALLER, Account, Ca
 from flask_paycheckout.sandbox.wire.envelope import Refusal, unspecified_refusal
 from flask_paycheckout.sandbox.wire.operations import Credentials, operation_of
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.prepared import Prepared, Work
 
 # Used when no account has the client id, so that checking takes as long as for one that exists.
 _NO_SECRET = "no such client"  # noqa: S105
 _TIMESTAMP_DIGITS = {"seconds": 12, "milliseconds": 15}
-_OF_CLIENT = Prepared(select(*COLUMNS_OF_CALLER).where(Account.client_id == bindparam("client_id")))
-_OF_USER = Prepared(select(*COLUMNS_OF_CALLER).where(Account.user_id == bindparam("user_id")))
 
 
 def string_to_sign(method: str, target: str, timestamp: str, body: bytes, formula: str = "request") -> str:
@@ -59,7 +57,9 @@ def sent_target() -> str:
     sent = request.environ.get("RAW_URI") or request.environ.get("REQUEST_URI")
     if isinstance(sent, str) and sent.startswith("/"):
         return sent
-    path = quote(_path_bytes(request.environ["PATH_INFO"]), safe="/:@!$&'()*+,;=-._~")
+    path = quote(
+        _path_bytes(request.environ.get("SCRIPT_NAME", "") + request.environ["PATH_INFO"]), safe="/:@!$&'()*+,;=-._~"
+    )
     query = request.environ.get("QUERY_STRING", "")
     return f"{path}?{query}" if query else path
 
@@ -74,7 +74,7 @@ def _path_bytes(path: str) -> bytes:
     return sent
 
 
-def check_access(session: Work) -> Caller:
+def check_access(session: Session) -> Caller:
     """Check the credentials that the current operation requires, and return the caller's account."""
     credentials = _required()
     if credentials is Credentials.NONE:
@@ -89,7 +89,7 @@ def _required() -> Credentials:
     return Credentials.NONE if declared is None else declared.credentials
 
 
-def find_caller(session: Work) -> Caller | None:
+def find_caller(session: Session) -> Caller | None:
     """The account whose credentials an operation would accept now; None without valid ones, or where none are needed.
 
     For faults, which strike before the operation checks the caller."""
@@ -99,7 +99,7 @@ def find_caller(session: Work) -> Caller | None:
         return None
 
 
-def check_client_id(session: Work) -> Caller:
+def check_client_id(session: Session) -> Caller:
     """Return the account of the client id alone: a page in a browser has no secret to sign with."""
     account = _client(session)
     if account is None:
@@ -107,7 +107,7 @@ def check_client_id(session: Work) -> Caller:
     return _remember(account)
 
 
-def check_access_token(session: Work) -> Caller:
+def check_access_token(session: Session) -> Caller:
     """Check the access token of the current request, and return its user's account."""
     account = account_of_token(session)
     if account is None:
@@ -116,22 +116,26 @@ def check_access_token(session: Work) -> Caller:
     return _remember(account)
 
 
-def check_signature(session: Work) -> Caller:
+def check_signature(session: Session) -> Caller:
     """Check the signature of the current request, and return its client's account."""
-    account = _client(session)
-    if assumption("signature") == "off":
-        return _remember(account or Caller(*_OF_USER.rows(session, user_id=USER_ID)[0]))
-    signed = _is_signed_with(account.client_secret if account else _NO_SECRET)
-    if account is None or not signed or not _is_timely():
+    account, is_off = _client(session), assumption("signature") == "off"
+    if account is None and is_off:
+        account = _account_where(session, Account.user_id == USER_ID)
+    accepted = is_off or (_is_signed_with(account.client_secret if account else _NO_SECRET) and _is_timely())
+    if account is None or not accepted:
         g.rejected_string = g.signed_string
         raise _refused()
     return _remember(account)
 
 
-def _client(session: Work) -> Caller | None:
+def _client(session: Session) -> Caller | None:
     """The account of the client id that the current request gives; None when there is none."""
-    found = _OF_CLIENT.rows(session, client_id=request.headers.get("X-Client-ID", ""))
-    return Caller(*found[0]) if found else None
+    return _account_where(session, Account.client_id == request.headers.get("X-Client-ID", ""))
+
+
+def _account_where(session: Session, condition: ColumnElement[bool]) -> Caller | None:
+    found = session.execute(select(*COLUMNS_OF_CALLER).where(condition)).one_or_none()
+    return None if found is None else Caller(*found)
 
 
 def _remember(account: Caller) -> Caller:
@@ -143,9 +147,15 @@ def _remember(account: Caller) -> Caller:
 def _is_signed_with(secret: str) -> bool:
     timestamp = request.headers.get("X-Timestamp", "")
     formula = assumption("signature_formula")
-    text = string_to_sign(request.method, sent_target(), timestamp, request.get_data(), formula)
-    g.signed_string = text
-    return hmac.compare_digest(request.headers.get("X-Signature", "").encode(), sign(secret, text, formula).encode())
+    target = sent_target()
+    # A program that does not know of its world's name in the address signs what comes after it.
+    texts = [
+        string_to_sign(request.method, one, timestamp, request.get_data(), formula)
+        for one in {target, target.removeprefix(request.environ.get("SCRIPT_NAME", ""))}
+    ]
+    g.signed_string = max(texts, key=len)
+    sent = request.headers.get("X-Signature", "").encode()
+    return any(hmac.compare_digest(sent, sign(secret, text, formula).encode()) for text in texts)
 
 
 def _is_timely() -> bool:

@@ -6,20 +6,13 @@ import secrets
 from datetime import timedelta
 
 from flask import request
-from sqlalchemy import bindparam, delete, or_, select
+from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import COLUMNS_OF_CALLER, AccessToken, Account, Caller, digest_of
 from flask_paycheckout.sandbox.world.context import assumption, world
-from flask_paycheckout.sandbox.world.prepared import Prepared, Work
 
 _SCHEME = "bearer "
-_OF_TOKEN = Prepared(
-    select(*COLUMNS_OF_CALLER)
-    .join(AccessToken, AccessToken.user_id == Account.user_id)
-    .where(AccessToken.token_digest == bindparam("digest"))
-    .where(or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > bindparam("now")))
-)
 
 
 def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
@@ -39,11 +32,13 @@ def issue_token(session: Session, user_id: str, *, expires: bool) -> str:
     return token
 
 
-def account_of_token(session: Work) -> Caller | None:
+def account_of_token(session: Session) -> Caller | None:
     """Return the account of the current request's access token; None without a valid one."""
     token = _presented(request.headers.get("Authorization", ""))
-    found = _OF_TOKEN.rows(session, digest=digest_of(token), now=world().clock.now())
-    return Caller(*found[0]) if found else None
+    wanted = select(*COLUMNS_OF_CALLER).join(AccessToken, AccessToken.user_id == Account.user_id)
+    is_valid = or_(AccessToken.expires_at.is_(None), AccessToken.expires_at > world().clock.now())
+    found = session.execute(wanted.where(AccessToken.token_digest == digest_of(token), is_valid)).one_or_none()
+    return None if found is None else Caller(*found)
 
 
 def _presented(header: str) -> str:

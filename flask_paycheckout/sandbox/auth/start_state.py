@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.auth.tables import AccessToken, Account, User, digest_of
 from flask_paycheckout.sandbox.wire.email_addresses import key_of
-from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.context import World, world
+from flask_paycheckout.sandbox.world.ids import derived
 
 ACCOUNT_NAME = "default"
 CLIENT_ID = "sandbox-client"
@@ -62,6 +63,14 @@ FIRST = Merchant(
     organization_name="Sandbox Shop",
 )
 """The account that always exists."""
+
+
+def first_merchant(here: World) -> Merchant:
+    """The first account of a world. In a named world its credentials follow from the secret that the world has."""
+    if not here.name:
+        return FIRST
+    own = {name: derived(f"{name} {here.control_token}", 20) for name in ("client_id", "client_secret", "access_token")}
+    return replace(FIRST, **own)
 
 
 def add_merchant(session: Session, new: Merchant) -> Account:

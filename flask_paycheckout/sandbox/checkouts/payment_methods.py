@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 
-from sqlalchemy import BindParameter, and_, bindparam, func, select
+from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.quotes import Quote, Terms, quote_paying, quote_receiving
 from flask_paycheckout.sandbox.checkouts.tables import Conversion, ConversionSwitch, MethodSwitch, PaymentMethod
-from flask_paycheckout.sandbox.world.prepared import PreparedObjects, Work
 
 _USER: BindParameter[str] = bindparam("user_id")
-_METHOD_ENABLED = func.coalesce(MethodSwitch.enabled, PaymentMethod.enabled)
+_METHOD_ENABLED: ColumnElement[bool] = func.coalesce(MethodSwitch.enabled, PaymentMethod.enabled)
 _METHODS = (
     select(*(column for column in PaymentMethod.__table__.columns if column.name != "enabled"))
     .add_columns(_METHOD_ENABLED.label("enabled"))
     .outerjoin(MethodSwitch, and_(MethodSwitch.code == PaymentMethod.code, MethodSwitch.user_id == _USER))
     .order_by(PaymentMethod.position)
 )
-_ALL_METHODS = PreparedObjects(_METHODS, PaymentMethod)
-_ENABLED_METHODS = PreparedObjects(
-    _METHODS.where(PaymentMethod.currency == bindparam("currency"), _METHOD_ENABLED), PaymentMethod
-)
-_CONVERSION_ENABLED = func.coalesce(ConversionSwitch.enabled, Conversion.enabled)
+_CONVERSION_ENABLED: ColumnElement[bool] = func.coalesce(ConversionSwitch.enabled, Conversion.enabled)
 _CONVERSIONS = (
     select(*(column for column in Conversion.__table__.columns if column.name != "enabled"))
     .add_columns(_CONVERSION_ENABLED.label("enabled"))
@@ -38,39 +33,41 @@ _CONVERSIONS = (
     )
     .order_by(Conversion.input_currency, Conversion.output_currency)
 )
-_ALL_CONVERSIONS = PreparedObjects(_CONVERSIONS, Conversion)
-_ENABLED_CONVERSIONS = PreparedObjects(
-    _CONVERSIONS.where(
-        Conversion.input_currency == bindparam("input_currency"),
-        Conversion.output_currency == bindparam("output_currency"),
-        _CONVERSION_ENABLED,
-    ),
-    Conversion,
-)
 
 
 def all_methods(session: Session, user_id: str) -> list[PaymentMethod]:
     """All methods, each enabled for the account or not, in the order of the hosted page. Do not change the objects."""
-    return _ALL_METHODS.all(session, user_id=user_id)
+    return _methods(session, user_id)
 
 
-def enabled_methods(session: Work, user_id: str, currency: str) -> list[PaymentMethod]:
+def enabled_methods(session: Session, user_id: str, currency: str) -> list[PaymentMethod]:
     """The methods for a currency that are enabled for the account, in the order of the hosted page."""
-    return _ENABLED_METHODS.all(session, user_id=user_id, currency=currency)
+    return _methods(session, user_id, PaymentMethod.currency == currency, _METHOD_ENABLED)
+
+
+def _methods(session: Session, user_id: str, *conditions: ColumnElement[bool]) -> list[PaymentMethod]:
+    """Methods as objects of no session, since `enabled` is what it is for the account."""
+    rows = session.execute(_METHODS.where(*conditions), {"user_id": user_id})
+    return [PaymentMethod(**row) for row in rows.mappings()]
 
 
 def all_conversions(session: Session, user_id: str) -> list[Conversion]:
     """All conversions, each enabled for the account or not. Do not change the objects."""
-    return _ALL_CONVERSIONS.all(session, user_id=user_id)
+    return _conversions(session, user_id)
 
 
-def find_rate(session: Work, user_id: str, input_currency: str, output_currency: str) -> Decimal | None:
+def find_rate(session: Session, user_id: str, input_currency: str, output_currency: str) -> Decimal | None:
     """Units received per unit paid; None when the pair is not enabled for the account."""
     if input_currency == output_currency:
         return Decimal(1)
-    asked = {"input_currency": input_currency, "output_currency": output_currency}
-    found = _ENABLED_CONVERSIONS.all(session, user_id=user_id, **asked)
+    pair = Conversion.input_currency == input_currency, Conversion.output_currency == output_currency
+    found = _conversions(session, user_id, *pair, _CONVERSION_ENABLED)
     return found[0].rate if found else None
+
+
+def _conversions(session: Session, user_id: str, *conditions: ColumnElement[bool]) -> list[Conversion]:
+    rows = session.execute(_CONVERSIONS.where(*conditions), {"user_id": user_id})
+    return [Conversion(**row) for row in rows.mappings()]
 
 
 def terms_of(method: PaymentMethod, output_currency: str, rate: Decimal) -> Terms:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import NamedTuple
 
-from sqlalchemy import insert, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.payment_methods import (
@@ -22,9 +22,6 @@ from flask_paycheckout.sandbox.wire.codes import decimals_in, in_units
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.ids import new_id
-from flask_paycheckout.sandbox.world.prepared import Prepared, Work
-
-_STORE = Prepared(insert(Checkout), Checkout.__table__.columns.keys())
 
 
 class RequestedAmounts(NamedTuple):
@@ -54,7 +51,7 @@ def _in_currency(side: str, currency: str, amount: Decimal | None) -> Decimal | 
     return None if amount is None else in_units(f"{side}Amount", amount, currency)
 
 
-def store_checkout(session: Work, user_id: str, asked: RequestedAmounts, checkout_id: str | None = None) -> str:
+def store_checkout(session: Session, user_id: str, asked: RequestedAmounts, checkout_id: str | None = None) -> str:
     """Store a checkout, unless no enabled method can take its amount; return its id.
 
     :param checkout_id: a free id; a new one when None.
@@ -70,19 +67,21 @@ def store_checkout(session: Work, user_id: str, asked: RequestedAmounts, checkou
     if not any(is_within_limits(method, quote(method, asked.output_currency, rate, *amounts)) for method in methods):
         raise unspecified_refusal(400, "The amount is outside the limits of every enabled payment method.")
     now = world().clock.now()
-    _STORE.rows(
-        session,
-        id=checkout_id,
-        user_id=user_id,
-        input_currency=asked.input_currency,
-        output_currency=asked.output_currency,
-        input_amount=asked.input_amount,
-        output_amount=asked.output_amount,
-        rate=rate,
-        created_at=now,
-        expires_at=now + PAGE_VALIDITY,
-        picked_at=None,
+    session.add(
+        Checkout(
+            id=checkout_id,
+            user_id=user_id,
+            input_currency=asked.input_currency,
+            output_currency=asked.output_currency,
+            input_amount=asked.input_amount,
+            output_amount=asked.output_amount,
+            rate=rate,
+            created_at=now,
+            expires_at=now + PAGE_VALIDITY,
+            picked_at=None,
+        )
     )
+    session.flush()
     return checkout_id
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.checkouts.tables import PaymentMethod
@@ -15,7 +15,6 @@ from flask_paycheckout.sandbox.deposits.tables import MAX_STATUS, Deposit, Depos
 from flask_paycheckout.sandbox.wire.field_types import Text
 from flask_paycheckout.sandbox.wire.schemas import Record, Timestamp
 from flask_paycheckout.sandbox.world.context import assumption
-from flask_paycheckout.sandbox.world.prepared import Prepared
 
 
 @dataclass(frozen=True)
@@ -82,15 +81,12 @@ class DepositRecord(Record, frozen=True):
     payment_crypto: PaymentCrypto | None = None
 
 
-_HISTORY = Prepared(
-    select(DepositActivity.activity, DepositActivity.description, DepositActivity.status, DepositActivity.updated_at)
-    .where(DepositActivity.deposit_id == bindparam("deposit_id"))
-    .order_by(DepositActivity.number)
-)
-
-
 def represent(session: Session, deposit: Deposit) -> DepositRecord:
     """Convert a deposit and its history to its record."""
+    moves = select(
+        DepositActivity.activity, DepositActivity.description, DepositActivity.status, DepositActivity.updated_at
+    )
+    history = session.execute(moves.where(DepositActivity.deposit_id == deposit.id).order_by(DepositActivity.number))
     return DepositRecord(
         deposit_id=deposit.id,
         deposit_type=_type_of(session, deposit),
@@ -101,7 +97,7 @@ def represent(session: Session, deposit: Deposit) -> DepositRecord:
         output_amount=deposit.output_amount,
         fee=DepositFee(deposit.fee_amount, deposit.fee_percentage, deposit.input_currency),
         status=deposit.status,
-        activity_history=[DepositActivityRecord(*moved) for moved in _HISTORY.rows(session, deposit_id=deposit.id)],
+        activity_history=[DepositActivityRecord(*moved) for moved in history],
         exchange_info=ExchangeInfo(deposit.rate, deposit.output_currency, deposit.output_amount),
         created_at=deposit.created_at,
         updated_at=deposit.updated_at,

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from decimal import Decimal
 
-from sqlalchemy import ColumnElement, and_, bindparam, insert, or_, select, true, update
+from sqlalchemy import ColumnElement, and_, or_, select, true, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -23,7 +23,6 @@ from flask_paycheckout.sandbox.wire.parsing import FieldError
 from flask_paycheckout.sandbox.wire.schemas import to_wire
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import rows_changed
-from flask_paycheckout.sandbox.world.prepared import Prepared
 from flask_paycheckout.sandbox.world.transitions import NotPossible, force_status
 
 _LIFETIMES = {"24h": timedelta(hours=24), "15m": timedelta(minutes=15)}
@@ -205,22 +204,21 @@ def expire_due(session: Session) -> None:
     status, now = assumption("deposit_after_expiry"), world().clock.now()
     if status == PENDING:
         return
-    for (deposit_id,) in _EXPIRE.rows(session, becomes=status, now=now):
+    expiring = update(Deposit).where(Deposit.status == PENDING, Deposit.expired_at <= now).returning(Deposit.id)
+    moved = session.execute(
+        expiring.values(status=status, updated_at=now), execution_options={"synchronize_session": False}
+    )
+    for deposit_id in moved.scalars().all():
         _record(session, deposit_id, "Deposit expired", "No payment arrived in time.", status, now)
 
 
-_RECORD = Prepared(insert(DepositActivity), ("deposit_id", "activity", "description", "status", "updated_at"))
-_EXPIRE = Prepared(
-    update(Deposit)
-    .where(Deposit.status == PENDING, Deposit.expired_at <= bindparam("now"))
-    .values(status=bindparam("becomes"), updated_at=bindparam("now"))
-    .returning(Deposit.id)
-)
-
-
 def _record(session: Session, deposit_id: str, activity: str, description: str, status: str, now: datetime) -> None:
-    _RECORD.rows(
-        session, deposit_id=deposit_id, activity=activity, description=description, status=status, updated_at=now
+    # The deposit, which may be new, comes before its history.
+    session.flush()
+    session.add(
+        DepositActivity(
+            deposit_id=deposit_id, activity=activity, description=description, status=status, updated_at=now
+        )
     )
 
 

@@ -74,6 +74,7 @@ from flask_paycheckout.sandbox.levers import (
     snapshot_calls,
     trigger_calls,
     unknown_calls,
+    worlds,
 )
 from flask_paycheckout.sandbox.levers.accounts import AccountTaken, NoSuchAccount, TooManyAccounts, find_account
 from flask_paycheckout.sandbox.levers.answers import answer
@@ -105,6 +106,7 @@ control.register_blueprint(log_calls.log)
 control.register_blueprint(snapshot_calls.snapshots)
 control.register_blueprint(trigger_calls.triggers)
 control.register_blueprint(unknown_calls.unknowns)
+control.register_blueprint(worlds.worlds)
 
 
 @control.before_request

@@ -99,6 +99,9 @@ CALLS: dict[str, Call] = {
     "GET /requests": Call(
         "lists the last 1,000 calls of the service, newest first, with secrets masked", "[Request]", query=("account",)
     ),
+    "GET /worlds": Call("lists the worlds by name, for the operator", "[World]"),
+    "POST /worlds": Call("makes a world with credentials of its own, for the operator", "NewWorld", "WorldName"),
+    "DELETE /worlds/{name}": Call("throws a world away with all that it has, for the operator", "World"),
     "GET /openapi.json": Call("describes the service, without the control interface", "Document"),
     "GET /control-openapi.json": Call("describes the control interface", "Document"),
 }
@@ -135,7 +138,7 @@ def _operation(method: str, path: str, call: Call) -> dict[str, Any]:
         "parameters": [*variables, *map(_query_parameter, call.query)],
         "security": [{CONTROL_HEADER: []}],
         "responses": {
-            "200": {"description": "Done", "content": _content(call.answer)},
+            "201" if call.answer == "NewWorld" else "200": {"description": "Done", "content": _content(call.answer)},
             "4XX": {"description": "Refused; nothing was changed", "content": _content("Error")},
         },
     }

@@ -41,6 +41,8 @@ def body(optional: Schema | None = None, **required: Schema) -> Schema:
 _METHOD_SWITCH = record(code=TEXT, enabled=FLAG)
 _PAIR_SWITCH = record(inputCurrency=TEXT, outputCurrency=TEXT, enabled=FLAG)
 _CREDENTIAL = {"type": "string", "pattern": "^[!-~]{1,80}$"}
+_NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$"}
+_WORLD = {"name": TEXT, "baseUrl": TEXT}
 _KEYS = dict.fromkeys(("clientId", "clientSecret", "accessToken"), _CREDENTIAL)
 _ACCOUNT = {"name": TEXT, "userId": TEXT, "clientId": TEXT, "email": TEXT_OR_NULL, "webhookUrl": TEXT_OR_NULL}
 _SECRETS = {"clientSecret": TEXT, "accessToken": TEXT_OR_NULL, "password": TEXT_OR_NULL}
@@ -127,10 +129,13 @@ ANSWERS: dict[str, Schema] = {
         cursor=TEXT,
         more=FLAG,
     ),
+    "World": record(**_WORLD),
+    "NewWorld": record(**_WORLD, **dict.fromkeys(("controlToken", "clientId", "clientSecret", "accessToken"), TEXT)),
     "Document": {"type": "object"},
 }
 
 BODIES: dict[str, Schema] = {
+    "WorldName": body(name=_NAME),
     "Advance": body(advanceSeconds={"type": "number", "minimum": 0, "maximum": MAX_SECONDS}),
     "NewEndpoint": body({"url": TEXT}),
     "Pick": body({"paymentMethod": FILLED, "reference": FILLED}),
@@ -138,7 +143,7 @@ BODIES: dict[str, Schema] = {
     "Finish": body(status={"type": "string", "enum": ["completed", "failed"]}),
     "NewAccount": body(
         {**_KEYS, "email": FILLED, "password": FILLED, "webhookUrl": TEXT},
-        name={"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$"},
+        name=_NAME,
     ),
     "NewKeys": body(_KEYS),
     "NewSwitches": body(

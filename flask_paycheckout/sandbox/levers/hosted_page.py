@@ -25,7 +25,7 @@ from flask_paycheckout.sandbox.deposits.tables import COMPLETED, PENDING, Deposi
 from flask_paycheckout.sandbox.deposits.transitions import NoSuchCheckout, NoSuchMethod, expire_due
 from flask_paycheckout.sandbox.levers import customer
 from flask_paycheckout.sandbox.levers.pages import page
-from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, form_token, may_control
+from flask_paycheckout.sandbox.wire.callers import check_form, check_loopback, check_password, form_token, may_control
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import transaction
 from flask_paycheckout.sandbox.world.transitions import NotPossible
@@ -150,6 +150,7 @@ def send_payment(checkout_id: str) -> AnyResponse:
 def let_happen(checkout_id: str) -> AnyResponse:
     """Carry out one of `ACTIONS` for a developer."""
     check_loopback()
+    check_password()
     check_form(_FORM)
     act = ACTIONS.get(request.form.get("act", "")) or abort(400)
     with suppress(NoSuchCheckout, NotPossible):

@@ -33,8 +33,9 @@ FORMAT = "flask_paycheckout sandbox snapshot"
 _BATCH = 1000
 # Far from those that a time can have, since the clock is advanced from there.
 _FIRST_YEAR, _LAST_YEAR = 1970, 9000
-# Claims end by the machine's clock, and whoever holds one does not come back with a snapshot.
-_OF_THE_MACHINE = "claimed_until"
+# Claims end by the machine's clock, and whoever holds one does not come back with a snapshot. The control token is that
+# of the world, whatever it is restored from.
+_LEFT_OUT = ("claimed_until", "control_token")
 
 
 class SnapshotTooLarge(Exception):
@@ -84,7 +85,7 @@ def take_snapshot(session: Session, world: World) -> bytes:
 
 
 def _rows(session: Session, table: AnyTable) -> Iterator[tuple[Any, ...]]:
-    columns = [null().label(one.name) if one.name == _OF_THE_MACHINE else one for one in table.columns]
+    columns = [null().label(one.name) if one.name in _LEFT_OUT else one for one in table.columns]
     found = select(*columns).order_by(*table.primary_key)
     for row in session.execute(found, execution_options={"yield_per": _BATCH}):
         yield tuple(row)
@@ -110,6 +111,7 @@ def restore_snapshot(session: Session, world: World, content: bytes) -> None:
     if not _FIRST_YEAR <= state.now.year < _LAST_YEAR:
         raise SnapshotRefused("is damaged: its time is out of range")
     offset = state.now - world.clock.begin()
+    settings[0].control_token = world.control_token if world.name else None
     settings[0].clock_offset = offset // timedelta(microseconds=1)
     set_unknowns(settings[0], world, state.unknowns)
     session.flush()

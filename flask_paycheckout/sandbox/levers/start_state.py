@@ -10,7 +10,13 @@ import msgspec
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from flask_paycheckout.sandbox.auth.start_state import FIRST, ORGANIZATION_ID, USER_ID, add_invited_user, add_merchant
+from flask_paycheckout.sandbox.auth.start_state import (
+    ORGANIZATION_ID,
+    USER_ID,
+    add_invited_user,
+    add_merchant,
+    first_merchant,
+)
 from flask_paycheckout.sandbox.checkouts.start_state import add_start_methods
 from flask_paycheckout.sandbox.levers.accounts import NewAccount, make_start_accounts
 from flask_paycheckout.sandbox.outgoing.webhook_addresses import WebhookAddress, set_webhook_url
@@ -39,7 +45,7 @@ def prepare_world(session: Session, world: World, beginning: StartOptions, *, is
     make_tables(session, is_new=is_new)
     settings = None if is_new else session.execute(select(WorldSettings)).scalar_one_or_none()
     if settings is None:
-        _begin(session, beginning)
+        _begin(session, world, beginning)
         return
     follow(session, world)
     if beginning.webhook_url is not None:
@@ -58,7 +64,7 @@ def reset_world(session: Session, world: World) -> None:
     values = dict(world.unknowns)
     world.unknowns.take({})
     try:
-        _begin(session, beginning)
+        _begin(session, world, beginning)
         session.flush()
     except BaseException:
         world.unknowns.take(values)
@@ -66,18 +72,19 @@ def reset_world(session: Session, world: World) -> None:
     world.clock.offset = timedelta()
 
 
-def _begin(session: Session, beginning: StartOptions) -> None:
+def _begin(session: Session, world: World, beginning: StartOptions) -> None:
     settings = WorldSettings(
         id=1,
         seed=beginning.seed,
         ids_given=0,
         clock_offset=0,
+        control_token=world.control_token if world.name else None,
         first_webhook_url=beginning.webhook_url,
         first_accounts="[]",
         changed_unknowns="{}",
     )
     session.add(settings)
-    add_merchant(session, FIRST)
+    add_merchant(session, first_merchant(world))
     add_invited_user(session)
     add_start_recipients(session, USER_ID, ORGANIZATION_ID)
     add_start_methods(session)

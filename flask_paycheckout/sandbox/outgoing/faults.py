@@ -19,7 +19,6 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed
 from flask_paycheckout.sandbox.world.ids import derived
-from flask_paycheckout.sandbox.world.prepared import Prepared, Work, session_of
 from flask_paycheckout.sandbox.world.settings import WorldSettings
 
 WEBHOOK = "webhook"
@@ -53,9 +52,6 @@ class Fault(Table):
     """How often it was drawn, when it has a share."""
 
 
-_ANY_ACTIVE = Prepared(select(Fault.number).where(Fault.remaining > 0).limit(1))
-
-
 def describe(fault: Fault) -> dict[str, Any]:
     """Convert a fault to the JSON of the control interface."""
     shown = {
@@ -78,10 +74,6 @@ def active_faults(session: Session) -> list[Fault]:
     return list(session.execute(select(Fault).where(Fault.remaining > 0).order_by(Fault.number)).scalars())
 
 
-def _is_any_active(session: Work) -> bool:
-    return world().may_have_faults and bool(_ANY_ACTIVE.rows(session))
-
-
 def add_fault(session: Session, fault: Fault) -> None:
     """Append a fault to the plan."""
     world().known.any_fault_added = True
@@ -97,19 +89,18 @@ def take_fault(session: Session, method: str, path: str, caller: Callable[[], st
 
     :param caller: gives the user id of the account whose credentials the request holds; asked when a fault matches.
     """
-    if not _is_any_active(session):
+    if not world().may_have_faults:
         return None
     matching = [fault for fault in active_faults(session) if matches(fault.operation, method, path)]
     return _take(session, _of_account(matching, caller()) if matching else [])
 
 
-def take_webhook_fault(session: Work, user_id: str, *kinds: str) -> Fault | None:
+def take_webhook_fault(session: Session, user_id: str, *kinds: str) -> Fault | None:
     """The fault of one of these kinds that applies to a webhook to an account; it is counted as applied."""
-    if not _is_any_active(session):
+    if not world().may_have_faults:
         return None
-    with session_of(session) as faults:
-        planned = [fault for fault in active_faults(faults) if fault.operation == WEBHOOK and fault.kind in kinds]
-        return _take(faults, _of_account(planned, user_id))
+    planned = [fault for fault in active_faults(session) if fault.operation == WEBHOOK and fault.kind in kinds]
+    return _take(session, _of_account(planned, user_id))
 
 
 def _of_account(faults: Iterable[Fault], user_id: str | None) -> list[Fault]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, insert, select, update
+from sqlalchemy import ColumnElement, ForeignKey, Index, String, Text, exists, select, update
 from sqlalchemy.orm import Mapped, Session, aliased, mapped_column
 
 from flask_paycheckout.sandbox.outgoing.claims import claim_next
@@ -24,7 +24,6 @@ from flask_paycheckout.sandbox.wire.envelope import encode
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.database import Table, rows_changed, transaction
 from flask_paycheckout.sandbox.world.ids import new_id
-from flask_paycheckout.sandbox.world.prepared import Prepared
 
 WAITING = "waiting"
 DELIVERED = "delivered"
@@ -113,9 +112,6 @@ class DeliveryResult:
         return self.status is not None and 200 <= self.status < 300
 
 
-_STORE = Prepared(insert(Webhook), Webhook.__table__.columns.keys())
-
-
 def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str, Any]) -> None:
     """Store a webhook to an account in the current transaction, after applying a fault of the plan."""
     now = world().clock.now()
@@ -135,7 +131,8 @@ def enqueue(session: Session, user_id: str, order_id: str, payload: Mapping[str,
     fault = take_webhook_fault(session, user_id, "drop", "duplicate", "delay", "reorder")
     if fault is not None:
         _apply(fault, webhook)
-    _STORE.rows(session, **webhook)
+    session.add(Webhook(**webhook))
+    session.flush()
 
 
 def _apply(fault: Fault, webhook: dict[str, Any]) -> None:

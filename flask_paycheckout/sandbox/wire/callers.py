@@ -57,8 +57,13 @@ def is_local() -> bool:
 
 
 def may_control() -> bool:
-    """Whether the caller is on this machine or, where remote control is allowed, sends the control token."""
-    return is_local() or (world().allow_remote_control and _knows_password())
+    """Whether the caller may open the inspector's pages."""
+    try:
+        check_loopback()
+        check_password()
+    except CallRefused:
+        return False
+    return True
 
 
 def check_loopback() -> None:
@@ -80,11 +85,13 @@ def check_control_token() -> None:
 
 
 def check_password() -> None:
-    """Require the control token from callers on other machines, as a password, for which browsers ask."""
-    if is_local() or _knows_password():
+    """Require the control token as a password, for which browsers ask: from other machines, and in a named world."""
+    name = world().name
+    if (is_local() and not name) or _knows_password():
         return
     remedy = "Give the control token as the password, with any user name."
-    raise CallRefused(401, "password", "is missing or wrong", remedy, asks_for='Basic realm="Payments sandbox"')
+    realm = f"Payments sandbox, world {name}" if name else "Payments sandbox"
+    raise CallRefused(401, "password", "is missing or wrong", remedy, asks_for=f'Basic realm="{realm}"')
 
 
 def _knows_password() -> bool:

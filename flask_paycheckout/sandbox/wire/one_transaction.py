@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from flask import Response, g
-from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.wire.request_log import LOSE_RESPONSE, log_request
-from flask_paycheckout.sandbox.world.database import connection_transaction, transaction
+from flask_paycheckout.sandbox.world.database import transaction
 
 Given = ParamSpec("Given")
-Begun = TypeVar("Begun", Session, Connection)
 Answer = TypeVar("Answer", bound=Response)
 
 
@@ -24,25 +21,15 @@ def in_one_transaction(view: Callable[Concatenate[Session, Given], Answer]) -> C
 
     A call that is refused is logged by itself, because its transaction is rolled back.
     """
-    return _within(transaction, view)
 
-
-def in_one_plain_transaction(view: Callable[Concatenate[Connection, Given], Answer]) -> Callable[Given, Answer]:
-    """Do the same without the ORM, at less cost."""
-    return _within(connection_transaction, view)
-
-
-def _within(
-    begin: Callable[[], AbstractContextManager[Begun]], view: Callable[Concatenate[Begun, Given], Answer]
-) -> Callable[Given, Answer]:
     @wraps(view)
     def call(*given: Given.args, **named: Given.kwargs) -> Answer:
         # A call that gets no answer is logged as such when the connection is dropped.
         has_answer = g.get("fault_kind") != LOSE_RESPONSE
-        with begin() as work:
-            response = view(work, *given, **named)
+        with transaction() as session:
+            response = view(session, *given, **named)
             if has_answer:
-                log_request(response, work)
+                log_request(response, session)
         if has_answer:
             g.logged = response
         return response

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 from flask_paycheckout.sandbox.wire.envelope import unspecified_refusal
 from flask_paycheckout.sandbox.world.context import assumption, world
 from flask_paycheckout.sandbox.world.counting import CountInWindows
-from flask_paycheckout.sandbox.world.database import Table, connection_transaction
+from flask_paycheckout.sandbox.world.database import Table, transaction
 
 OFF = "off"
 _SECONDS = 60
@@ -40,8 +40,8 @@ def check_rate() -> None:
     if limit == OFF:
         return
     now = int(world().clock.now().timestamp())
-    with connection_transaction() as connection:
-        calls = _CALLS.add(connection, _caller(), now // _SECONDS)
+    with transaction() as session:
+        calls = _CALLS.add(session.connection(), _caller(), now // _SECONDS)
     if calls > int(limit):
         g.retry_after = _SECONDS - now % _SECONDS
         raise unspecified_refusal(429, f"There were more than {limit} calls in a minute.")

@@ -10,13 +10,12 @@ from datetime import datetime
 from typing import Any
 
 from flask import Response, g, request
-from sqlalchemy import ColumnElement, String, Text, bindparam, delete, insert, select
+from sqlalchemy import ColumnElement, String, Text, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from flask_paycheckout.sandbox.wire.envelope import iso
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.database import Table, connection_transaction
-from flask_paycheckout.sandbox.world.prepared import Prepared, Work
+from flask_paycheckout.sandbox.world.database import Table, transaction
 
 LOSE_RESPONSE = "lose_response"
 """The fault after which a call gets no answer although it had its effect."""
@@ -63,35 +62,29 @@ class LoggedRequest(Table):
     """The string that the sandbox signed, when it did not accept the caller's signature."""
 
 
-_SWEEP = Prepared(delete(LoggedRequest).where(LoggedRequest.number <= bindparam("last")))
-_KEEP = Prepared(
-    insert(LoggedRequest).returning(LoggedRequest.number),
-    (column.name for column in LoggedRequest.__table__.columns if column.name != "number"),
-)
-
-
-def log_request(response: Response | None, work: Work | None = None) -> None:
+def log_request(response: Response | None, within: Session | None = None) -> None:
     """Log the current request with its answer; None when it gets none.
 
-    :param work: the call's own transaction; without it the entry has one of its own.
+    :param within: the call's own transaction; without it the entry has one of its own.
     """
-    entry = {
+    entry = LoggedRequest(
         # A request that was refused for its host has no time of arrival.
-        "at": g.get("arrived_at") or world().clock.now(),
-        "method": _text(request.method.encode())[:20],
-        "target": _text(request.full_path.removesuffix("?").encode()),
-        "client_id": _text(request.headers.get("X-Client-ID", "").encode()) or None,
-        "account": g.get("account"),
-        "request_body": masked(_text(g.get("body", b""))),
-        "status": None if response is None else response.status_code,
-        "answer_body": "" if response is None else _answer_text(response),
-        "fault": g.get("fault_kind"),
-        "signed_string": _signed(g.get("rejected_string")),
-    }
-    with connection_transaction() if work is None else nullcontext(work) as within:
-        ((number,),) = _KEEP.rows(within, **entry)
-        if number % _SWEEP_EVERY == 0:
-            _SWEEP.rows(within, last=number - KEPT)
+        at=g.get("arrived_at") or world().clock.now(),
+        method=_text(request.method.encode())[:20],
+        target=_text(request.full_path.removesuffix("?").encode()),
+        client_id=_text(request.headers.get("X-Client-ID", "").encode()) or None,
+        account=g.get("account"),
+        request_body=masked(_text(g.get("body", b""))),
+        status=None if response is None else response.status_code,
+        answer_body="" if response is None else _answer_text(response),
+        fault=g.get("fault_kind"),
+        signed_string=_signed(g.get("rejected_string")),
+    )
+    with transaction() if within is None else nullcontext(within) as session:
+        session.add(entry)
+        session.flush()
+        if entry.number % _SWEEP_EVERY == 0:
+            session.execute(delete(LoggedRequest).where(LoggedRequest.number <= entry.number - KEPT))
 
 
 def _answer_text(response: Response) -> str:

@@ -15,8 +15,8 @@ from flask_paycheckout.sandbox.world.switches import Switches
 
 EXTENSION_KEY = "paycheckout_sandbox"
 
-WebhookSender = Callable[[str, dict[str, str], bytes], int]
-MailSender = Callable[[str, str, str], None]
+SendWebhook = Callable[[str, dict[str, str], bytes], int]
+SendMail = Callable[[str, str, str], None]
 
 
 @dataclass
@@ -28,28 +28,31 @@ class Known:
     has_seed: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class World:
     """Settings and instruments of a sandbox."""
 
     clock: Clock
     unknowns: Switches
     control_token: str = field(repr=False)
+    """That of a named world is stored in its database, so that it outlives the process."""
     base_url: str
-    send_webhook: WebhookSender
+    send_webhook: SendWebhook
     sleep: Callable[[float], None]
     shared_database: bool
     """False for a database in this process's memory, where no other process can change clock and fault plan."""
     hosts: frozenset[str]
     """Host names, without port, that this sandbox answers to."""
     allow_remote_control: bool = False
-    send_mail: MailSender | None = None
+    send_mail: SendMail | None = None
     """Sends a mail over SMTP; None when mails are only listed."""
     wake: Callable[[], None] | None = None
     """Has threads send webhooks and mails that are due; None when the call that causes them sends them."""
     loopback_webhooks_only: bool = True
     """Whether webhooks may be sent to this machine only."""
     known: Known = field(default_factory=Known)
+    name: str = ""
+    """The name of this world among several in a process; empty for the operator's."""
 
     @property
     def may_have_faults(self) -> bool:

@@ -34,7 +34,7 @@ from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import DeclarativeBase, Session
-from sqlalchemy.pool import PoolProxiedConnection, QueuePool
+from sqlalchemy.pool import NullPool, QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from sqlalchemy.types import TypeDecorator
 
@@ -43,7 +43,7 @@ from sqlalchemy.types import TypeDecorator
 _MEMORY = "sqlite:///file:/sandbox?mode=memory&uri=true"
 _BUSY_SECONDS = 30
 _CONNECT_SECONDS = 10
-# Key of the advisory lock, the same in all sandbox processes.
+# First key of the advisory lock, the same in all sandbox processes; the second is the schema's.
 _WORLD = 790_112
 _EXCLUSIVE = "sandbox_alone"
 
@@ -107,16 +107,25 @@ def is_memory(database: str) -> bool:
     return url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}
 
 
-def configure_database(app: Flask, database: str) -> None:
-    """Configure Flask-SQLAlchemy with the database's URL and its connections' options."""
+def configure_database(app: Flask, database: str, *, is_one_of_many: bool) -> None:
+    """Configure Flask-SQLAlchemy with the database's URL and its connections' options.
+
+    :param is_one_of_many: whether this process has many such databases, so that none may keep connections.
+    """
+    options: dict[str, Any]
     url = read_url(database)
     if url.get_backend_name() == "sqlite":
         app.config["SQLALCHEMY_DATABASE_URI"] = _MEMORY if is_memory(database) else _absolute(url)
-        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = _sqlite_options(in_memory=is_memory(database))
+        options = _sqlite_options(in_memory=is_memory(database))
     else:
         app.config["SQLALCHEMY_DATABASE_URI"] = _with_psycopg(url)
         connect = {} if "connect_timeout" in url.query else {"connect_timeout": _CONNECT_SECONDS}
-        app.config["SQLALCHEMY_ENGINE_OPTIONS"] = {"pool_pre_ping": True, "connect_args": connect}
+        options = {"pool_pre_ping": True, "connect_args": connect}
+    if is_one_of_many and not is_memory(database):
+        # The connections of many worlds would be more than a server or a process has.
+        options |= {"poolclass": NullPool}
+    # Errors quote no parameters, which hold secrets of accounts and addresses of checkouts.
+    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = options | {"hide_parameters": True}
     db.init_app(app)
 
 
@@ -146,8 +155,7 @@ def tune_engine(engine: Engine) -> None:
     """
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
-        # Not as an event: with one, SQLAlchemy makes each connection listen for all of them.
-        engine.dialect.do_begin = _begin_immediate  # type: ignore[method-assign]  # a method that dialects override
+        event.listen(engine, "begin", _begin_immediate)
     if engine.dialect.name == "postgresql":
         event.listen(engine, "begin", _share_the_world)
 
@@ -159,8 +167,8 @@ def _prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:
     connection.execute("PRAGMA synchronous=NORMAL")
 
 
-def _begin_immediate(dbapi_connection: PoolProxiedConnection) -> None:
-    dbapi_connection.cursor().execute("BEGIN IMMEDIATE")
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _share_the_world(connection: Connection) -> None:
@@ -169,7 +177,7 @@ def _share_the_world(connection: Connection) -> None:
         if connection.get_execution_options().get(_EXCLUSIVE)
         else "pg_advisory_xact_lock_shared"
     )
-    connection.connection.cursor().execute(f"SELECT {lock}({_WORLD})")
+    connection.connection.cursor().execute(f"SELECT {lock}({_WORLD}, hashtext(current_schema()))")
 
 
 @contextmanager
@@ -189,13 +197,6 @@ def transaction(*, exclusive: bool = False) -> Iterator[Session]:
         raise
     finally:
         session.close()
-
-
-@contextmanager
-def connection_transaction() -> Iterator[Connection]:
-    """A transaction for plain statements, without the cost of a session."""
-    with db.engine.begin() as connection:
-        yield connection
 
 
 def insert_rows(session: Session, model: type[Table], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -9,34 +9,34 @@ from __future__ import annotations
 import secrets
 from hashlib import blake2b
 
-from sqlalchemy import bindparam, update
+from sqlalchemy import update
+from sqlalchemy.orm import Session
 
 from flask_paycheckout.sandbox.world.context import world
-from flask_paycheckout.sandbox.world.prepared import Prepared, Work
 from flask_paycheckout.sandbox.world.settings import WorldSettings
 
 _BYTES = 12
-_COUNTING = Prepared(
-    update(WorldSettings)
-    .where(WorldSettings.seed.is_not(None))
-    .values(ids_given=WorldSettings.ids_given + bindparam("count"))
-    .returning(WorldSettings.seed, WorldSettings.ids_given)
-)
 
 
-def new_id(session: Work) -> str:
+def new_id(session: Session) -> str:
     """A new identifier, counted in the current transaction."""
     return new_ids(session, 1)[0]
 
 
-def new_ids(session: Work, count: int) -> list[str]:
+def new_ids(session: Session, count: int) -> list[str]:
     """Several new identifiers, the same as from as many calls of `new_id`."""
     if not world().counts_ids:
         return _random(count)
-    counted = _COUNTING.rows(session, count=count)
-    if not counted:
+    counting = (
+        update(WorldSettings)
+        .where(WorldSettings.seed.is_not(None))
+        .values(ids_given=WorldSettings.ids_given + count)
+        .returning(WorldSettings.seed, WorldSettings.ids_given)
+    )
+    counted = session.execute(counting, execution_options={"synchronize_session": False}).one_or_none()
+    if counted is None:
         return _random(count)
-    ((seed, last),) = counted
+    seed, last = counted
     return [derived(f"{seed}:{number}") for number in range(last - count + 1, last + 1)]
 
 

@@ -12,7 +12,6 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from flask_paycheckout.sandbox.world.clock import LAST_DAY, Clock, ClockAtItsEnd
 from flask_paycheckout.sandbox.world.context import World
 from flask_paycheckout.sandbox.world.database import Table
-from flask_paycheckout.sandbox.world.prepared import Prepared
 
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -25,6 +24,8 @@ class WorldSettings(Table):
     ids_given: Mapped[int] = mapped_column(BigInteger, default=0)
     clock_offset: Mapped[int] = mapped_column(BigInteger, default=0)
     """Microseconds that the virtual clock is ahead of the machine's."""
+    control_token: Mapped[str | None] = mapped_column(String(80))
+    """The control token of a named world."""
     first_webhook_url: Mapped[str | None] = mapped_column(Text)
     """The first account's webhook URL to which a reset returns."""
     first_accounts: Mapped[str] = mapped_column(Text)
@@ -33,12 +34,12 @@ class WorldSettings(Table):
     """Values of unknowns that differ from those at the start, by name, as JSON."""
 
 
-_CHANGES = Prepared(select(WorldSettings.clock_offset, WorldSettings.changed_unknowns))
-
-
 def follow(session: Session, world: World) -> None:
-    """Read clock and unknowns, which another process may have changed."""
-    ((offset, changed_unknowns),) = _CHANGES.rows(session)
+    """Read clock, unknowns and control token, which another process may have changed."""
+    columns = WorldSettings.clock_offset, WorldSettings.changed_unknowns, WorldSettings.control_token
+    offset, changed_unknowns, control_token = session.execute(select(*columns)).one()
+    if world.name and control_token:
+        world.control_token = control_token
     world.clock.offset = offset * _MICROSECOND
     world.unknowns.take(json.loads(changed_unknowns))
 

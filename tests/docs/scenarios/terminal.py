@@ -7,7 +7,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+import requests
 
+from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import main
 from flask_paycheckout.sandbox.world.context import world
 from flask_paycheckout.testing import Sandbox
@@ -82,3 +84,15 @@ def _carry_out(lines: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[di
         if kept:
             variables[kept[1]] = told.strip()
     return variables, told
+
+
+def worlds(scene: Scene) -> None:
+    start, call = scene.commands()
+    assert start == _START
+    words = shlex.split(call)
+    with served(create_sandbox(control_token="control", base_url="http://127.0.0.1:8790")) as address:
+        headers = dict(words[place + 1].split(": ") for place, word in enumerate(words) if word == "-H")
+        url = words[-1].replace("http://127.0.0.1:8790", address)
+        made = requests.post(url, words[words.index("-d") + 1], headers=headers, timeout=30)
+    assert made.status_code == 201
+    assert made.json()["baseUrl"] == "http://127.0.0.1:8790/w/anna"

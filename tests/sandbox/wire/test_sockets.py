@@ -18,7 +18,6 @@ from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.command import body_limit
 from flask_paycheckout.sandbox.wire import server as own_server
 from flask_paycheckout.sandbox.wire.server import Server
-from flask_paycheckout.sandbox.world.context import world
 from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Answer, Merchant, Tester
 from tests.sandbox.stations import port_of, printing, station
 from tests.sandbox.world.test_worlds import at_once
@@ -28,7 +27,7 @@ from tests.sandbox.world.test_worlds import at_once
 def served(app: Flask) -> Iterator[int]:
     """The app on the sandbox's own server, on a free port; gives the port."""
     server = Server("127.0.0.1", 0)
-    thread = Thread(target=server.run, args=(app, partial(body_limit, world(app))))
+    thread = Thread(target=server.run, args=(app, partial(body_limit, app)))
     thread.start()
     try:
         yield server.port

@@ -17,8 +17,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.app import COURIER
-from flask_paycheckout.sandbox.levers.courier import MAX_OF_ACCOUNT, MAX_SENDING, Courier
+from flask_paycheckout.sandbox.levers.webhook_sender import MAX_OF_ACCOUNT, MAX_SENDING, SENDER, WebhookSender
 from flask_paycheckout.sandbox.outgoing.sending import send_first
 from flask_paycheckout.sandbox.outgoing.webhooks import redeliver
 from flask_paycheckout.sandbox.world.context import world
@@ -29,8 +28,8 @@ from tests.sandbox.wire.test_sockets import served
 from tests.waiting import eventually
 
 
-def courier_of(app: Flask) -> Courier:
-    found: Courier = app.extensions[COURIER]
+def sender_of(app: Flask) -> WebhookSender:
+    found: WebhookSender = app.extensions[SENDER]
     return found
 
 
@@ -40,7 +39,7 @@ def made(receiver: Callable[[str, dict[str, str], bytes], int], **options: Any) 
     app = create_sandbox(
         control_token=CONTROL_TOKEN, webhook_url=ENDPOINT, send_webhook=receiver, send_in_call=False, **options
     )
-    with courier_of(app).running():
+    with sender_of(app).running():
         yield app
     with app.app_context():
         db.engine.dispose()
@@ -255,7 +254,7 @@ def test_a_bad_moment_is_outlived() -> None:
         for _ in range(2):
             with app.app_context(), transaction() as session:
                 redeliver(session, webhook)
-            courier_of(app).wake()
+            sender_of(app).wake()
             eventually(lambda: not failures)
         eventually(lambda: delivered(app) == [checkout])
 
@@ -270,10 +269,10 @@ def test_a_process_that_is_killed_between_commit_and_sending_loses_nothing(
         killed = f"""
 import os, signal
 from flask_paycheckout.sandbox import create_sandbox
-from flask_paycheckout.sandbox.levers.courier import Courier
+from flask_paycheckout.sandbox.levers.webhook_sender import WebhookSender
 from tests.sandbox.actors import CONTROL_TOKEN, Merchant, Tester
-Courier.wake = lambda self: os.kill(os.getpid(), signal.SIGKILL)
-Courier.begin = lambda self: None
+WebhookSender.wake = lambda self: os.kill(os.getpid(), signal.SIGKILL)
+WebhookSender.begin = lambda self: None
 app = create_sandbox(database={database!r}, webhook_url={shop.url!r}, control_token=CONTROL_TOKEN)
 checkout = Merchant(app).makes_checkout()
 print(checkout, flush=True)

@@ -21,8 +21,10 @@ from flask_paycheckout.sandbox.outgoing.mails import deliver_mails
 from flask_paycheckout.sandbox.outgoing.webhooks import ClaimedWebhook, Webhook, claim_webhook, deliver, is_in_turn
 from flask_paycheckout.sandbox.world.context import world
 
-TICK = 1.0
-"""Seconds between two runs of what has become due while nobody sends requests."""
+SENDER = "paycheckout_sandbox_sender"
+"""Key of the `WebhookSender` among an application's extensions."""
+TICK, WORLD_TICK = 1.0, 5.0
+"""Seconds between two runs of what has become due while nobody sends requests; in a named world, of many, fewer."""
 MAX_SENDING = 8
 """The most webhooks that a process sends at the same time."""
 MAX_OF_ACCOUNT = 4
@@ -31,10 +33,11 @@ STOP_SECONDS = 2.0
 """Seconds that webhooks which are being sent may take when the sandbox stops."""
 
 
-class Courier:
+class WebhookSender:
     """Sends what is due in one application. Its threads are those of the process that first needs them."""
 
-    def __init__(self) -> None:
+    def __init__(self, tick: float = TICK) -> None:
+        self._tick = tick
         self._app: weakref.ref[Flask] | None = None
         self._lock = Lock()
         self._process: int | None = None
@@ -60,9 +63,15 @@ class Courier:
             self._woken, self._stopped, self._free = Event(), Event(), Condition()
             self._sending: Counter[str] = Counter()
             self._is_mailing = False
-            self._thread = Thread(target=self._run, name="sandbox-courier", daemon=True)
+            self._thread = Thread(target=self._run, name="sandbox-sender", daemon=True)
             self._process = os.getpid()
             self._thread.start()
+
+    def stop(self) -> None:
+        """Look for nothing more in this process; what is being sent is finished."""
+        if self._process == os.getpid():
+            self._stopped.set()
+            self._woken.set()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -71,8 +80,7 @@ class Courier:
         try:
             yield
         finally:
-            self._stopped.set()
-            self._woken.set()
+            self.stop()
             if self._thread is not None:
                 self._thread.join()
             with self._free:
@@ -87,7 +95,7 @@ class Courier:
             self._woken.clear()
             is_time = monotonic() >= tick
             if is_time:
-                tick = monotonic() + TICK
+                tick = monotonic() + self._tick
             try:
                 self._look(app, is_time=is_time)
             except Exception:

@@ -1,0 +1,281 @@
+"""Worlds: `/w/NAME` before any path is a whole sandbox of its own, with a database and a control token of its own.
+
+What keeps worlds apart is not a filter in queries: each is another application on another database. A world in memory
+lasts as long as the process. One in a file or a PostgreSQL schema is put away while nobody uses it, and opened again by
+the next request.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from flask import Blueprint, Flask, Response, current_app
+from sqlalchemy import text
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.schema import CreateSchema, DropSchema
+
+from flask_paycheckout.sandbox.auth.start_state import ACCOUNT_NAME
+from flask_paycheckout.sandbox.levers.accounts import AccountNameError, check_name, describe_account
+from flask_paycheckout.sandbox.levers.answers import answer
+from flask_paycheckout.sandbox.levers.webhook_sender import SENDER, WebhookSender
+from flask_paycheckout.sandbox.wire.callers import CallRefused
+from flask_paycheckout.sandbox.wire.parsing import FieldError, read_object, read_text
+from flask_paycheckout.sandbox.world.context import world
+from flask_paycheckout.sandbox.world.database import db, is_memory, read_url, transaction
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+MAX_WORLDS = 200
+"""The most worlds, besides the operator's, unless told otherwise."""
+IDLE_SECONDS = 600.0
+"""Seconds without a request after which a world is put away."""
+WORLDS = "paycheckout_sandbox_worlds"
+"""Key of the `Worlds` among the extensions of the operator's application."""
+_ADDRESS = re.compile(r"/w/([^/]+)(/.*)?", re.DOTALL)
+
+worlds = Blueprint("worlds", __name__, url_prefix="/worlds")
+
+
+class WorldExists(Exception):
+    """There is a world of this name."""
+
+
+class Databases:
+    """The databases of worlds beside the one that a sandbox was started with.
+
+    :param main: the URL of that one.
+    :param app: its application.
+    """
+
+    def __init__(self, main: str, app: Flask) -> None:
+        self._main, self._app, self._url = main, app, read_url(main)
+        self.is_memory = is_memory(main)
+        self._in_memory: set[str] = set()
+        self._file = None if self._url.get_backend_name() != "sqlite" else Path(self._url.database or "").absolute()
+
+    def names(self) -> set[str]:
+        """The names of all worlds."""
+        if self.is_memory:
+            return set(self._in_memory)
+        if self._file is not None:
+            before, after = f"{self._file.name}.", ".world"
+            files = (file.name for file in self._file.parent.iterdir())
+            return {name[len(before) : -len(after)] for name in files if name.startswith(before) and name[-6:] == after}
+        with self._app.app_context(), db.engine.connect() as connection:
+            found = connection.scalars(text("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'sandbox.w.%'"))
+            return {name.removeprefix("sandbox.w.") for name in found}
+
+    def exists(self, name: str) -> bool:
+        return self._path(name).exists() if self._file is not None and not self.is_memory else name in self.names()
+
+    def make(self, name: str) -> None:
+        """Make an empty database. :raises WorldExists: there is one, perhaps made by another process just now."""
+        if self.is_memory:
+            self._in_memory.add(name)
+        elif self._file is not None:
+            try:
+                self._path(name).touch(mode=0o600, exist_ok=False)
+            except FileExistsError:
+                raise WorldExists(name) from None
+        else:
+            try:
+                self._execute(CreateSchema(self._schema(name)))
+            except ProgrammingError:
+                raise WorldExists(name) from None
+
+    def remove(self, name: str) -> None:
+        if self.is_memory:
+            self._in_memory.discard(name)
+        elif self._file is not None:
+            for ending in ("", "-wal", "-shm"):
+                path = self._path(name)
+                path.with_name(path.name + ending).unlink(missing_ok=True)
+        else:
+            self._execute(DropSchema(self._schema(name), cascade=True, if_exists=True))
+
+    def url(self, name: str) -> str:
+        if self.is_memory:
+            return self._main
+        if self._file is not None:
+            # Only opened, never made: a request that is late must not bring a world back that was thrown away.
+            query = {"mode": "rw", "uri": "true"}
+            url = URL.create("sqlite", database=f"file:{quote(str(self._path(name)))}", query=query)
+        else:
+            before = f"{given} " if (given := self._url.query.get("options")) else ""
+            url = self._url.update_query_dict({"options": f'{before}-csearch_path="{self._schema(name)}"'})
+        return url.render_as_string(hide_password=False)
+
+    def _path(self, name: str) -> Path:
+        if self._file is None:
+            raise TypeError("these worlds are not in files")
+        return self._file.with_name(f"{self._file.name}.{name}.world")
+
+    def _schema(self, name: str) -> str:
+        return f"sandbox.w.{name}"
+
+    def _execute(self, statement: CreateSchema | DropSchema) -> None:
+        with self._app.app_context(), db.engine.begin() as connection:
+            connection.execute(statement)
+
+
+@dataclass
+class _Open:
+    """A world that is open in this process."""
+
+    app: Flask
+    used_at: float
+
+
+class Worlds:
+    """The worlds of one sandbox, and the WSGI application that dispatches to them.
+
+    :param app: the operator's application, which serves all other paths.
+    :param make: makes the application of a world, given its name, database and control token.
+    :param limit: the most worlds.
+    """
+
+    def __init__(
+        self, app: Flask, databases: Databases, make: Callable[[str, str, str], Flask], limit: int = MAX_WORLDS
+    ) -> None:
+        self._app, self._serve, self._databases, self._make, self._limit = app, app.wsgi_app, databases, make, limit
+        self._open: dict[str, _Open] = {}
+        self._lock = Lock()
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        found, path = self.find(environ.get("PATH_INFO", ""))
+        if found is self._app:
+            return self._serve(environ, start_response)
+        name = environ.get("PATH_INFO", "").removesuffix(path)
+        inside = environ | {"SCRIPT_NAME": environ.get("SCRIPT_NAME", "") + name, "PATH_INFO": path}
+        return found.wsgi_app(inside, start_response)
+
+    def find(self, path: str) -> tuple[Flask, str]:
+        """The application that serves a path, and the path within it; the operator's for a world that is not there."""
+        address = _ADDRESS.fullmatch(path)
+        found = None if address is None else self._opened(address[1])
+        return (self._app, path) if address is None or found is None else (found, address[2] or "/")
+
+    def _opened(self, name: str) -> Flask | None:
+        with self._lock:
+            self._put_away()
+            if not _is_name(name) or not self._databases.exists(name):
+                self._forget(name)
+                return None
+            if name not in self._open:
+                self._open[name] = _Open(self._make(name, self._databases.url(name), ""), 0.0)
+            self._open[name].used_at = monotonic()
+            return self._open[name].app
+
+    def _put_away(self) -> None:
+        if not self._databases.is_memory:
+            for name in [name for name, one in self._open.items() if monotonic() - one.used_at > IDLE_SECONDS]:
+                self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        one = self._open.pop(name, None)
+        if one is not None:
+            close_world(one.app)
+
+    def names(self) -> list[str]:
+        return sorted(self._databases.names())
+
+    def add(self, name: str) -> Flask:
+        """Make a world. :raises WorldExists: there is one. :raises CallRefused: there are too many."""
+        with self._lock:
+            if self._databases.exists(name):
+                raise WorldExists(name)
+            if len(self._databases.names()) >= self._limit:
+                raise CallRefused(
+                    409, "worlds", f"are {self._limit} already", "Throw one away, or start with --worlds N."
+                )
+            self._databases.make(name)
+            try:
+                app = self._make(name, self._databases.url(name), secrets.token_urlsafe(24))
+            except BaseException:
+                self._databases.remove(name)
+                raise
+            self._open[name] = _Open(app, monotonic())
+            return app
+
+    def remove(self, name: str) -> bool:
+        """Throw a world away; False when there is none."""
+        with self._lock:
+            is_there = _is_name(name) and self._databases.exists(name)
+            self._forget(name)
+            if is_there:
+                self._databases.remove(name)
+            return is_there
+
+
+def close_world(app: Flask) -> None:
+    """End the threads and connections of an application that is not used any more."""
+    sender: WebhookSender | None = app.extensions.get(SENDER)
+    if sender is not None:
+        sender.stop()
+    with app.app_context():
+        db.engine.dispose()
+
+
+def _is_name(name: str) -> bool:
+    with suppress(AccountNameError):
+        return bool(check_name(name))
+    return False
+
+
+@worlds.before_request
+def check_operator() -> None:
+    """Refuse the token of a named world, which is for that world only."""
+    if WORLDS not in current_app.extensions:
+        raise CallRefused(403, "worlds", "are made by the operator of this sandbox", "Ask the operator.")
+
+
+def _worlds() -> Worlds:
+    found: Worlds = current_app.extensions[WORLDS]
+    return found
+
+
+@worlds.get("")
+def read_worlds() -> Response:
+    return answer([_describe(name) for name in _worlds().names()])
+
+
+@worlds.post("")
+def make_world() -> Response:
+    """Make a world in its start state, with credentials of its own."""
+    try:
+        name = check_name(read_text(read_object(), "name"))
+    except AccountNameError as wrong:
+        raise FieldError(f"name {wrong}.") from None
+    try:
+        made = _worlds().add(name)
+    except WorldExists:
+        raise CallRefused(409, "name", "is that of another world", "Give another name, or throw it away.") from None
+    described = _describe(name)
+    with made.app_context(), transaction() as session:
+        account = describe_account(session, ACCOUNT_NAME)
+        described["controlToken"] = world().control_token
+    return answer(described | {field: account[field] for field in ("clientId", "clientSecret", "accessToken")}, 201)
+
+
+@worlds.delete("/<name>")
+def remove_world(name: str) -> Response:
+    """Throw a world away with all that it has."""
+    described = _describe(name)
+    if not _worlds().remove(name):
+        raise CallRefused(404, "world", "does not exist", "GET /_sandbox/worlds lists them.")
+    return answer(described)
+
+
+def _describe(name: str) -> dict[str, Any]:
+    return {"name": name, "baseUrl": f"{world().base_url}/w/{name}"}

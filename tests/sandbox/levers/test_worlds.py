@@ -1,0 +1,255 @@
+"""Worlds below `/w/NAME`: each is a sandbox of its own, and sees and changes nothing of another."""
+
+from __future__ import annotations
+
+import re
+import threading
+from base64 import b64encode
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from flask_paycheckout import Pay
+from flask_paycheckout.client import PaymentsClient
+from flask_paycheckout.client.transport import in_process
+from flask_paycheckout.sandbox import create_sandbox, sandbox_clock
+from flask_paycheckout.sandbox.command import body_limit
+from flask_paycheckout.sandbox.levers import worlds
+from tests.sandbox.actors import CONTROL_TOKEN, ENDPOINT, Tester
+from tests.sandbox.auth.visitors import Visitor
+from tests.sandbox.databases import disconnect
+from tests.sandbox.disbursements.payers import Payer
+
+NAMES = ("anna", "Bo.2", "c-i_3")
+LISTS = ("accounts", "mails", "webhooks", "disbursements", "requests", "faults", "events?last=200")
+PAGES = ("/", *(f"/inspector/{name}" for name in ("accounts", "requests", "mails", "webhooks", "control", "unknowns")))
+
+
+@pytest.fixture(params=["memory", "file", pytest.param("postgresql", marks=pytest.mark.slow("PostgreSQL"))])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "postgresql":
+        return str(request.getfixturevalue("postgres_database"))
+    return "sqlite://" if request.param == "memory" else f"sqlite:///{tmp_path / 'sandbox.db'}"
+
+
+def opened(database: str, **options: Any) -> Flask:
+    return create_sandbox(database=database, control_token=CONTROL_TOKEN, send_webhook=lambda *sent: 200, **options)
+
+
+@pytest.fixture
+def operated(database: str) -> Iterator[Flask]:
+    app = opened(database, clock="frozen@2026-05-01T00:00:00Z")
+    yield app
+    for name in app.extensions[worlds.WORLDS].names():
+        app.extensions[worlds.WORLDS].remove(name)
+    disconnect(app)
+
+
+@dataclass
+class Inside:
+    """A world as tests use an application."""
+
+    app: Flask
+    name: str
+    made: dict[str, Any]
+
+    def test_client(self) -> Inside:
+        return self
+
+    def open(self, target: str, **given: Any) -> TestResponse:
+        return self.app.test_client().open(f"/w/{self.name}{target}", **given)
+
+    @property
+    def as_app(self) -> Flask:
+        return cast("Flask", self)
+
+    @property
+    def tester(self) -> Tester:
+        return Tester(self.as_app, self.made["controlToken"])
+
+    @property
+    def payer(self) -> Payer:
+        payer = Payer(self.as_app, self.made["clientSecret"], self.made["clientId"])
+        payer.access_token = self.made["accessToken"]
+        return payer
+
+    def page(self, path: str) -> str:
+        password = b64encode(f"me:{self.made['controlToken']}".encode()).decode()
+        answer = self.open(path, method="GET", headers={"Authorization": f"Basic {password}"})
+        assert answer.status_code == 200
+        return answer.text
+
+    def lives(self) -> set[str]:
+        """Do something in every part of the service; gives marks that belong to this world only."""
+        self.tester.does("PUT", "webhook-endpoint", {"url": f"{ENDPOINT}/{self.name}"})
+        paid = self.payer.makes_checkout()
+        self.tester.picks(paid, reference=f"reference of {self.name}")
+        self.tester.pays(paid)
+        Visitor(self.as_app).registers(f"{self.name}@example.com")
+        self.tester.orders_fault("POST /v1/recipient", "error", message=f"fault of {self.name}")
+        sent = self.payer.sends_one()
+        own = {self.made[key] for key in ("controlToken", "clientId", "clientSecret", "accessToken")}
+        return own | {paid, sent, self.tester.webhooks()[0]["id"], f"{self.name}@example.com", f"of {self.name}"}
+
+    def shows(self) -> str:
+        """All that the world shows to its owner."""
+        told = [str(self.tester.does("GET", path)) for path in LISTS]
+        return "\n".join([*told, *map(self.page, PAGES)])
+
+
+def makes(app: Flask, name: str) -> Inside:
+    answer = Tester(app).asks("POST", "worlds", {"name": name})
+    assert answer.http_status == 201
+    assert answer.body["baseUrl"] == f"http://127.0.0.1:8790/w/{name}"
+    return Inside(app, name, answer.body)
+
+
+def test_worlds_at_once_see_nothing_of_each_other(operated: Flask) -> None:
+    made = [makes(operated, name) for name in NAMES]
+    with ThreadPoolExecutor(len(made)) as pool:
+        marks = list(pool.map(Inside.lives, made))
+    shown = [world.shows() for world in made]
+    for own, seen in zip(marks, shown, strict=True):
+        others = set().union(*marks) - own
+        assert [mark for mark in others if mark in seen] == []
+        secrets = 4
+        assert len([mark for mark in own if mark in seen]) >= len(own) - secrets
+    operator = Tester(operated)
+    told = "\n".join(str(operator.does("GET", path)) for path in LISTS)
+    assert [mark for mark in set().union(*marks) if mark in told] == []
+
+
+def test_clock_switches_faults_and_reset_are_those_of_one_world(operated: Flask) -> None:
+    anna, other, operator = makes(operated, "anna"), makes(operated, "bo"), Tester(operated)
+    other.lives()
+    kept = len(other.tester.requests())
+    anna.lives()
+    anna.tester.advances(hours=5)
+    anna.tester.does("POST", "unknowns", {"checkout_status_code": "201"})
+    anna.tester.does("POST", "account", {"checkoutEnabled": False})
+    assert (other.tester.offset(), operator.offset()) == (0, 0)
+    assert other.payer.asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
+    before = other.tester.does("GET", "accounts/default")
+    anna.tester.does("POST", "reset")
+    operator.does("POST", "reset")
+    assert other.tester.does("GET", "accounts/default") == before
+    assert len(other.tester.requests()) == kept + 1
+    # A reset keeps the world's credentials.
+    assert anna.tester.requests() == []
+    assert anna.payer.asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
+
+
+def test_a_token_opens_its_own_world_only(operated: Flask) -> None:
+    anna, other = makes(operated, "anna"), makes(operated, "bo")
+    for token, where in (
+        (anna.made["controlToken"], other.as_app),
+        (CONTROL_TOKEN, other.as_app),
+        (anna.made["controlToken"], operated),
+        ("", other.as_app),
+    ):
+        assert Tester(where, token).refuses("POST", "reset") == (401, "X-Sandbox-Control")
+    assert anna.tester.refuses("POST", "worlds", {"name": "more"}) == (403, "worlds")
+    stranger = Payer(other.as_app, anna.made["clientSecret"], anna.made["clientId"])
+    stranger.access_token = anna.made["accessToken"]
+    assert stranger.asks_checkout(inputCurrency="USD", inputAmount=5).code == 401
+    assert stranger.sends_tokens({"amount": 5}).code == 401
+    asked = other.open("/inspector/mails", method="GET")
+    assert (asked.status_code, asked.headers["WWW-Authenticate"]) == (401, 'Basic realm="Payments sandbox, world bo"')
+
+
+def test_forms_and_links_stay_in_the_world(operated: Flask) -> None:
+    anna = makes(operated, "anna")
+    checkout = anna.payer.makes_checkout()
+    page = anna.page(f"/checkout/{checkout}")
+    links = re.findall(r'(?:href|action|src)="([^"#]+)"', page + anna.page("/"))
+    assert {link.split("/")[2] for link in links if not link.startswith("data:")} == {"anna"}
+    sent = anna.open(f"/checkout/{checkout}/method", method="POST", data={"method": "us_qr"})
+    assert sent.headers["Location"] == f"/w/anna/checkout/{checkout}"
+    assert anna.payer.reads_deposit(checkout).data["status"] == "pending"
+
+
+def test_the_client_signs_for_a_world_by_its_address(operated: Flask) -> None:
+    made = makes(operated, "anna").made
+    transport = in_process(operated, sandbox_clock(operated))
+    keys = {"client_id": made["clientId"], "client_secret": made["clientSecret"]}
+    with PaymentsClient(made["baseUrl"], **keys, transport=transport) as client:
+        checkout = client.checkouts.create(Pay("12.50", "USD"))
+    assert checkout.url == f"{made['baseUrl']}/checkout/{checkout.id}"
+    transport.close()
+
+
+def test_worlds_are_listed_thrown_away_and_made_anew(operated: Flask) -> None:
+    operator, old = Tester(operated), makes(operated, "anna")
+    assert operator.refuses("POST", "worlds", {"name": "anna"}) == (409, "name")
+    assert [one["name"] for one in operator.does("GET", "worlds")] == ["anna"]
+    operator.does("DELETE", "worlds/anna")
+    assert operator.refuses("DELETE", "worlds/anna") == (404, "world")
+    assert (operator.does("GET", "worlds"), old.open("/health").status_code) == ([], 404)
+    new = makes(operated, "anna")
+    assert old.tester.refuses("GET", "clock")[0] == 401
+    assert new.tester.requests() == []
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "a b", "-a", "ä", "a" * 41, 'a"b', 7, None])
+def test_a_name_that_could_be_something_else_is_refused(name: object) -> None:
+    operator = Tester(opened("sqlite://"))
+    assert operator.refuses("POST", "worlds", {"name": name}) == (400, "name")
+
+
+def test_there_are_only_so_many() -> None:
+    app = opened("sqlite://", worlds=2)
+    for name in ("a", "b"):
+        makes(app, name)
+    assert Tester(app).refuses("POST", "worlds", {"name": "c"}) == (409, "worlds")
+
+
+def test_an_idle_world_is_put_away_and_comes_back_as_it_was(
+    operated: Flask, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anna = makes(operated, "anna")
+    anna.lives()
+    anna.tester.advances(hours=1)
+    shown = anna.tester.does("GET", "events?last=200"), anna.tester.offset()
+    # Every request finds it put away.
+    monkeypatch.setattr(worlds, "IDLE_SECONDS", -1.0)
+    assert (anna.tester.does("GET", "events?last=200"), anna.tester.offset()) == shown
+    if database != "sqlite://":
+        again = opened(database, clock="frozen@2026-05-01T00:00:00Z")
+        after = Inside(again, "anna", anna.made)
+        assert after.tester.does("GET", "events?last=200") == shown[0]
+        assert after.payer.asks_checkout(inputCurrency="USD", inputAmount=5).code == 200
+        Tester(again).does("DELETE", "worlds/anna")
+        assert anna.open("/health").status_code == 404
+        disconnect(again)
+
+
+def test_a_snapshot_of_another_world_brings_neither_token_nor_address(operated: Flask) -> None:
+    anna, other = makes(operated, "anna"), makes(operated, "bo")
+    paid = anna.payer.makes_checkout()
+    content = anna.open("/_sandbox/snapshot", headers={"X-Sandbox-Control": anna.made["controlToken"]}).data
+    assert anna.made["controlToken"].encode() not in content
+    limit = body_limit(operated, "/w/bo/_sandbox/restore", {"X_SANDBOX_CONTROL": other.made["controlToken"]})
+    assert limit > body_limit(operated, "/w/bo/_sandbox/restore", {"X_SANDBOX_CONTROL": anna.made["controlToken"]})
+    other.tester.does("POST", "restore", content)
+    assert other.page(f"/inspector/checkouts/{paid}")
+    assert anna.tester.asks("GET", "clock").http_status == other.tester.asks("GET", "clock").http_status == 200
+
+
+def test_threads_of_a_world_end_with_it() -> None:
+    app = create_sandbox(control_token=CONTROL_TOKEN)
+    anna = makes(app, "anna")
+    before = set(threading.enumerate())
+    anna.tester.does("PUT", "webhook-endpoint", {"url": ENDPOINT})
+    anna.tester.does("POST", "trigger", {"event": "paid"})
+    begun = set(threading.enumerate()) - before
+    assert "sandbox-sender" in {thread.name for thread in begun}
+    Tester(app).does("DELETE", "worlds/anna")
+    for thread in begun:
+        thread.join(10)
+    assert not any(thread.is_alive() for thread in begun)
