@@ -254,7 +254,8 @@ class Sandbox:
     def abandon(self, checkout_id: str) -> datetime:
         """Leave the page as the customer, without picking a method, and advance the clock until that is final.
 
-        That is two minutes after the page's end; the next `reconcile` then marks the checkout as abandoned.
+        That is two minutes after the page's end. Two reads at least a minute apart then abandon the checkout: call
+        `reconcile`, `advance(minutes=1)` and `reconcile` again.
 
         :returns: the new time, as aware UTC.
         :raises AssertionError: a method was picked, or there is no such checkout; the text says why.

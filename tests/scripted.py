@@ -163,6 +163,15 @@ class Shop:
         with self.app.app_context():
             return self.paycheckout.settle(checkout_id)
 
+    def abandons(self, checkout_id: str) -> Any:
+        """Nobody picks a payment method: two late reads, a minute apart, find no deposit."""
+        self.clock.advance(minutes=17)
+        self.settles(checkout_id)
+        self.clock.advance(minutes=1)
+        abandoned = self.settles(checkout_id)
+        assert abandoned.status == "abandoned"
+        return abandoned
+
     def reconciles(self, limit: int | None = None) -> ReconcileReport:
         with self.app.app_context():
             return self.paycheckout.reconcile(limit)

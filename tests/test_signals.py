@@ -249,7 +249,7 @@ def test_a_listener_that_died_is_missed_by_a_process_without_one(shop: Shop) -> 
         checkout_id = shop.starts()
         shop.service.says(checkout_id, "completed")
         settlement = shop.runtime.settlement
-        settlement.apply(shop.attempt(checkout_id), settlement.reading(checkout_id, ""), via=FoundBy.SETTLE)
+        settlement.apply(shop.attempt(checkout_id), settlement.reading(shop.attempt(checkout_id)), via=FoundBy.SETTLE)
     shop.clock.advance(minutes=1)
     shop.reconciles()
     [event] = shop.events("order_paid")

@@ -20,7 +20,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.client import Deposit
+from flask_paycheckout.client import Deposit, NotFound
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.service.limits import AccountLimits
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -52,8 +52,7 @@ class DueRound(Generic[Result]):
     """One round over everything that was due when it began.
 
     :param reading: returns the function that makes a checkout's read, to be run in a thread.
-    :param settle: applies finished reads; returns for each its result, and whether the checkout is to be read again
-        now.
+    :param settle: applies finished reads; returns the result of each.
     :param accounts: the merchant accounts with due reads, which then have a limit each; None for one limit.
     :param limit: the most checkouts to read; None for all.
     :param now: a monotonic clock, in seconds.
@@ -66,7 +65,7 @@ class DueRound(Generic[Result]):
         limits: AccountLimits,
         workers: Workers,
         reading: Callable[[CheckoutMixin], Callable[[], Deposit | None]],
-        settle: Callable[[Sequence[Answered]], Sequence[tuple[Result, bool]]],
+        settle: Callable[[Sequence[Answered]], Sequence[Result]],
         accounts: Sequence[str] | None,
         limit: int | None,
         *,
@@ -114,14 +113,8 @@ class DueRound(Generic[Result]):
                 if done in self._reading:
                     self._take_answer(self._reading.pop(done), done)
                     continue
-                settled = zip(self._settling.pop(done), done.result(), strict=True)
-                for (attempt, _), (result, read_again) in settled:
+                for (attempt, _), result in zip(self._settling.pop(done), done.result(), strict=True):
                     self._over(attempt)
-                    if read_again and broken is None:
-                        try:
-                            self._begin(self._due.take_again(attempt))
-                        except SQLAlchemyError as error:
-                            broken = error
                     yield result
             self._settle_answered()
 
@@ -178,7 +171,9 @@ class DueRound(Generic[Result]):
 
     def _take_answer(self, attempt: CheckoutMixin, done: Future[Deposit | None]) -> None:
         self._begun_at.pop(done, None)
-        self._limits.tell(self._key(attempt), answered=done.exception() is None, late=attempt in self._late)
+        # A 404 is no outage, also where it proves nothing about this checkout.
+        answered = done.exception() is None or isinstance(done.exception(), NotFound)
+        self._limits.tell(self._key(attempt), answered=answered, late=attempt in self._late)
         self._answered.append((attempt, done))
 
     def _settle_answered(self) -> None:
@@ -227,7 +222,6 @@ class _Due:
         self._due_reads = due_reads
         self._clock = clock
         self._left = sys.maxsize if limit is None else limit
-        self._taken_again: set[str] = set()
         self.renew()
 
     def renew(self) -> None:
@@ -261,10 +255,3 @@ class _Due:
         if claimed or failing:
             return claimed
         return self.take(account, room, newest_first=newest_first, complete=complete)
-
-    def take_again(self, attempt: CheckoutMixin) -> Sequence[CheckoutMixin]:
-        """Claim a checkout for a second read in this round, never a third, after a first "not found" that came late."""
-        if attempt.checkout_id in self._taken_again:
-            return ()
-        self._taken_again.add(attempt.checkout_id)
-        return self._due_reads.claim_again(attempt, self._clock())

@@ -14,7 +14,7 @@ from flask_paycheckout.checkouts.due_reading import Answered, DueRound, Workers
 from flask_paycheckout.checkouts.outbox import Outbox
 from flask_paycheckout.checkouts.payouts_beside import Paid, PayoutRun, PayoutsBeside
 from flask_paycheckout.checkouts.receiver_runs import Delivery
-from flask_paycheckout.checkouts.settlement import Settled, Settlement
+from flask_paycheckout.checkouts.settlement import Settlement
 from flask_paycheckout.client import Deposit, PaymentsError
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.rules.payout_report import PayoutReport
@@ -144,7 +144,7 @@ class Reconciler:
                 self._clock,
                 self._limits,
                 Workers(reads, settles, settlers),
-                lambda attempt: self._settlement.reading(attempt.checkout_id, attempt.account),
+                self._settlement.reading,
                 self._settle,
                 accounts,
                 limit,
@@ -156,39 +156,40 @@ class Reconciler:
         self._log.tell_left_out()
         return report
 
-    def _settle(self, answered: Sequence[Answered]) -> list[tuple[ReconcileReport, bool]]:
-        """Apply reads, and deliver the events of all; returns for each the counts, and whether to read it again now."""
+    def _settle(self, answered: Sequence[Answered]) -> list[ReconcileReport]:
+        """Apply reads, and deliver the events of all; returns the counts of each."""
         began = self._clock()
-        results: list[tuple[ReconcileReport, bool]] = []
+        results: list[ReconcileReport] = []
         events: list[HeldEvent] = []
         try:
             for attempt, read in answered:
-                report, settled = self._apply(attempt, read)
-                results.append((report, settled is not None and settled.read_again))
-                events += settled.events if settled is not None else ()
+                report, stored = self._apply(attempt, read)
+                results.append(report)
+                events += stored
         except BaseException:
             self._outbox.let_go(events)
             raise
-        report, read_again = results[-1]
-        results[-1] = report + _delivered(self._outbox.deliver(events, began)), read_again
+        results[-1] += _delivered(self._outbox.deliver(events, began))
         return results
 
-    def _apply(self, attempt: CheckoutMixin, read: Future[Deposit | None]) -> tuple[ReconcileReport, Settled | None]:
-        """Apply a read; returns the counts, and what was stored."""
+    def _apply(
+        self, attempt: CheckoutMixin, read: Future[Deposit | None]
+    ) -> tuple[ReconcileReport, Sequence[HeldEvent]]:
+        """Apply a read; returns the counts, and the events that were stored."""
         try:
             settled = self._settlement.apply(attempt, read.result, via=FoundBy.RECONCILE)
         except PaymentsError as error:
             fields, text = about_checkout(attempt), "checkout %s of order %s could not be read: %s"
             self._log.warning("reads of deposits", text, *_ids(attempt), error, extra=fields, error=error)
-            return ReconcileReport(checked=1, failed=1), None
+            return ReconcileReport(checked=1, failed=1), ()
         except Exception:
             # Log the traceback the first time only; the checkout's `problem` has the error.
             fields = about_checkout(attempt, heals=attempt.failed_reads > 0)
             self._log.exception(
                 "settling payments", "checkout %s of order %s could not be settled", *_ids(attempt), extra=fields
             )
-            return ReconcileReport(checked=1, failed=1), None
-        return ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed)), settled
+            return ReconcileReport(checked=1, failed=1), ()
+        return ReconcileReport(checked=1, changed=int(settled.moved), failed=int(settled.failed)), settled.events
 
 
 class ReconcileWatch:

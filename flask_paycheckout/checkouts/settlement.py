@@ -15,13 +15,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.checkouts.order_totals import OrderTotalFailed, OrderTotals
 from flask_paycheckout.checkouts.outbox import Outbox
-from flask_paycheckout.client import Deposit, NotFound, PaymentsError, TransportFailed
+from flask_paycheckout.client import Deposit, PaymentsError, TransportFailed
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import ConfigurationError, ReceiverFailed
-from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on
+from flask_paycheckout.rules.ruling import COMPLETED, Ruling, rule_on, status_of
 from flask_paycheckout.rules.schedule import Schedule, after_failures
 from flask_paycheckout.rules.states import OPEN, REASON_OF, TRANSITIONS, Evidence, FoundBy, Status
 from flask_paycheckout.service.calls import READ, Permit, Service
+from flask_paycheckout.service.deposits import ServiceCheckout
 from flask_paycheckout.service.logs import FailureLog, about_checkout
 from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -35,19 +36,12 @@ from flask_paycheckout.store.payments import payment_columns, payment_method
 from flask_paycheckout.store.shop_transaction import ShopTransaction
 from flask_paycheckout.store.webhook_hints import WebhookHint
 
-__all__ = ["Settled", "Settlement", "says_absent"]
+__all__ = ["Settled", "Settlement"]
 
-# The service's own message; a gateway's 404 for an unknown route has another one.
-_NOT_FOUND = "deposit not found"
 # The most characters of an error's text that are stored.
 _MAX_PROBLEM = 500
 # One read causes two moves at most; the other rounds are for races lost against other processes.
 _MAX_ROUNDS = 8
-
-
-def says_absent(error: NotFound) -> bool:
-    """Whether this 404 is the service's own, so that the deposit does not exist."""
-    return (error.message or "").strip().rstrip(".").lower() == _NOT_FOUND
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -61,9 +55,6 @@ class Settled(msgspec.Struct, frozen=True):
 
     events: tuple[HeldEvent, ...] = ()
     """The events that were stored, leased to the caller."""
-
-    read_again: bool = False
-    """Whether the next read is due at once."""
 
     failed: bool = False
     """Whether the result could not be applied, and is tried again later."""
@@ -128,35 +119,21 @@ class Settlement:
         :returns: what was stored; the receivers have run since then.
         :raises flask_paycheckout.client.PaymentsError: there was no usable answer; nothing changed.
         """
-        settled = self.apply(attempt, lambda: self.read(attempt.checkout_id, permit.read), via, hint)
+        settled = self.apply(attempt, lambda: permit.read(attempt), via, hint)
         if settled.events:
             self._outbox.deliver(settled.events)
         return settled
 
-    def reading(self, checkout_id: str, account: str) -> Callable[[], Deposit | None]:
+    def reading(self, checkout: ServiceCheckout) -> Callable[[], Deposit | None]:
         """A function that reads a deposit with the keys of its account; it may run in a thread of its own.
 
         It uses neither the database nor the shop's code, which is asked for the keys here.
         """
         try:
-            ask = self._service.reader(account)
+            return self._service.reading(checkout)
         except Exception as error:
             # Whatever it is: the reads of other accounts go on.
             return partial(_raise, error)
-        return partial(self.read, checkout_id, ask)
-
-    def read(self, checkout_id: str, ask: Callable[[str], Deposit]) -> Deposit | None:
-        """Read a deposit from the service; None when the service itself answers that it does not exist.
-
-        :param ask: makes the call.
-        :raises flask_paycheckout.client.PaymentsError: there was no reliable answer.
-        """
-        try:
-            return ask(checkout_id)
-        except NotFound as error:
-            if not says_absent(error):
-                raise
-            return None
 
     def apply(
         self,
@@ -167,7 +144,7 @@ class Settlement:
     ) -> Settled:
         """Apply a read to an open checkout; the caller delivers the events.
 
-        :param read: returns the result of the method `read`, or raises its error.
+        :param read: returns the deposit, or None when it does not exist; see `read_deposit`.
         :param hint: the webhook that caused the read, to be stored with its result, also when that is an error.
         """
         outcome = "failed"
@@ -230,13 +207,16 @@ class Settlement:
             method = self._method(attempt, deposit)
             ruling = rule_on(attempt, deposit, method, now, self._schedule, self._closed_statuses)
             target = TRANSITIONS.get((Status(attempt.status), ruling.evidence)) if ruling.evidence else None
-            seen = {} if moved else self._seen(attempt, deposit, now) | hint.values
+            seen = {} if moved else self._seen(attempt, deposit, ruling.problem, now) | hint.values
             if target is None:
                 due = self._due_after(attempt, seen, now)
+                if due is None:
+                    # Nobody looks again, so that the problem would stand for ever.
+                    seen |= {"problem": None, "problem_since": None}
                 noted = attempt if moved else self._note_read(attempt, deposit, via, now, seen, due, hint)
                 if noted is not None:
                     hint.mark_stored()
-                    return Settled(noted, moved, tuple(events), due is not None and due <= now)
+                    return Settled(noted, moved, tuple(events))
                 stored = None
             else:
                 try:
@@ -279,15 +259,17 @@ class Settlement:
 
     # The statements
 
-    def _seen(self, attempt: CheckoutMixin, deposit: Deposit | None, now: datetime) -> dict[str, Any]:
+    def _seen(
+        self, attempt: CheckoutMixin, deposit: Deposit | None, problem: str | None, now: datetime
+    ) -> dict[str, Any]:
         """The columns that every read sets, whether it moves the checkout or not."""
         seen: dict[str, Any] = {"reads": attempt.reads + 1, "last_read_at": now, "failed_reads": 0}
-        seen |= {"problem": None, "problem_since": None}
+        seen |= {"problem": problem, "problem_since": problem and (attempt.problem_since or now)}
         if deposit is None:
-            seen["not_found_reads"] = attempt.not_found_reads + 1
+            seen["not_found_since"] = attempt.not_found_since or now
         else:
-            seen["deposit_status"] = deposit.status[:64]
-            if deposit.status == COMPLETED:
+            seen["deposit_status"] = status_of(deposit)[:64]
+            if status_of(deposit) == COMPLETED:
                 # Also when the move fails, as it must always be visible that the money has arrived.
                 seen |= payment_columns(deposit, attempt.payment_completed_at or now)
             seen["payment_method"] = self._method(attempt, deposit)

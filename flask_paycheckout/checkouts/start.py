@@ -160,8 +160,8 @@ class Starter:
 
     def _make(self, order_id: str, total: Total, account: str, replaces: CheckoutMixin | None) -> CheckoutMixin | None:
         """Make the order's checkout; called by one thread of the process at a time."""
-        link = self._create(order_id, total, account)
-        stored = self._moves.store(order_id, link.id, link.url, total, self._clock(), replaces, account)
+        link, client_id = self._create(order_id, total, account)
+        stored = self._moves.store(order_id, link.id, link.url, total, self._clock(), replaces, account, client_id)
         if stored is None:
             return None
         self._outbox.deliver(stored.events)
@@ -170,12 +170,12 @@ class Starter:
         # A receiver may have changed the row.
         return self._checkouts.find(link.id)
 
-    def _create(self, order_id: str, total: Total, account: str) -> CheckoutLink:
-        """Create a checkout at the service; it is not stored yet."""
+    def _create(self, order_id: str, total: Total, account: str) -> tuple[CheckoutLink, str | None]:
+        """Create a checkout at the service, and name the client id that made it; it is not stored yet."""
         # The permit comes first: a call that was not allowed must not be recorded as a failure.
         with self._service.permit(CREATE, account) as permit, self._record.call(START, account):
             try:
-                link = permit.create(total)
+                link, client_id = permit.create(total)
             except RequestRefused as error:
                 if is_answer(error):
                     self._refused.remember(order_id, total, error)
@@ -183,7 +183,7 @@ class Starter:
             if not 0 < len(link.id) <= MAX_ID or not link.id.isprintable():
                 raise TransportFailed(CREATE, "the answer's id cannot be stored")
             require_allowed(link.url, self._origins_of(account))
-            return link
+            return link, client_id
 
     def _wait_for(self, ongoing: OngoingCall, account: str) -> None:
         """Wait until another request has made this order's checkout.

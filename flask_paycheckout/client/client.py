@@ -63,6 +63,7 @@ class PaymentsClient:
     :raises TypeError: an argument has the wrong type.
     :raises ValueError: an argument cannot be used; the text names it, and never shows a secret.
 
+    :ivar client_id: the client id of signed calls; None without one.
     :ivar checkouts: hosted payment pages.
     :ivar deposits: the payments behind them.
     """
@@ -87,9 +88,12 @@ class PaymentsClient:
         client_secret, access_token = concealed(client_secret), concealed(access_token)
         signers = _signers(client_id, client_secret, access_token, signer)
         budget = Retries(_count(retries), seconds(timeout), _pace(transport))
-        self._set_up(Sender(base_url, signers, transport, app), budget, observe, forms)
+        self._set_up(Sender(base_url, signers, transport, app), budget, observe, forms, client_id)
 
-    def _set_up(self, sender: Sender, retries: Retries, observe: Observe | None, forms: Forms) -> None:
+    def _set_up(
+        self, sender: Sender, retries: Retries, observe: Observe | None, forms: Forms, client_id: str | None
+    ) -> None:
+        self.client_id = client_id
         self._caller = caller = Caller(sender, retries, observe, forms)
         self.checkouts = Checkouts(caller)
         self.deposits = Deposits(caller)
@@ -101,7 +105,7 @@ class PaymentsClient:
         """
         other = type(self).__new__(type(self))
         retries = self._caller.retries.within(timeout)
-        other._set_up(self._caller.sender, retries, self._caller.observe, self._caller.forms)
+        other._set_up(self._caller.sender, retries, self._caller.observe, self._caller.forms, self.client_id)
         return other
 
     def authorized(self, access_token: AccessToken) -> Self:
@@ -112,7 +116,7 @@ class PaymentsClient:
         access_token = concealed(access_token)
         other = type(self).__new__(type(self))
         sender = self._caller.sender.signed_by({Access.BEARER: _bearer(access_token)})
-        other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms)
+        other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms, self.client_id)
         return other
 
     def of_account(
@@ -130,7 +134,7 @@ class PaymentsClient:
         signers = _signers(client_id, concealed(client_secret), concealed(access_token), signer)
         other = type(self).__new__(type(self))
         sender = self._caller.sender.signed_by(signers).borrowed()
-        other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms)
+        other._set_up(sender, self._caller.retries, self._caller.observe, self._caller.forms, client_id)
         return other
 
     # The parts of the service that a shop need not use are loaded when they are.

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from sqlalchemy import QueuePool
 from sqlalchemy.exc import SQLAlchemyError
 
-from flask_paycheckout.checkouts.settlement import says_absent
 from flask_paycheckout.client import NotFound, PaymentsError, Probe, RequestRefused, Unauthorized
 from flask_paycheckout.doctor.accounts import Progress, check_accounts, needs_default
 from flask_paycheckout.doctor.checks import Check, Level, failure, ok, warning
@@ -24,6 +23,7 @@ from flask_paycheckout.reports.alarms import Severity
 from flask_paycheckout.rules.text import moment_text
 from flask_paycheckout.runtime import Runtime
 from flask_paycheckout.security.origins import is_loopback, origin_of
+from flask_paycheckout.service.deposits import says_absent
 from flask_paycheckout.service.limits import MOST_WEB_CALLS
 from flask_paycheckout.store.payout_overview import PayoutOverview
 from flask_paycheckout.store.shop_session import refuse_uncommitted

@@ -118,19 +118,44 @@ def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
 @alarm(Severity.NOW)
 def unsettled_payments(look: Look) -> Iterator[Alarm]:
     """Completed deposits that could not be applied."""
+    yield from _with_problem(
+        look,
+        (_is_completed(look),),
+        ("payment is", "payments are"),
+        "completed at the service, and neither paid nor held here",
+        "Repair the named cause; reconcile tries again within ten minutes.",
+    )
+
+
+@alarm(Severity.TODAY)
+def unexplained_payments(look: Look) -> Iterator[Alarm]:
+    """Reads that succeeded and say what no rule explains, such as a completed deposit that is not completed any more."""
+    yield from _with_problem(
+        look,
+        (look.models.checkouts.c.failed_reads == 0,),
+        ("payment needs", "payments need"),
+        "an explanation of the service",
+        "Look into one: flask paycheckout show ORDER_ID",
+    )
+
+
+def _with_problem(
+    look: Look, more: tuple[ColumnElement[bool], ...], verb: tuple[str, str], what: str, remedy: str
+) -> Iterator[Alarm]:
+    """Open checkouts with a problem, each of which is named."""
     c = look.models.checkouts.c
-    where = (*_has_problem(look), _is_completed(look))
+    where = (*_has_problem(look), *more)
     if not (group := look.one_group(look.models.checkouts, c.problem_since, *where)):
         return
     columns = select(c.checkout_id, c.order_id, c.account, c.problem_since, c.problem).where(*where)
     yield Alarm(
-        f"{number(group.count, 'payment is', 'payments are')} completed at the service, and neither paid nor held here",
+        f"{number(group.count, *verb)} {what}",
         *(group.since, group.count, group.account),
         tuple(
             Example(f"{subject(row)}, since {moment_text(row.problem_since)}", row.order_id, problem=row.problem)
             for row in look.oldest(columns, c.problem_since)
         ),
-        ("Repair the named cause; reconcile tries again within ten minutes.",),
+        (remedy,),
     )
 
 
@@ -138,7 +163,8 @@ def unsettled_payments(look: Look) -> Iterator[Alarm]:
 def unread_payments(look: Look) -> Iterator[Alarm]:
     """Other checkouts whose reads have failed for over five minutes, by the last success: each try sets a new time."""
     c = look.models.checkouts.c
-    where = (*_has_problem(look), c.problem_since <= look.now - PATIENCE, ~_is_completed(look))
+    failing = (c.failed_reads > 0, ~_is_completed(look))
+    where = (*_has_problem(look), c.problem_since <= look.now - PATIENCE, *failing)
     groups = together(look.by_account(look.models.checkouts, c.problem_since, *where))
     if not groups:
         return

@@ -9,17 +9,26 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from flask_paycheckout.rules.matching import Comparison, compare
-from flask_paycheckout.rules.schedule import PAGE_GONE, Schedule
+from flask_paycheckout.rules.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
 from flask_paycheckout.rules.states import Evidence, Reason, Status
+from flask_paycheckout.rules.text import moment_text
 from flask_paycheckout.totals import Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit
+    from flask_paycheckout.store.payments import Payment
 
-__all__ = ["COMPLETED", "Ruling", "rule_on"]
+__all__ = ["COMPLETED", "Ruling", "rule_on", "status_of"]
 
 COMPLETED = "completed"
 """The status of a deposit whose money arrived."""
+
+_PENDING = "pending"
+
+
+def status_of(deposit: Deposit) -> str:
+    """A deposit's status in lower case, since statuses are compared without regard to case."""
+    return deposit.status.lower()
 
 
 class Ruling(msgspec.Struct, frozen=True):
@@ -31,6 +40,9 @@ class Ruling(msgspec.Struct, frozen=True):
     error: str | None = None
     """The error of the shop's `order_total`, if it raised."""
 
+    problem: str | None = None
+    """What a person should know about this read although it was applied."""
+
 
 class _Checkout(Protocol):
     """The facts of a stored checkout on which a ruling depends."""
@@ -41,10 +53,14 @@ class _Checkout(Protocol):
     payment_method: str | None
     created_at: datetime
     moved_at: datetime
-    not_found_reads: int
+    webhooks: int
+    not_found_since: datetime | None
 
     @property
     def total(self) -> Total: ...
+
+    @property
+    def payment(self) -> Payment | None: ...
 
 
 def rule_on(
@@ -61,21 +77,51 @@ def rule_on(
     :param method: the payment method in this read, or else in an earlier one.
     :param closed_statuses: deposit statuses that end a deposit without a payment, in lower case.
     """
+    problem = _problem(checkout, deposit, now, closed_statuses)
     if deposit is None:
-        return Ruling(_evidence_of_absence(checkout, now, schedule))
-    if deposit.status == COMPLETED:
+        return Ruling(_evidence_of_absence(checkout, now, schedule), problem=problem)
+    status = status_of(deposit)
+    if status == COMPLETED:
         compared = compare(checkout.checkout_id, checkout.total, deposit)
         if all(comparison.agrees for comparison in compared):
             return Ruling(Evidence.DEPOSIT_AGREES, None, compared)
         return Ruling(Evidence.DEPOSIT_DISAGREES, Reason.AMOUNT_MISMATCH, compared)
-    if deposit.status.lower() in closed_statuses:
-        return Ruling(Evidence.DEPOSIT_CLOSED)
-    if checkout.status == Status.PENDING and _is_stalled(checkout, deposit.status, method, now, schedule):
-        return Ruling(Evidence.DEPOSIT_STALLED)
-    if checkout.status == Status.ABANDONED and deposit.status == checkout.deposit_status:
-        # Abandoned with just this status; only another one reopens the checkout.
-        return Ruling(None)
-    return Ruling(Evidence.DEPOSIT_OPEN)
+    return Ruling(_evidence_without_money(checkout, status, method, now, schedule, closed_statuses), problem=problem)
+
+
+def _evidence_without_money(
+    checkout: _Checkout,
+    status: str,
+    method: str | None,
+    now: datetime,
+    schedule: Schedule,
+    closed_statuses: Collection[str],
+) -> Evidence | None:
+    if status in closed_statuses:
+        return Evidence.DEPOSIT_CLOSED
+    if checkout.status == Status.PENDING and _is_stalled(checkout, status, method, now, schedule):
+        return Evidence.DEPOSIT_STALLED
+    # An abandoned checkout is only reopened by another status than the one with which it was abandoned.
+    return None if checkout.status == Status.ABANDONED and status == checkout.deposit_status else Evidence.DEPOSIT_OPEN
+
+
+def _problem(
+    checkout: _Checkout, deposit: Deposit | None, now: datetime, closed_statuses: Collection[str]
+) -> str | None:
+    status = None if deposit is None else status_of(deposit)
+    if checkout.payment is not None and status != COMPLETED:
+        then = moment_text(checkout.payment.completed_at)
+        is_now = "is not found" if status is None else f"has the status {status[:64]!r}"
+        return f"the deposit was completed at {then} ({checkout.payment}), and {is_now} now: ask the service why"
+    if status is None:
+        late = checkout.webhooks > 0 and now > checkout.created_at + PAGE_GONE
+        return "a webhook announced a payment that the service does not find" if late else None
+    if status not in (COMPLETED, _PENDING, *closed_statuses):
+        return (
+            f"the service reports the deposit status {status[:64]!r}, which no rule knows: it counts as not completed."
+            " If it ends a payment, add it to PAYCHECKOUT_CLOSED_DEPOSIT_STATUSES"
+        )
+    return None
 
 
 def _evidence_of_absence(checkout: _Checkout, now: datetime, schedule: Schedule) -> Evidence | None:
@@ -84,7 +130,9 @@ def _evidence_of_absence(checkout: _Checkout, now: datetime, schedule: Schedule)
     ):
         return Evidence.DEPOSIT_STALLED
     page_gone = now > checkout.created_at + PAGE_GONE
-    return Evidence.NEVER_PICKED if page_gone and checkout.not_found_reads >= 1 else None
+    since = checkout.not_found_since
+    again = since is not None and now >= since + BETWEEN_MISSES
+    return Evidence.NEVER_PICKED if page_gone and again else None
 
 
 def _is_stalled(

@@ -9,13 +9,16 @@ import msgspec
 
 from flask_paycheckout.rules.states import Status
 
-__all__ = ["PAGE_GONE", "PAGE_VALID", "PendingFor", "Schedule", "after_failures"]
+__all__ = ["BETWEEN_MISSES", "PAGE_GONE", "PAGE_VALID", "PendingFor", "Schedule", "after_failures"]
 
 PAGE_VALID = timedelta(minutes=15)
 """The service's payment page is valid for this long after creation."""
 
 PAGE_GONE = PAGE_VALID + timedelta(seconds=60)
 """From this age on "Deposit not found" means that nobody picked a payment method while the page was valid."""
+
+BETWEEN_MISSES = timedelta(seconds=60)
+"""The least time between the two reads "Deposit not found" that abandon a checkout: one moment's error is not proof."""
 
 _SOON = timedelta(seconds=10)
 _MOMENT = timedelta(seconds=1)
@@ -67,8 +70,8 @@ class Schedule(msgspec.Struct, frozen=True):
     def _created(self, created_at: datetime, now: datetime) -> datetime:
         gone = created_at + PAGE_GONE + _MOMENT
         if now >= gone:
-            # The first "not found" came late, so the second one, which decides, can follow at once.
-            return now
+            # The first "not found" came late; the second one decides.
+            return now + BETWEEN_MISSES
         return min(now + _step(now - created_at, _SOON, PAGE_GONE), gone)
 
     def _pending(self, moved_at: datetime, now: datetime, patience: timedelta) -> datetime:

@@ -25,6 +25,7 @@ from flask_paycheckout.client import (
 )
 from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
+from flask_paycheckout.service.deposits import ServiceCheckout, read_deposit
 from flask_paycheckout.service.limits import Admission, Breaker, ConcurrencyLimit, Slot
 from flask_paycheckout.service.logs import LOGGER, FailureLog, about
 from flask_paycheckout.service.observations import Observed, Observers
@@ -109,20 +110,20 @@ class Service:
         self._record = record
         self._refusals = _Refusals(now)
 
-    def reader(self, account: str) -> Callable[[str], Deposit]:
-        """A function that reads deposits of an account with the client's own time limit only; for reconcile.
+    def reading(self, checkout: ServiceCheckout) -> Callable[[], Deposit | None]:
+        """A function that reads a checkout's deposit with the client's own time limit only; for reconcile.
 
         It asks neither the shop nor the database, so that it may run in a thread of its own.
 
         :raises AccountUnavailable: the shop gives no keys for the account.
         """
-        client = self._accounts.client_of(account, READ)
+        client = self._accounts.client_of(checkout.account, READ)
 
-        def read(checkout_id: str) -> Deposit:
+        def read() -> Deposit | None:
             try:
-                return client.deposits.get(checkout_id)
+                return read_deposit(client, checkout)
             except Unauthorized:
-                self._accounts.refused(account, client)
+                self._accounts.refused(checkout.account, client)
                 raise
 
         return read
@@ -272,9 +273,9 @@ class Permit:
         self._note = note
         self._give_back: Callable[[], None] | None = give_back
 
-    def create(self, total: Total) -> CheckoutLink:
-        """Make a checkout. See `PaymentsClient.checkouts`."""
-        return self._ask(lambda client: client.checkouts.create(total))
+    def create(self, total: Total) -> tuple[CheckoutLink, str | None]:
+        """Make a checkout, and name the client id that made it. See `PaymentsClient.checkouts`."""
+        return self._ask(lambda client: (client.checkouts.create(total), client.client_id))
 
     def make_recipient(
         self, *, name: str, email: str, address: str, city: str, post_code: str, bank: BankDetails, reference: str
@@ -292,9 +293,9 @@ class Permit:
             )
         )
 
-    def read(self, checkout_id: str) -> Deposit:
-        """Read a deposit. See `PaymentsClient.deposits`."""
-        return self._ask(lambda client: client.deposits.get(checkout_id))
+    def read(self, checkout: ServiceCheckout) -> Deposit | None:
+        """Read a checkout's deposit. See `read_deposit`."""
+        return self._ask(lambda client: read_deposit(client, checkout))
 
     def read_proof(self, disbursement_id: str) -> bytes:
         """Read a transfer proof. See `PaymentsClient.fiat_disbursements`."""

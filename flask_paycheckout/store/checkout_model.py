@@ -31,7 +31,7 @@ SQLite would read all rows without a paid order along the unique column, which i
 
 FIXED_COLUMNS = frozenset(
     {
-        *("id", "checkout_id", "order_id", "account", "url", "created_at"),
+        *("id", "checkout_id", "order_id", "account", "client_id", "url", "created_at"),
         *("total_kind", "total_amount", "total_currency", "total_other_currency"),
     }
 )
@@ -39,8 +39,9 @@ FIXED_COLUMNS = frozenset(
 
 EMPTY_COLUMNS = frozenset(
     {
-        *("paid_order_id", "reason", "last_read_at", "webhook_read_at", "webhook_due_at", "deposit_status", "problem"),
-        *("problem_since", "found_by", *PAYMENT_COLUMNS, "payback", "refunded_amount", "pruned_at"),
+        *("paid_order_id", "reason", "last_read_at", "not_found_since", "webhook_read_at", "webhook_due_at"),
+        *("deposit_status", "problem", "problem_since", "found_by", *PAYMENT_COLUMNS),
+        *("payback", "refunded_amount", "pruned_at"),
     }
 )
 """The columns that are NULL in a new row."""
@@ -105,6 +106,9 @@ class CheckoutMixin:
     account: Mapped[str] = mapped_column(String(MAX_ID), server_default="")
     """The name of the merchant account that it was made with; empty for the one of the settings."""
 
+    client_id: Mapped[str | None] = mapped_column(String(MAX_ID))
+    """The service's client id that made it; None when the account's own signer needs none."""
+
     current_order_id: Mapped[str | None] = mapped_column(String(MAX_ID), unique=True)
     """The order id while this is the order's newest checkout, else NULL."""
 
@@ -153,7 +157,9 @@ class CheckoutMixin:
     reads: Mapped[int] = mapped_column(Integer)
     """The number of reads that the service answered, with a deposit or with `Deposit not found`."""
 
-    not_found_reads: Mapped[int] = mapped_column(Integer)
+    not_found_since: Mapped[datetime | None] = mapped_column(MOMENT)
+    """The time of the first read that was answered with `Deposit not found`; NULL before."""
+
     failed_reads: Mapped[int] = mapped_column(Integer)
     """The number of failures in a row to read the deposit, or to apply the result."""
 

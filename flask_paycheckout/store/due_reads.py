@@ -128,10 +128,6 @@ class DueReads:
         claimed = self._claimed(statement, now, due if account is None else due | {"of_account": account})
         return sorted(claimed, key=lambda checkout: checkout.id)
 
-    def claim_again(self, checkout: CheckoutMixin, now: datetime) -> Sequence[CheckoutMixin]:
-        """Claim the read of this checkout; empty when it is not due, or another process has claimed it."""
-        return self._claimed(self._claim_again, now, {"of_id": checkout.id, "of_next_read_at": now})
-
     def claim_page_read(self, seen: CheckoutSummary, now: datetime) -> CheckoutMixin | None:
         """Claim the read of a checkout for a status page.
 
@@ -227,10 +223,6 @@ class DueReads:
             # then skip the rows that it has just locked.
             self._claims[key] = self._claiming(c.id.in_(select(due.cte("due").c.id)))
         return self._claims[key]
-
-    @cached_property
-    def _claim_again(self) -> Any:
-        return self._claiming(is_of(self._table, "id"), self._is_due)
 
     @cached_property
     def _claim_page_read(self) -> Any:

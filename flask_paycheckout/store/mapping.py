@@ -23,6 +23,7 @@ _MOMENTS = (
     "moved_at",
     "next_read_at",
     "last_read_at",
+    "not_found_since",
     "problem_since",
     "webhook_read_at",
     "webhook_due_at",

@@ -96,6 +96,7 @@ class Moves:
         now: datetime,
         replaces: CheckoutMixin | None,
         account: str = "",
+        client_id: str | None = None,
     ) -> Moved | None:
         """Store a new current checkout with its event; None when another start of the order was first.
 
@@ -105,6 +106,7 @@ class Moves:
             "checkout_id": checkout_id,
             "order_id": order_id,
             "account": account,
+            "client_id": client_id,
             "current_order_id": order_id,
             "url": url,
             "status": Status.CREATED.value,
@@ -113,7 +115,6 @@ class Moves:
             "next_read_at": now,
             "revision": 0,
             "reads": 0,
-            "not_found_reads": 0,
             "failed_reads": 0,
             "webhooks": 0,
             "history": line(now, Entry.CREATED, total=total, replaces=replaces and replaces.checkout_id),

@@ -68,7 +68,7 @@ def answered(shop: Shop, orders: Sequence[str]) -> list[tuple[Any, Future[Deposi
     for order_id in orders:
         attempt = shop.attempt(shop.has_deposit("completed", order_id))
         read: Future[Deposit | None] = Future()
-        read.set_result(shop.runtime.settlement.reading(attempt.checkout_id, "")())
+        read.set_result(shop.runtime.settlement.reading(attempt)())
         found.append((attempt, read))
     return found
 
@@ -95,8 +95,8 @@ def test_a_settler_delivers_the_events_of_all_its_reads_with_two_looks_at_their_
         results = shop.runtime.reconciler._settle(reads)
         sa.event.remove(shop.runtime.engine(), "before_cursor_execute", note)
     assert shipping.shipped == sorted(shipping.ran) == list(ORDERS)
-    assert [report.changed for report, _ in results] == [1, 1, 1]
-    assert sum(report.delivered for report, _ in results) == 3
+    assert [report.changed for report in results] == [1, 1, 1]
+    assert sum(report.delivered for report in results) == 3
     assert len(looks) == 2
 
 
@@ -242,7 +242,7 @@ def test_what_is_stored_while_a_receiver_works_follows_right_after_it(shop: Shop
     with shipping.connected(), payment_held.connected_to(hold, sender=shop.app):
         shop.service.says(first, "completed")
         settlement = shop.runtime.settlement
-        events = settlement.apply(shop.attempt(first), settlement.reading(first, ""), FoundBy.SETTLE).events
+        events = settlement.apply(shop.attempt(first), settlement.reading(shop.attempt(first)), FoundBy.SETTLE).events
         shipping.before["o-1"] = paid_twice
         delivery = shop.runtime.outbox.deliver([*events, *moved(shop, ["o-2"])])
     assert (held, delivery.delivered) == (["o-1"], 3)

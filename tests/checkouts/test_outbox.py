@@ -169,7 +169,7 @@ def test_an_event_whose_deliverer_died_is_delivered_when_the_lease_ends(shop: Sh
     with receivers(shop, recorder.receiver("a")):
         checkout_id = shop.has_deposit("completed")
         shop.runtime.settlement.apply(
-            shop.attempt(checkout_id), shop.runtime.settlement.reading(checkout_id, ""), via=FoundBy.SETTLE
+            shop.attempt(checkout_id), shop.runtime.settlement.reading(shop.attempt(checkout_id)), via=FoundBy.SETTLE
         )
         assert shop.attempt(checkout_id).status == "paid"
         shop.clock.advance(seconds=59)

@@ -67,6 +67,18 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_SETTLEMENT}::test_a_deposit_of_another_checkout_is_no_answer",
             Drop("checkouts.settlement:Settlement._apply", "_require_own"),
         ),
+        "a deposit status in capitals is no completed one": (
+            f"{_SETTLEMENT}::test_a_status_is_compared_without_regard_to_case[sqlite]",
+            Swap("rules.ruling:status_of", "deposit.status.lower()", "deposit.status"),
+        ),
+        "what another client id does not find counts as evidence": (
+            "checkouts/test_client_ids.py",
+            Swap("service.deposits:read_deposit", "client.client_id != checkout.client_id", "False"),
+        ),
+        "two misses of one moment abandon a checkout": (
+            f"{_SETTLEMENT}::test_never_picked_takes_two_reads_the_later_one_after_the_page_is_gone",
+            Swap("rules.ruling:_evidence_of_absence", "now >= since + BETWEEN_MISSES", "True"),
+        ),
         "the order is not asked for its total again when the money comes": (
             f"{_SETTLEMENT}::test_a_payment_of_an_order_that_is_no_longer_that_order_is_held",
             Swap("checkouts.order_totals:OrderTotals.rule", "self.total(transaction, attempt)", "attempt.total"),
@@ -279,7 +291,19 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "a read that succeeds leaves the problem of the one before": (
             "reports/test_report.py::test_reads_that_fail_for_minutes_are_told_though_none_is_overdue",
-            Swap("checkouts.settlement:Settlement._seen", '{"problem": None, "problem_since": None}', "{}"),
+            Swap(
+                "checkouts.settlement:Settlement._seen",
+                '{"problem": problem, "problem_since": problem and (attempt.problem_since or now)}',
+                "{}",
+            ),
+        ),
+        "a deposit status that no rule knows is not reported": (
+            f"{_SETTLEMENT}::test_a_status_that_no_rule_knows_counts_as_not_completed_and_is_reported[sqlite]",
+            Swap("rules.ruling:_problem", "status not in (COMPLETED, _PENDING, *closed_statuses)", "False"),
+        ),
+        "a completed payment that is taken back before it was applied is not reported": (
+            f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
+            Swap("rules.ruling:_problem", "checkout.payment is not None and status != COMPLETED", "False"),
         ),
         "starts that another process makes do not take back that starts fail": (
             "reports/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
@@ -934,7 +958,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "reconcile reads with the keys of the settings": (
             f"{_ACCOUNTS}::test_every_call_for_an_order_is_signed_by_its_own_account",
             Swap(
-                "service.calls:Service.reader",
+                "service.calls:Service.reading",
                 "self._accounts.client_of(account, READ)",
                 "self._accounts.client_of('', READ)",
             ),
@@ -1129,7 +1153,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
     "An audit names every difference between the shop and the service, and nothing else.": {
         "money that arrived and pays nothing here agrees": (
             f"{_AUDIT}::test_money_that_arrived_and_pays_nothing_here_is_named_with_the_way_to_find_it",
-            Swap("reports.audit.deposits:judge_deposit", "deposit.status == COMPLETED", "row.status in _SETTLED"),
+            Swap("reports.audit.deposits:judge_deposit", "status_of(deposit) == COMPLETED", "row.status in _SETTLED"),
         ),
         "what moves while it is read is named": (
             f"{_AUDIT}::test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named",

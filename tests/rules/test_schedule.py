@@ -23,9 +23,9 @@ def after(**parts: float) -> datetime:
         pytest.param(after(seconds=60), after(seconds=90), id="half the age again"),
         pytest.param(after(minutes=14), after(minutes=16, seconds=1), id="never past the moment when it is decided"),
         pytest.param(
-            after(minutes=16, seconds=1), after(minutes=16, seconds=1), id="the deciding read follows at once"
+            after(minutes=16, seconds=1), after(minutes=17, seconds=1), id="the deciding read follows a minute later"
         ),
-        pytest.param(after(hours=3), after(hours=3), id="long overdue"),
+        pytest.param(after(hours=3), after(hours=3, minutes=1), id="long overdue"),
     ],
 )
 def test_a_created_checkout(now: datetime, due: datetime) -> None:

@@ -46,7 +46,7 @@ class Model:
 
     state: str = "created"
     signals: list[str] = field(default_factory=lambda: ["checkout_created"])
-    not_found: int = 0
+    not_found_since: float | None = None
     said: str | None = None
 
     def reads(self, answer: str | None, now: float, *, right: bool = True) -> None:
@@ -75,8 +75,8 @@ class Model:
         return True
 
     def _is_not_found(self, now: float) -> None:
-        self.not_found += 1
-        if self.state == "created" and self.not_found >= 2 and now > 16 * MINUTE:
+        since = self.not_found_since = now if self.not_found_since is None else self.not_found_since
+        if self.state == "created" and now >= since + MINUTE and now > 16 * MINUTE:
             self._moves("abandoned")
 
     def _is_closed(self) -> None:

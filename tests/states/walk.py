@@ -58,7 +58,7 @@ class Walk:
     def content(self) -> Any:
         """What the next read can depend on, with the time: how often it was read before only tells a story."""
         stored = self._raw.execute(
-            "SELECT status, reason, paid_order_id, deposit_status, min(not_found_reads, 1) FROM paycheckout_checkout"
+            "SELECT status, reason, paid_order_id, deposit_status, not_found_since FROM paycheckout_checkout"
         )
         return tuple(stored.fetchone()), self.shop.clock.now
 
@@ -74,7 +74,7 @@ class Walk:
 
     def is_not_found_late(self) -> None:
         """The page's time is over when the deposit is looked for."""
-        self.shop.clock.now = max(self.shop.clock.now, self._began + timedelta(minutes=17))
+        self.shop.clock.now = max(self.shop.clock.now + timedelta(minutes=1), self._began + timedelta(minutes=17))
         self.is_not_found()
 
     def says(self, status: str, *, right: bool = True) -> None:

@@ -48,13 +48,6 @@ def test_the_longest_overdue_is_claimed_first(shop: Shop) -> None:
     assert claims(shop, 1) == made[1:]
 
 
-def test_one_attempt_is_claimed_again_only_when_it_is_due(shop: Shop) -> None:
-    attempt = shop.attempt(shop.starts())
-    again = shop.runtime.due_reads.claim_again
-    assert [claimed.id for claimed in again(attempt, shop.clock.now)] == [attempt.id]
-    assert again(attempt, shop.clock.now) == []
-
-
 @pytest.mark.parametrize(("timeout", "claim"), [(15, 60), (30, 60), (100, 200)])
 def test_a_claim_outlasts_the_read(open_shop: OpenShop, timeout: int, claim: int) -> None:
     shop = open_shop(PAYCHECKOUT_TIMEOUT=timeout)

@@ -23,6 +23,7 @@ from flask_paycheckout.reports.audit.reading import Job, Reads, what_to_do
 from flask_paycheckout.reports.audit.rows import AuditRows, Scope
 from flask_paycheckout.reports.audit.second_look import SecondLook
 from flask_paycheckout.service.accounts import Accounts
+from flask_paycheckout.service.deposits import ServiceCheckout
 
 __all__ = ["FIRST", "LAST", "Audit", "Batch", "Place", "ServiceDown"]
 
@@ -62,8 +63,7 @@ class ServiceDown(Exception):
 class Audit:
     """Compares the rows of one app with the service.
 
-    :param read_deposit: returns the function that reads the deposit of a checkout id with the keys of an account, and
-        returns None when it does not exist.
+    :param read_deposit: returns the function that reads a checkout's deposit, like `Settlement.reading`.
     :param goes_on_later: whether to end at an outage, at a place from which it can go on; otherwise all that cannot be
         read is named.
     """
@@ -75,7 +75,7 @@ class Audit:
         reads: Reads,
         accounts: Accounts,
         calls: PayoutCalls,
-        read_deposit: Callable[[str, str], Callable[[], Deposit | None]],
+        read_deposit: Callable[[ServiceCheckout], Callable[[], Deposit | None]],
         clock: Clock,
         *,
         goes_on_later: bool,
@@ -137,9 +137,7 @@ class Audit:
         return self.rows.checkouts_now(list(ids))
 
     def _look_at_deposits(self, rows: Sequence[CheckoutRow]) -> dict[int, Finding]:
-        jobs: list[Job[Deposit | None]] = [
-            Job(row.account, partial(self._read_deposit, row.checkout_id, row.account)) for row in rows
-        ]
+        jobs: list[Job[Deposit | None]] = [Job(row.account, partial(self._read_deposit, row)) for row in rows]
         answers = self._reads.run(jobs)
         return {row.id: self._of_deposit(row, read) for row, read in zip(rows, answers, strict=True)}
 

@@ -11,7 +11,7 @@ from typing import Any
 from flask_paycheckout.client import Deposit
 from flask_paycheckout.reports.audit.findings import Facts, Finding, Kind, Verdict
 from flask_paycheckout.rules.matching import compare
-from flask_paycheckout.rules.ruling import COMPLETED
+from flask_paycheckout.rules.ruling import COMPLETED, status_of
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.rules.text import moment_text
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, payment_columns
@@ -41,6 +41,7 @@ class CheckoutRow:
     checkout_id: str
     order_id: str
     account: str
+    client_id: str | None
     status: str
     reason: str | None
     deposit_status: str | None
@@ -84,7 +85,7 @@ def judge_deposit(row: CheckoutRow, deposit: Deposit | None, now: datetime) -> F
         )
         return _finding(row, Verdict.MISSING_THERE, here, None, deposit, remedy=remedy)
     there = _there(deposit)
-    arrived, settled = deposit.status == COMPLETED, row.status in _SETTLED
+    arrived, settled = status_of(deposit) == COMPLETED, row.status in _SETTLED
     if not arrived and not settled and row.completed_at is None:
         return _finding(row, Verdict.AGREED, here, there, deposit)
     compared = _compared(arrived=arrived, settled=settled)

@@ -18,6 +18,7 @@ from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
 from flask_paycheckout.payouts.calls import words_of
 from flask_paycheckout.rules.text import account_text
 from flask_paycheckout.service.calls import AccountUnavailable, is_answer
+from flask_paycheckout.service.deposits import NotMadeByThisClient
 from flask_paycheckout.service.limits import AdaptiveLimit
 
 __all__ = ["Job", "Reads", "Stopped", "is_about_keys", "what_to_do"]
@@ -264,7 +265,7 @@ def what_to_do(error: Exception, account: str, meaning: str = "") -> str:
 
     :param meaning: a sentence on what follows from the error.
     """
-    if isinstance(error, PaymentsError) and is_about_keys(error):
+    if isinstance(error, PaymentsError) and (is_about_keys(error) or isinstance(error, NotMadeByThisClient)):
         remedy = f"Correct the keys{account_text(account)}, then repeat the audit."
     else:
         remedy = "Repeat the audit when the service answers again."

@@ -39,7 +39,7 @@ _TRACES = [
     )
 ]
 _OURS = re.compile(r"[A-Za-z0-9-]+-[0-9a-f]{16}")
-_PLAIN = ("id", "checkout_id", "order_id", "account", "status", "reason", "deposit_status", "problem")
+_PLAIN = ("id", "checkout_id", "order_id", "account", "client_id", "status", "reason", "deposit_status", "problem")
 _MOMENTS = ("created_at", "moved_at", "next_read_at", "payment_completed_at")
 _TOTAL = ("total_kind", "total_amount", "total_currency", "total_other_currency")
 

@@ -1,0 +1,66 @@
+"""A "not found" counts only for the client id that made the checkout: keys of another one prove nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from flask_paycheckout import Account
+from flask_paycheckout.service.deposits import NotMadeByThisClient
+from tests.conftest import OpenShop
+from tests.scripted import Shop
+from tests.test_cli import runs
+
+
+def reads_twice(shop: Shop, checkout_id: str) -> None:
+    """Two late reads, a minute apart."""
+    for minutes in (17, 1):
+        shop.clock.advance(minutes=minutes)
+        with pytest.raises(NotMadeByThisClient):
+            shop.settles(checkout_id)
+
+
+def test_what_another_client_id_does_not_find_is_no_evidence_and_is_reported(open_shop: OpenShop) -> None:
+    made = open_shop(PAYCHECKOUT_CLIENT_ID="client-a")
+    checkout_id = made.starts()
+    assert made.attempt(checkout_id).client_id == "client-a"
+    other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
+    reads_twice(other, checkout_id)
+    other.clock.advance(minutes=6)
+    assert other.attempt(checkout_id).status == "created"
+    assert "made with client id 'client-a'" in runs(other, "report").output
+    told = runs(other, "audit").stdout
+    assert "unreadable: deposit chk-1" in told
+    assert "client-a" in told
+    assert other.settles(checkout_id, says="completed").status == "paid", "what it finds is evidence all the same"
+
+
+def test_the_keys_that_made_it_still_abandon_it(open_shop: OpenShop) -> None:
+    """Also after others have looked in between."""
+    made, other = open_shop(PAYCHECKOUT_CLIENT_ID="client-a"), open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
+    checkout_id = made.starts()
+    reads_twice(other, checkout_id)
+    made.settles(checkout_id)
+    assert made.attempt(checkout_id).status == "created", "the misses of others are not counted"
+    made.clock.advance(minutes=1)
+    assert made.settles(checkout_id).status == "abandoned"
+
+
+def test_an_account_with_another_client_id_than_before_abandons_nothing(shop: Shop) -> None:
+    client_ids = ["id-ada"]
+    shop.paycheckout.account_of(lambda order_id: "ada")
+    shop.paycheckout.account(lambda name: Account(client_ids[-1], "canary-secret-of-ada"))
+    checkout_id = shop.starts()
+    assert shop.attempt(checkout_id).client_id == "id-ada"
+    client_ids.append("id-of-another")
+    shop.runtime.accounts.refused("ada")
+    reads_twice(shop, checkout_id)
+    assert shop.attempt(checkout_id).status == "created"
+
+
+def test_a_webhook_about_a_checkout_that_was_never_found_is_reported(shop: Shop) -> None:
+    checkout_id = shop.starts()
+    shop.runtime.webhooks.receive(checkout_id)
+    assert "webhook" not in runs(shop, "report").output
+    shop.abandons(checkout_id)
+    told = runs(shop, "report")
+    assert "a webhook announced a payment that the service does not find" in told.output
