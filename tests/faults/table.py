@@ -959,7 +959,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ACCOUNTS}::test_every_call_for_an_order_is_signed_by_its_own_account",
             Swap(
                 "service.calls:Service.reading",
-                "self._accounts.client_of(account, READ)",
+                "self._accounts.client_of(checkout.account, READ)",
                 "self._accounts.client_of('', READ)",
             ),
         ),
