@@ -110,7 +110,6 @@ def _rows(kind: str, first: int, count: int) -> Iterator[dict[str, Any]]:
             "next_read_at": None if kind == "paid" else NOW - timedelta(minutes=1),
             "revision": int(kind == "paid"),
             "reads": 4,
-            "not_found_reads": 0,
             "failed_reads": 0,
             "webhooks": 0,
             "history": line(made, Entry.CREATED, total=total) + 3 * read,

@@ -457,11 +457,11 @@ def test_the_command_counts_first_and_says_what_it_removed(shop: Shop) -> None:
     shop.clock.now += AGES
     counted = "1 history of checkouts, 0 of payouts, 4 delivered events, 1 abandoned checkout.\n"
     ran = runs(shop, "prune", "--older-than", "365", "--dry-run")
-    before = "2026-02-05 12:17:00Z"
+    before = "2026-02-05 12:18:00Z"
     assert (ran.exit_code, ran.output) == (0, f"Would remove what ended before {before}: {counted}")
     told = json.loads(runs(shop, "prune", "--older-than", "365", "--dry-run", "--json").stdout)
     assert told == {
-        "before": "2026-02-05T12:17:00+00:00",
+        "before": "2026-02-05T12:18:00+00:00",
         "dry_run": True,
         "checkout_histories": 1,
         "payout_histories": 0,
