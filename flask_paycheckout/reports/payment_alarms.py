@@ -129,7 +129,7 @@ def unsettled_payments(look: Look) -> Iterator[Alarm]:
 
 @alarm(Severity.TODAY)
 def unexplained_payments(look: Look) -> Iterator[Alarm]:
-    """Reads that succeeded and say what no rule explains, such as a completed deposit that is not completed any more."""
+    """Reads that succeeded and say what no rule explains, such as a completed deposit that is no longer completed."""
     yield from _with_problem(
         look,
         (look.models.checkouts.c.failed_reads == 0,),
