@@ -30,7 +30,7 @@ from flask_paycheckout.sandbox.levers.webhook_sender import SENDER, WebhookSende
 from flask_paycheckout.sandbox.levers.worlds import MAX_WORLDS, WORLDS, Worlds
 from flask_paycheckout.sandbox.outgoing.mail_sender import SmtpAddressError
 from flask_paycheckout.sandbox.outgoing.webhook_sender import EndpointError
-from flask_paycheckout.sandbox.terminal.command import COMMANDS, TOKEN_VARIABLE, command_of, run
+from flask_paycheckout.sandbox.terminal.commands import COMMANDS, TOKEN_VARIABLE, command_of, run
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS, AssumptionError, assumptions_as_text
 from flask_paycheckout.sandbox.world.clock import RUNNING, ClockError
 from flask_paycheckout.sandbox.world.context import world

@@ -21,7 +21,7 @@ from flask_paycheckout.sandbox import create_sandbox
 from flask_paycheckout.sandbox.levers.control_document import CALLS, control_document
 from flask_paycheckout.sandbox.levers.control_schemas import ANSWERS, BODIES
 from flask_paycheckout.sandbox.levers.triggers import EVENTS
-from flask_paycheckout.sandbox.terminal.command import COMMANDS
+from flask_paycheckout.sandbox.terminal.commands import COMMANDS
 from flask_paycheckout.sandbox.world.assumptions import ASSUMPTIONS
 from flask_paycheckout.testing import Sandbox
 from tests.docs.pages import PAGES, ROOT, read

@@ -86,7 +86,7 @@ class Connection:
             ) from None
         finally:
             connection.close()
-        if response.status != 200:
+        if response.status not in (200, 201):
             raise self._refusal(response.status, content)
         return content
 

@@ -65,6 +65,25 @@ def snapshots(
     assert moves == [["deposit", "pending"], ["deposit", "completed"], ["webhook", "no"]]
 
 
+def steps(
+    scene: Scene,
+    paycheckout_sandbox: Sandbox,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "state.json").write_text(scene["state.json"])
+    with served(paycheckout_sandbox.app) as address:
+        _drive(paycheckout_sandbox, address, monkeypatch)
+        _, told = _carry_out(scene.commands(), capsys)
+    moves = [line.split()[1:3] for line in told.splitlines() if " webhook " not in line]
+    assert moves == [
+        *(["deposit", "pending"], ["deposit", "completed"]),
+        *(["disbursement", "pending"], ["deposit", "pending"]),
+    ]
+
+
 def _drive(sandbox: Sandbox, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands find this sandbox."""
     monkeypatch.setenv("SANDBOX_URL", address)

@@ -18,7 +18,7 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout.sandbox.command import main
-from flask_paycheckout.sandbox.terminal.command import COMMANDS, command_of
+from flask_paycheckout.sandbox.terminal.commands import COMMANDS, command_of
 from flask_paycheckout.sandbox.terminal.connection import Connection
 from flask_paycheckout.sandbox.terminal.printing import event, plain
 from flask_paycheckout.sandbox.terminal.tail import follow
@@ -106,6 +106,46 @@ def test_state_and_calls_are_saved_as_files_and_restored(run: Run, merchant: Mer
     assert "cannot be read" in run("restore", str(tmp_path / "none"), code=2)
     assert "cannot be written" in run("snapshot", str(tmp_path / "none" / "state.json"), code=2)
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_file_of_triggers_and_calls_brings_a_sandbox_into_a_state(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    file.write_text(
+        """
+        {"call": "POST /accounts", "name": "anna"}
+        {"event": "checkout", "account": "anna", "amount": 40.10, "as": "order"}
+
+        {"call": "POST checkouts/$order.id/pick", "paymentMethod": "us_qr"}
+        {"event": "paid", "id": "$order.id", "as": "paid"}
+        {"event": "refund", "id": "$paid.id"}
+        """
+    )
+    *_, picked, paid, refund = run("run", str(file))
+    assert picked["deposit"]["inputAmount"] == 40.1
+    assert (paid["id"], paid["status"], refund["account"]) == (picked["deposit"]["depositId"], "completed", "anna")
+    file.write_text('[{"event": "paid"}, {"event": "paid", "id": "$nobody.id"}, {"event": "paid"}]')
+    assert "Step 2: " in run("run", str(file), code=2)
+    assert len(run("webhooks")) == 2, "what comes after a refusal is not done"
+    file.write_text('[{"event": "paid"}, 5]')
+    assert "objects" in run("run", str(file), code=2)
+    file.write_text("[[accounts]]")
+    assert "no JSON" in run("run", str(file), code=2)
+
+
+def test_worlds_are_made_listed_and_removed(run: Run, address: str) -> None:
+    made = run("worlds", "make", "anna")
+    assert run("worlds") == [{"name": "anna", "baseUrl": made["baseUrl"]}]
+    world = ("--url", f"{address}/w/anna", "--control-token", made["controlToken"])
+    assert run("trigger", "paid", *world)["status"] == "completed"
+    assert run("webhooks") == []
+    run("worlds", "remove", "anna")
+    assert run("worlds") == []
+
+
+def test_a_command_imports_nothing_of_the_server() -> None:
+    program = "import flask_paycheckout.sandbox.__main__, sys; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"flask", "sqlalchemy", "werkzeug", "flask_paycheckout.sandbox.app"} & set(loaded)
 
 
 def test_payouts_are_finished_and_proven(run: Run, tmp_path: Path) -> None:
