@@ -7,7 +7,8 @@ transaction that records the payment.
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import httpx
 from flask import Flask
@@ -21,6 +22,13 @@ from tests.two_accounts import gets_two_accounts, keys_of_second
 
 def create_app() -> Flask:
     return create_shop().app
+
+
+def create_asgi_app() -> Callable[..., Any]:
+    """The same shop behind an ASGI wrapper."""
+    from a2wsgi import WSGIMiddleware
+
+    return WSGIMiddleware(cast("Any", create_app()))
 
 
 def create_shop(transport: httpx.BaseTransport | None = None, **config: Any) -> Shop:

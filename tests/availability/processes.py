@@ -1,4 +1,4 @@
-"""A sandbox on a socket, and gunicorn with the shop before it; each stops with its `with`."""
+"""A sandbox on a socket, and the shop in the web servers that people use; each stops with its `with`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 import requests
 
 from tests.ports import free_port
@@ -25,8 +26,30 @@ def running_sandbox() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     command = [sys.executable, "-m", "flask_paycheckout.sandbox", "--port", str(port), "--control-token", "control"]
     with _process(command, {}) as process:
         address = f"http://127.0.0.1:{port}"
-        answers(address, process)
+        _answers(address, process)
         yield address, process
+
+
+#: Web servers of every kind: threads, greenlets, a C program, and WSGI behind ASGI.
+SERVERS = {
+    "gunicorn": "--preload --workers 2 --threads 4 --bind {address} tests.shop_app:create_app()",
+    "gunicorn with gevent": "--worker-class gevent --bind {address} tests.shop_app:create_app()",
+    "waitress-serve": "--listen {address} --threads 6 --call tests.shop_app:create_app",
+    "uvicorn": "--port {port} --log-level warning --factory tests.shop_app:create_asgi_app",
+    # Needs a compiler, so that it is no requirement of the tests.
+    "uwsgi": "--http-socket {address} --master --processes 2 --threads 4 --die-on-term --disable-logging"
+    " --need-app --virtualenv {prefix} --module tests.shop_app:create_app()",
+}
+
+
+@contextmanager
+def serving(server: str, **settings: str) -> Iterator[str]:
+    """The shop of `tests.shop_app` with these settings in one of the `SERVERS`; gives its address."""
+    port, program = free_port(), BIN / server.partition(" ")[0]
+    if not program.exists():
+        pytest.skip(f"{program.name} is not installed")
+    options = SERVERS[server].format(address=f"127.0.0.1:{port}", port=port, prefix=sys.prefix)
+    yield from _answering([str(program), *options.split()], port, settings)
 
 
 @contextmanager
@@ -34,13 +57,17 @@ def gunicorn(app: str, *options: str, **settings: str) -> Iterator[str]:
     """A shop with these settings; gives its address."""
     port = free_port()
     command = [str(BIN / "gunicorn"), "--bind", f"127.0.0.1:{port}", *options, app]
+    yield from _answering(command, port, settings)
+
+
+def _answering(command: list[str], port: int, settings: Mapping[str, str]) -> Iterator[str]:
     with _process(command, {f"FLASK_{name}": value for name, value in settings.items()}) as process:
         address = f"http://127.0.0.1:{port}"
-        answers(f"{address}/login", process)
+        _answers(f"{address}/login", process)
         yield address
 
 
-def answers(url: str, process: subprocess.Popen[bytes]) -> None:
+def _answers(url: str, process: subprocess.Popen[bytes]) -> None:
     until = time.monotonic() + PATIENCE
     while True:
         try:
