@@ -113,6 +113,8 @@ class Alarm:
     """The function's name; the decorator sets it, and the severity."""
 
     severity: Severity = Severity.NOTE
+    is_note: bool = False
+    """Whether this alarm of a more severe kind is a mere note: what was wrong may have passed."""
 
     @property
     def key(self) -> str:
@@ -122,7 +124,7 @@ class Alarm:
     def as_dict(self) -> dict[str, Any]:
         """Convert to JSON-ready values, with times as ISO 8601 text."""
         values: dict[str, Any] = plain(asdict(self))
-        del values["of"]
+        del values["of"], values["is_note"]
         return {"key": self.key} | values
 
 

@@ -27,7 +27,7 @@ from flask_paycheckout.reports.alarms import (
 from flask_paycheckout.rules.receivers import NOBODY_LISTENS
 from flask_paycheckout.rules.states import OPEN, Status
 from flask_paycheckout.rules.text import account_text, moment_text
-from flask_paycheckout.service.record import CLAIM, START, WEB_CALL, FailingCalls, failing_calls
+from flask_paycheckout.service.record import CLAIM, REFUSED, START, UNTRIED, WEB_CALL, FailingCalls, failing_calls
 from flask_paycheckout.service.slow_receivers import slow_receivers
 from flask_paycheckout.store.checkout_model import MONEY_TO_PAY_BACK
 from flask_paycheckout.store.paybacks import MoneyToPayBack, list_to_pay_back, sums_of
@@ -57,62 +57,89 @@ def read_only_database(look: Look) -> Iterator[Alarm]:
 
 @alarm(Severity.NOW)
 def failing_starts(look: Look) -> Iterator[Alarm]:
-    """Accounts with which nobody can pay."""
-    yield from _failing(look, START, "Nobody can start a payment")
+    """Accounts with which nobody can pay, since the service does not answer, fails, or refuses the keys."""
+    yield from _failing(look, START, "Nobody can start a payment", "starts")
+
+
+@alarm(Severity.NOW)
+def refused_starts(look: Look) -> Iterator[Alarm]:
+    """Accounts with which nobody can pay, since the service refuses what is asked for."""
+    yield from _failing(look, START + REFUSED, "Nobody can start a payment", "starts")
 
 
 @alarm(Severity.NOW)
 def failing_payouts(look: Look) -> Iterator[Alarm]:
     """Accounts of which no payout can be sent."""
-    yield from _failing(look, PAYOUT, "No payout can be sent")
+    yield from _failing(look, PAYOUT, "No payout can be sent", "payouts")
 
 
 @alarm(Severity.NOW)
 def failing_claims(look: Look) -> Iterator[Alarm]:
     """Accounts of which no customer can say where a refund goes."""
-    yield from _failing(look, CLAIM, "No customer can say where a refund goes")
+    yield from _failing(look, CLAIM, "No customer can say where a refund goes", "claims")
 
 
 @alarm(Severity.TODAY)
 def refused_customers(look: Look) -> Iterator[Alarm]:
     """Customers who were refused although the service answers, until an hour after the last one."""
     what, why = "Customers are refused although the service answers", "too many web requests waited for it"
-    yield from _failing(look, WEB_CALL, what, why, "Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop")
+    remedy = "Raise PAYCHECKOUT_WEB_CALLS, or run more processes of the shop"
+    yield from _failing(look, WEB_CALL, what, "web requests", why, remedy)
 
 
 def _failing(
-    look: Look, operation: str, what: str, why: str = "the service failed", remedy: str = _DOCTOR
+    look: Look, operation: str, what: str, tries: str, why: str = "the service failed", remedy: str = _DOCTOR
 ) -> Iterator[Alarm]:
-    """Calls that have failed more than once, and for more than five minutes, since they were last answered."""
+    """Calls that have failed more than once, and for more than five minutes, since they were last answered.
+
+    A mere note when nobody has tried for an hour: the service may have recovered since.
+    """
     listed = failing_calls(look.engine, look.models.services, look.now, look.account)
     failing = [calls for calls in listed if calls.operation == operation]
     still = [found for calls in failing for found in _since_answer(look, calls)]
     for group in together([Group(calls.account, calls.count, calls.since) for calls in still]):
         of = [calls for calls in still if group.account in (None, calls.account)]
         last = max(calls.last_failure_at for calls in of)
-        where = " with several accounts" if group.account is None else f" with account {group.account}"
+        untried = last <= look.now - UNTRIED
+        where = {None: " with several accounts", "": ""}.get(group.account, f" with account {group.account}")
+        failed = f"The last {group.count} {tries}{where} failed, the last at {moment_text(last)}; none was tried since"
+        fails = f"{what}{where}: {why} at least {group.count} times, the last {moment_text(last)}"
         yield Alarm(
-            f"{what}{where if group.account != '' else ''}: {why} at least {group.count} times,"
-            f" the last {moment_text(last)}",
+            failed if untried else fails,
             *(group.since, group.count, group.account),
             tuple(Example(f"{calls.count}{account_text(calls.account)}", problem=calls.words) for calls in of),
             (remedy,),
             of=group.of,
+            is_note=untried,
         )
 
 
 def _since_answer(look: Look, calls: FailingCalls) -> Iterator[FailingCalls]:
-    """A newer checkout of the account proves that its starts are answered again, whichever process made it."""
-    if calls.operation == START:
-        c = look.models.checkouts.c
-        newest = select(c.created_at).where(c.account == calls.account).order_by(c.id.desc()).limit(1)
-        answered_at = next((as_utc(row[0]) for row in look.rows(newest)), None)
-        if answered_at is not None and answered_at > calls.since:
-            if answered_at >= calls.last_failure_at:
+    """Leave out starts that are answered again, whichever process made the call that proves it."""
+    if calls.operation.startswith(START):
+        c, of_account = look.models.checkouts.c, look.models.checkouts.c.account == calls.account
+        newest = select(func.max(c.id)).where(of_account).scalar_subquery()
+        answered_at = _time_of(look, c.created_at, c.id == newest)
+        if calls.operation == START:
+            # Any signed call that is answered shows that service and keys work, unless starts fail all the time.
+            read = _time_of(look, func.max(c.last_read_at), of_account, c.next_read_at >= _FIRST, c.failed_reads == 0)
+            read = max(read, _time_of(look, func.max(c.moved_at), of_account, c.status == Status.PAID.value))
+            if read > calls.last_failure_at and calls.last_failure_at <= look.now - PATIENCE:
                 return
-            calls = replace(calls, since=answered_at)
+            if read > calls.since and calls.resumed_at:
+                if calls.resumed_at == calls.last_failure_at:
+                    return
+                calls = replace(calls, since=calls.resumed_at)
+        if answered_at >= calls.last_failure_at:
+            return
+        calls = replace(calls, since=max(calls.since, answered_at))
     if calls.count > 1 and calls.since <= look.now - PATIENCE:
         yield calls
+
+
+def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]) -> datetime:
+    found = [as_utc(row[0]) for row in look.rows(select(latest).where(*where)) if row[0]]
+    return found[0] if found else _FIRST
 
 
 @alarm(Severity.NOW)

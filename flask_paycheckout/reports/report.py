@@ -84,7 +84,7 @@ def report(look: Look, least: Severity = Severity.NOTE) -> Report:
 def find_alarms(look: Look) -> tuple[Alarm, ...]:
     """All alarms, the most urgent first, and of these the oldest."""
     found = [
-        replace(one, kind=kind, severity=severity)
+        replace(one, kind=kind, severity=Severity.NOTE if one.is_note else severity)
         for kind, (severity, find) in REGISTERED.items()
         for one in find(look)
     ]

@@ -17,10 +17,10 @@ from threading import Lock
 from typing import Any
 
 import msgspec
-from sqlalchemy import Engine, Table, func, select, update
+from sqlalchemy import Engine, Table, case, func, select, update
 from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
-from flask_paycheckout.client import PaymentsError
+from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
 from flask_paycheckout.client.per_process import PerProcess
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import UnsafeCheckoutUrl
@@ -29,7 +29,7 @@ from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.store.database_errors import first_line
 from flask_paycheckout.store.lock_limit import begin_limited
 
-__all__ = ["CLAIM", "START", "WEB_CALL", "FailingCalls", "ServiceRecord", "failing_calls"]
+__all__ = ["CLAIM", "REFUSED", "START", "UNTRIED", "WEB_CALL", "FailingCalls", "ServiceRecord", "failing_calls"]
 
 START = "start"
 """The operation of calls that create a checkout."""
@@ -40,8 +40,13 @@ CLAIM = "claim"
 WEB_CALL = "web call"
 """The operation of calls that web requests may not make, since too many others wait for a service that answers."""
 
+UNTRIED = timedelta(hours=1)
+"""Calls that failed, and that nobody has tried again for so long, may be possible again."""
+
+REFUSED = " refused"
+"""Ends the name of an operation that the service answers, and always with a refusal of what is asked for."""
+
 _MINUTE = timedelta(minutes=1)
-_REFUSED_FOR = timedelta(hours=1)
 _MAX_WORDS = 500
 
 
@@ -59,6 +64,9 @@ class FailingCalls:
     """The time of the first failure since the last answer."""
 
     last_failure_at: datetime
+    resumed_at: datetime | None
+    """The first failure after the last pause of an hour; None without such a pause."""
+
     count: int
     """A lower bound of the number of failures."""
 
@@ -123,9 +131,13 @@ class ServiceRecord:
         try:
             yield
         except (PaymentsError, UnsafeCheckoutUrl) as error:
+            if _is_answer(error):
+                self.on_answer(operation, account)
+                operation += REFUSED
             self.on_failure(operation, str(error), account)
             raise
         self.on_answer(operation, account)
+        self.on_answer(operation + REFUSED, account)
 
     def on_failure(self, operation: str, words: str, account: str = "") -> None:
         """Record a failure, in memory only; thread-safe.
@@ -143,7 +155,7 @@ class ServiceRecord:
     def on_refusal(self, words: str, account: str) -> None:
         """Record that a web request may not make a call; an hour without another one ends such a series."""
         last = self._here().calls.get((account, WEB_CALL), _Calls()).last_failure_at
-        if last is not None and last < self._clock() - _REFUSED_FOR:
+        if last is not None and last < self._clock() - UNTRIED:
             self.on_answer(WEB_CALL, account)
         self.on_failure(WEB_CALL, words, account)
 
@@ -196,15 +208,17 @@ class ServiceRecord:
         c = self._table.c
         cleared = update(self._table).where(*self._is(row), c.last_failure_at <= answered_at)
         with begin_limited(self._engine()) as connection:
-            connection.execute(cleared.values(failing_since=None, last_answer_at=answered_at, count=0))
+            connection.execute(cleared.values(failing_since=None, resumed_at=None, last_answer_at=answered_at, count=0))
 
     def _store_failures(self, row: dict[str, str], noted: _Calls) -> None:
         c = self._table.c
         values = {"last_failure_at": noted.last_failure_at, "words": noted.words}
         since = func.coalesce(c.failing_since, noted.first_failure_at, type_=c.failing_since.type)
-        more: dict[str, Any] = {"failing_since": since, "count": c["count"] + noted.failures}
+        began = noted.first_failure_at or self._clock()
+        resumed = case((c.last_failure_at <= began - UNTRIED, began), else_=c.resumed_at)
+        more: dict[str, Any] = {"failing_since": since, "resumed_at": resumed, "count": c["count"] + noted.failures}
         if noted.begun_anew:
-            more = {"failing_since": noted.first_failure_at, "count": noted.failures}
+            more = {"failing_since": noted.first_failure_at, "resumed_at": None, "count": noted.failures}
         added = update(self._table).where(*self._is(row)).values(values | more)
         first = self._table.insert().values(
             row | values | {"failing_since": noted.first_failure_at, "count": noted.failures}
@@ -225,12 +239,19 @@ class ServiceRecord:
         return [self._table.c[name] == value for name, value in row.items()]
 
 
+def _is_answer(error: Exception) -> bool:
+    """Whether the service takes the account's keys and works, and refuses only what this call asked for."""
+    if isinstance(error, RequestRefused):
+        return not isinstance(error, (Unauthorized, RateLimited, ServiceFault))
+    return isinstance(error, UnsafeCheckoutUrl)
+
+
 def failing_calls(engine: Engine, table: Table, now: datetime, account: str | None = None) -> Sequence[FailingCalls]:
     """List the operations that fail, according to the table, of one account or of all; 100 at most."""
     c = table.c
-    columns = select(c.account, c.operation, c.failing_since, c.last_failure_at, c["count"], c.words)
+    columns = select(c.account, c.operation, c.failing_since, c.last_failure_at, c.resumed_at, c["count"], c.words)
     of_account = [] if account is None else [c.account == account]
-    lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - _REFUSED_FOR)
+    lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - UNTRIED)
     failing = columns.where(c.failing_since.is_not(None), lasts, *of_account)
     try:
         with engine.connect() as connection:
@@ -240,7 +261,8 @@ def failing_calls(engine: Engine, table: Table, now: datetime, account: str | No
         return []
     return [
         FailingCalls(
-            row.account, row.operation, as_utc(row.failing_since), as_utc(row.last_failure_at), row[4], row.words or ""
+            *(row.account, row.operation, as_utc(row.failing_since), as_utc(row.last_failure_at)),
+            *(row.resumed_at and as_utc(row.resumed_at), row[5], row.words or ""),
         )
         for row in rows
     ]

@@ -32,6 +32,8 @@ def service_table(beside: Table) -> Table:
         Column("operation", String(32), primary_key=True),
         Column("failing_since", moment),
         Column("last_failure_at", moment),
+        # The first failure after an hour without any; NULL while there was no such pause since `failing_since`.
+        Column("resumed_at", moment),
         Column("last_answer_at", moment),
         # The last failure's error message, for people.
         Column("words", Text),

@@ -13,15 +13,15 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from flask_paycheckout import order_paid
+from flask_paycheckout import Pay, order_paid
 from flask_paycheckout.operations.app import AppOperations
 from flask_paycheckout.rules.states import Status
 from tests.accounts.conftest import SECRETS, Sellers, SigningService
-from tests.alarming import alarms_of
+from tests.alarming import alarms_of, urgent
 from tests.conftest import OpenShop
 from tests.payouts.shop import pays_out, stands
 from tests.plans import plans
-from tests.scripted import Shop, number
+from tests.scripted import Shop, number, refusal
 from tests.views.test_owner import ROOT, opens_view
 from tests.views.test_webhook import database_down
 
@@ -126,6 +126,66 @@ def test_starts_of_one_account_that_fail_are_told_while_another_one_sells(
     assert (failing["key"], failing["account"]) == ("failing-starts:ada", "ada")
     assert "with account ada" in runs(market.shop, "report")[1]
     assert {one["key"] for one in told(market.shop, "report", "--account", "bo")["alarms"]} == {"late-reads"}
+
+
+def an_outage(market: Sellers, service: SigningService) -> None:
+    """Nobody can pay ada for a while, and then nobody tries."""
+    service.refused = {"id-ada"}
+    for _ in range(3):
+        with pytest.raises(Exception, match="Unknown client"):
+            market.shop.starts("o-1")
+        market.shop.clock.advance(minutes=3)
+    assert "failing-starts:ada" in urgent(market.shop)
+    service.refused = set()
+
+
+def test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment(
+    market: Sellers, service: SigningService
+) -> None:
+    market.shop.starts("o-1")
+    market.shop.totals["o-1"] = Pay("13.50", "USD")
+    market.shop.clock.advance(hours=1)
+    an_outage(market, service)
+    market.shop.clock.advance(minutes=5)
+    market.shop.reconciles()
+    assert urgent(market.shop) == set()
+    service.refused = {"id-ada"}
+    with pytest.raises(Exception, match="Unknown client"):
+        market.shop.starts("o-1")
+    assert urgent(market.shop) == {"failing-starts:ada"}, "a start that fails after it begins it again"
+    service.refused = set()
+    market.shop.clock.advance(days=1)
+    market.shop.reconciles()
+    service.refused = {"id-ada"}
+    with pytest.raises(Exception, match="Unknown client"):
+        market.shop.starts("o-1")
+    assert urgent(market.shop) == set(), "after a day of answers one failure is an accident"
+
+
+def test_starts_that_nobody_tries_again_are_a_note_after_an_hour(market: Sellers, service: SigningService) -> None:
+    began = market.shop.clock()
+    an_outage(market, service)
+    market.shop.clock.advance(minutes=57)
+    [note] = alarms_of(market.shop).values()
+    assert (note.key, note.severity, note.since) == ("failing-starts:ada", "note", began)
+    assert note.what == (
+        "The last 3 starts with account ada failed, the last at 2026-01-01 12:06:00Z; none was tried since"
+    )
+    market.shop.starts("o-1")
+    assert alarms_of(market.shop) == {}
+
+
+def test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to_reads(market: Sellers) -> None:
+    shop = market.shop
+    shop.starts("o-2")
+    market.add("bo", "b-1")
+    for _ in range(3):
+        shop.service.instead_of_created.append(refusal(400, "currency is not enabled"))
+        with pytest.raises(Exception, match="not enabled"):
+            shop.starts("b-1")
+        shop.clock.advance(minutes=10)
+        shop.reconciles()
+    assert urgent(shop) == {"refused-starts:bo"}
 
 
 def test_an_account_that_is_gone_is_reported_by_name_within_five_minutes(market: Sellers) -> None:

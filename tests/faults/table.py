@@ -8,6 +8,7 @@ from tests.faults.planting import After, Always, Before, Drop, Edit, First, InTe
 Planted = tuple[str, *tuple[Edit, ...]]
 
 _ACCOUNTS = "accounts/test_orders.py"
+_PEOPLE = "accounts/test_people.py"
 _ROUNDS = "checkouts/test_due_reading.py::test_an_account_that_fails_costs_the_others_less_than_a_tenth"
 _SANDBOX_ACCOUNTS = "sandbox/levers/test_accounts.py"
 _LEVERS, _WORLDS = "sandbox/levers", "sandbox/levers/test_worlds.py"
@@ -308,6 +309,18 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "starts that another process makes do not take back that starts fail": (
             "reports/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
             Never("reports.payment_alarms:_since_answer", "START"),
+        ),
+        "only a start that succeeds ends the alarm that nobody can start a payment": (
+            f"{_PEOPLE}::test_a_read_that_is_answered_ends_the_alarm_that_nobody_can_start_a_payment",
+            Swap("reports.payment_alarms:_since_answer", "read > calls.last_failure_at", "False"),
+        ),
+        "a read that is answered makes starts possible that the service refuses": (
+            f"{_PEOPLE}::test_starts_that_the_service_refuses_are_not_made_possible_by_its_answers_to_reads",
+            Swap("service.record:_is_answer", "isinstance(error, RequestRefused)", "False"),
+        ),
+        "starts that nobody tries again stay an alarm for ever": (
+            f"{_PEOPLE}::test_starts_that_nobody_tries_again_are_a_note_after_an_hour",
+            Swap("reports.payment_alarms:_failing", "last <= look.now - UNTRIED", "False"),
         ),
         "a log that writes a line for each checkout of an outage": (
             "accounts/test_outage.py::test_an_outage_of_an_hour_is_a_line_a_minute_for_each_account",
