@@ -249,15 +249,16 @@ def held_payments(look: Look) -> Iterator[Alarm]:
     held = c.status == Status.HELD.value
     if not (group := look.one_group(look.models.checkouts, c.moved_at, held)):
         return
-    columns = [c.checkout_id, c.order_id, c.account, c.reason, c.moved_at, c.total_amount, c.total_currency]
-    rows = select(*columns, *(c[name] for name in PAYMENT_COLUMNS)).where(held, *look.of_account(c.account))
+    columns = [c.checkout_id, c.order_id, c.account, c.reason, c.moved_at]
+    totals = [c.total_kind, c.total_amount, c.total_currency]
+    rows = select(*columns, *totals, *(c[name] for name in PAYMENT_COLUMNS)).where(held, *look.of_account(c.account))
     yield Alarm(
         f"{number(group.count, 'held payment waits', 'held payments wait')} for your decision",
         *(group.since, group.count, group.account),
         tuple(
             Example(
-                f"{subject(row)}: {row.reason}, {_arrived(_paid(row))} of {row.total_amount} {row.total_currency},"
-                f" since {moment_text(row.moved_at)}",
+                f"{subject(row)}: {row.reason}, {_arrived(_like_asked(row))} of {row.total_amount}"
+                f" {row.total_currency}, since {moment_text(row.moved_at)}",
                 row.order_id,
             )
             for row in look.oldest(rows, c.moved_at)
@@ -269,8 +270,11 @@ def held_payments(look: Look) -> Iterator[Alarm]:
     )
 
 
-def _paid(row: Any) -> Amount | None:
-    return payment.paid if (payment := payment_of(row._mapping)) else None
+def _like_asked(row: Any) -> Amount | None:
+    """The amount that arrived on the side that was asked for: what the customer paid, or what the shop receives."""
+    if (payment := payment_of(row._mapping)) is None:
+        return None
+    return payment.received if row.total_kind == "receive" else payment.paid
 
 
 def _arrived(paid: Amount | None) -> str:
@@ -331,13 +335,14 @@ def undelivered_events(look: Look) -> Iterator[Alarm]:
 def unheard_events(look: Look) -> Iterator[Alarm]:
     """Events of signals that need a receiver and have none, such as a person's decision."""
     unheard = look.models.events.c.last_error.like(f"{NOBODY_LISTENS}%")
-    yield from _events(
-        look,
-        (unheard,),
-        "waiting, since nobody listens to the signal",
-        "Connect a receiver in a module that every process of the shop imports, such as @order_paid.connect.",
-        "If the shop needs none: PAYCHECKOUT_UNHEARD = [the signals' names]",
-    )
+    for found in _events(look, (unheard,), "waiting, since nobody listens to the signal"):
+        names = sorted({example.text.split()[0] for example in found.examples})
+        connect = ", ".join(f"@{name}.connect" for name in names)
+        remedies = (
+            f"Connect a receiver in a module that every process of the shop imports: {connect}.",
+            f"If the shop needs none: PAYCHECKOUT_UNHEARD = {names}",
+        )
+        yield replace(found, remedies=remedies)
 
 
 def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Iterator[Alarm]:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
-from flask_paycheckout import Pay
+from flask_paycheckout import Pay, Receive
 from flask_paycheckout.client import PaymentsError
 from flask_paycheckout.service.record import START
 from tests.alarming import alarms_of, examples, text_of, told, urgent
@@ -128,6 +128,25 @@ def test_lists_are_bounded_and_say_what_they_leave_out(shop: Shop) -> None:
     assert (told(shop).checkouts["held"], alarm.count, len(alarm.examples)) == (150, 150, 100)
     assert "150 held payments wait" in text_of(shop)
     assert "  ... and 140 more\n" in text_of(shop)
+
+
+def test_what_arrived_is_compared_with_what_was_asked_for_on_the_same_side(shop: Shop) -> None:
+    shop.totals["o-1"] = Receive("10", "EUR", pay_in="USD")
+    arrived = {"inputAmount": number("12"), "outputAmount": number("9"), "outputCurrency": "EUR"}
+    shop.settles(shop.has_deposit("completed", "o-1", **arrived))
+    [held] = examples(shop, "held-payments")
+    assert "amount_mismatch, 9 EUR arrived of 10.00 EUR" in held
+
+
+def test_a_decision_that_nobody_hears_is_told_with_its_remedy(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_UNHEARD=["payment_held"])
+    shop.resolves(shop.has_held(), accept=False)
+    unheard = alarms_of(shop)["unheard-events"]
+    assert (unheard.severity, unheard.count) == ("today", 1)
+    assert unheard.remedies == (
+        "Connect a receiver in a module that every process of the shop imports: @payment_resolved.connect.",
+        "If the shop needs none: PAYCHECKOUT_UNHEARD = ['payment_resolved']",
+    )
 
 
 def copies(shop: Shop, checkout_id: str, count: int) -> None:
