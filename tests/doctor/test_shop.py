@@ -180,7 +180,7 @@ def test_a_database_that_is_away(open_shop: OpenShop, tmp_path: Path) -> None:
         shop.db.engine.dispose()
     (tmp_path / "shop.db").mkdir()
     assert "unable to open database file" in worst(shop, "database").found
-    assert worst(shop, "reconcile").level == "failure"
+    assert worst(shop, "alarms").level == "failure"
     assert doctor(shop).exit_code == 1
 
 
