@@ -16,7 +16,8 @@ from flask_paycheckout.config import load_settings
 from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations.payments import PaymentOperations
 from flask_paycheckout.operations.payouts import PayoutOperations
-from flask_paycheckout.rules.receivers import Function, mark_atomic
+from flask_paycheckout.rules.receivers import mark_atomic
+from flask_paycheckout.rules.shop_functions import Function, refuse_generator
 from flask_paycheckout.runtime import (
     KEY,
     AccountKeys,
@@ -35,8 +36,7 @@ from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.event_model import EventMixin
 from flask_paycheckout.store.models import Models, make_models, require_one_database
 from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.shop_session import watch_writes
-from flask_paycheckout.store.shop_transaction import refuse_commits
+from flask_paycheckout.store.shop_session import watch_sessions
 from flask_paycheckout.views import add_routes, order_urls
 from flask_paycheckout.views.button import paycheckout_button
 
@@ -101,8 +101,7 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         _require_keys(app)
         models = make_models(db)
         require_one_database(models, app.config, separate=settings.separate_database)
-        watch_writes(db)
-        refuse_commits(db)
+        watch_sessions(db)
         self._databases.add(db)
         clock = clock or getattr(transport, "clock", None)
         # A test that sets the clock sets elapsed time too.
@@ -126,7 +125,7 @@ class PayCheckout(PaymentOperations, PayoutOperations):
 
         Each call runs in an application context of its own and sees what is committed. The function must not commit.
         """
-        self._callbacks.order_total = callback
+        self._callbacks.order_total = refuse_generator(callback)
         return callback
 
     def atomic(self, receiver: Function) -> Function:
@@ -155,7 +154,7 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         The customer's pages link there. Anybody who has a status link sees the address, so the shop's page must itself
         check who may see it.
         """
-        self._callbacks.order_url = callback
+        self._callbacks.order_url = refuse_generator(callback)
         return callback
 
     def account_of(self, callback: NameAccount) -> NameAccount:
@@ -168,7 +167,7 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         It is called when a checkout is started. The name is stored with the checkout, and every later call of the
         service for it is made with that account's keys, whatever this function says then.
         """
-        self._callbacks.account_of = callback
+        self._callbacks.account_of = refuse_generator(callback)
         return callback
 
     def account(self, callback: GiveKeys) -> GiveKeys:
@@ -182,7 +181,7 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         It is called when the account is used, at most every PAYCHECKOUT_ACCOUNT_CACHE seconds in each process, and at
         once after the service has refused the keys. An account that is gone stops no other one.
         """
-        self._callbacks.account = callback
+        self._callbacks.account = refuse_generator(callback)
         return callback
 
     def observe(self, app: Flask, observer: Observer) -> None:
@@ -198,7 +197,7 @@ class PayCheckout(PaymentOperations, PayoutOperations):
         :param app: an app that `init_app` was called for.
         """
         with app.app_context():
-            runtime().observers.add(observer)
+            runtime().observers.add(refuse_generator(observer))
 
     def pay_url(self, order_id: str) -> str:
         """Absolute URL that a form posts to in order to pay this order; it carries a sealed token."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from flask import Flask, current_app, has_request_context, request
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.order_status import OrderStatuses
@@ -34,6 +34,7 @@ from flask_paycheckout.payouts.refunds import Refunds
 from flask_paycheckout.payouts.requests import PayoutRequests
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
+from flask_paycheckout.rules.shop_functions import shop_caller
 from flask_paycheckout.security.sealing import Sealing
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Account, Accounts, require_account_name
@@ -43,6 +44,7 @@ from flask_paycheckout.service.logs import FailureLog, prepare_logger
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.slow_receivers import SlowReceivers
+from flask_paycheckout.store.autocommit import commits_each_statement
 from flask_paycheckout.store.bookings import Bookings
 from flask_paycheckout.store.checkouts import Checkouts
 from flask_paycheckout.store.claim_counts import ClaimCounts
@@ -57,8 +59,8 @@ from flask_paycheckout.store.payout_hints import PayoutHints
 from flask_paycheckout.store.payout_moves import PayoutMoves
 from flask_paycheckout.store.payouts import Payouts
 from flask_paycheckout.store.refund_limits import RefundLimits
-from flask_paycheckout.store.shop_session import own_session
-from flask_paycheckout.store.shop_transaction import ShopTransactions
+from flask_paycheckout.store.shop_session import open_connection, own_session
+from flask_paycheckout.store.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.store.superseded import Superseding
 from flask_paycheckout.store.transactions import Transactions
 from flask_paycheckout.totals import Pay, Receive, Total
@@ -88,10 +90,11 @@ KEY = "paycheckout"
 
 _CLAIM = timedelta(seconds=60)
 
-OrderTotal = Callable[[str], Total | None]
-OrderUrl = Callable[[str], str | None]
-AccountOf = Callable[[str], str]
-AccountKeys = Callable[[str], Account | None]
+# Each may be a coroutine function.
+OrderTotal = Callable[[str], Total | None | Awaitable[Total | None]]
+OrderUrl = Callable[[str], str | None | Awaitable[str | None]]
+AccountOf = Callable[[str], str | Awaitable[str]]
+AccountKeys = Callable[[str], Account | None | Awaitable[Account | None]]
 
 
 def _no_url(order_id: str) -> str | None:
@@ -106,14 +109,15 @@ class Callbacks(msgspec.Struct):
     account_of: AccountOf | None = None
     account: AccountKeys | None = None
 
-    def price(self, order_id: str) -> Total | None:
-        """Ask the shop what an order costs now."""
+    @property
+    def pricing(self) -> OrderTotal:
+        """The function that says what an order costs now."""
         if self.order_total is None:
             raise ConfigurationError(
                 "no order_total is registered."
                 " Decorate the function that prices an order with @paycheckout.order_total."
             )
-        return self.order_total(order_id)
+        return self.order_total
 
 
 class Runtime(msgspec.Struct, frozen=True):
@@ -137,9 +141,9 @@ class Runtime(msgspec.Struct, frozen=True):
     accounts: Accounts
     callbacks: Callbacks
     ask_order: Callable[[str], AskedOrder]
-    ask_account_of: AccountOf
+    ask_account_of: Callable[[str], str]
     origins_of: Callable[[str], tuple[str, ...]]
-    order_url: OrderUrl
+    order_url: Callable[[str], str | None]
     starter: Starter
     settlement: Settlement
     resolutions: Resolutions
@@ -216,18 +220,24 @@ def build_runtime(
     @cache
     def engine() -> Engine:
         # At first use, because the shop may set up its database after this extension.
+        held = None if strict() else open_connection(db, models.Checkout)
         with scope():
             # The configuration may have changed since `init_app`.
             require_one_database(models, app.config, separate=settings.separate_database)
             found = db.engines[models.bind_key]
+            if not strict():
+                _require_transactions(found, held)
             replace_read_only_connections(found)
             return found
+
+    def strict() -> bool:
+        return app.debug or app.testing
 
     def scope() -> AbstractContextManager[scoped_session[Any]]:
         return own_session(db, app.app_context)
 
-    def ask_here(order_id: str) -> Total | None:
-        total = callbacks.price(order_id)
+    def ask_in(transaction: ShopTransaction, order_id: str) -> Total | None:
+        total = transaction.call(callbacks.pricing, order_id)
         if total is not None and not isinstance(total, (Pay, Receive)):
             raise TypeError(
                 f"order_total must return Pay, Receive or None, not {type(total).__name__}."
@@ -236,25 +246,25 @@ def build_runtime(
         return total
 
     def ask_order(order_id: str) -> AskedOrder:
-        with shop.ask() as transaction:
-            total = transaction.call(ask_here, order_id)
+        with shop.open() as transaction:
+            total = ask_in(transaction, order_id)
             # The shop may know no account of an order that cannot be paid, or no such order at all.
-            return AskedOrder(total, "" if total is None else transaction.call(account_of, order_id))
+            return AskedOrder(total, "" if total is None else account_of(transaction, order_id))
 
     def ask_account_of(order_id: str) -> str:
-        if callbacks.account_of is None:
-            return ""
-        with shop.ask() as transaction:
-            return transaction.call(account_of, order_id)
+        with shop.open() as transaction:
+            return account_of(transaction, order_id)
 
-    def account_of(order_id: str) -> str:
-        return "" if callbacks.account_of is None else require_account_name(callbacks.account_of(order_id))
+    def account_of(transaction: ShopTransaction, order_id: str) -> str:
+        named = "" if callbacks.account_of is None else transaction.call(callbacks.account_of, order_id)
+        return require_account_name(named)
 
     def ask_account(name: str) -> Account | None:
         if callbacks.account is None:
             return None
-        with shop.ask() as transaction:
-            return transaction.call(callbacks.account, name)
+        with shop.open() as transaction:
+            account: Account | None = transaction.call(callbacks.account, name)
+            return account
 
     def several_accounts() -> bool:
         return callbacks.account is not None
@@ -269,7 +279,8 @@ def build_runtime(
 
     prepare_logger()
     log = FailureLog(clock)
-    observers = Observers(log)
+    call = shop_caller(app.ensure_sync)
+    observers = Observers(log, call)
     client = _client(settings, transport, observers)
     accounts = Accounts(
         client,
@@ -299,8 +310,10 @@ def build_runtime(
         scope,
         models.checkouts,
         app,
-        lambda: app.debug or app.testing,
+        call,
+        strict,
         SlowReceivers(engine, models.services, clock, log, elapsed),
+        one_database=not settings.separate_database,
     )
 
     def receivers(name: str) -> list[Receiver]:
@@ -315,7 +328,7 @@ def build_runtime(
     payouts = Payouts(engine, models)
     bookings = Bookings(models, settings.payout_fees)
     due_reads = DueReads(engine, models, bookings, claim)
-    events = EventWriter(models, receivers, unheard)
+    events = EventWriter(models, shop, receivers, unheard)
     transactions = Transactions(engine, shop)
     moves = Moves(engine, models, checkouts, bookings, events, transactions)
     event_queue = EventQueue(engine, models, checkouts, payouts)
@@ -325,7 +338,7 @@ def build_runtime(
         event_queue,
         Superseding(models.checkouts, checkouts),
         clock,
-        scope,
+        shop,
         app,
         log,
         observers,
@@ -339,7 +352,7 @@ def build_runtime(
     payout_requests = PayoutRequests(
         db, models, limits, moves, shop, sealing, clock, settings.approve_over, several_accounts
     )
-    totals = OrderTotals(checkouts, ask_here)
+    totals = OrderTotals(checkouts, ask_in)
     settlement = Settlement(
         checkouts,
         due_reads,
@@ -405,7 +418,7 @@ def build_runtime(
         ask_order=ask_order,
         ask_account_of=ask_account_of,
         origins_of=origins_of,
-        order_url=lambda order_id: callbacks.order_url(order_id),
+        order_url=lambda order_id: call(callbacks.order_url, order_id),
         starter=Starter(checkouts, moves, outbox, service, clock, ask_order, origins_of, record, elapsed),
         settlement=settlement,
         resolutions=Resolutions(checkouts, moves, outbox, totals, clock, log),
@@ -434,6 +447,19 @@ def build_runtime(
         refunds=Refunds(scope, models, checkouts, payouts, payout_requests),
         background=background,
     )
+
+
+def _require_transactions(engine: Engine, held: Connection | None) -> None:
+    """Refuse an engine that commits every statement.
+
+    :param held: the connection of the shop's session, which may be the last one of the pool.
+    """
+    with nullcontext(held) if held is not None else engine.connect() as connection:
+        if commits_each_statement(connection):
+            raise ConfigurationError(
+                "the database engine commits every statement by itself (AUTOCOMMIT), so a payment could be half"
+                " written. Remove that option from SQLALCHEMY_ENGINE_OPTIONS."
+            )
 
 
 def _client_of(

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import CodeType
-from typing import Any, TypeVar
+from typing import Any
 
 from blinker import ANY, NamedSignal
+
+from flask_paycheckout.rules.shop_functions import Function, refuse_generator
 
 __all__ = [
     "BY_NAME",
@@ -36,7 +38,6 @@ __all__ = [
     "refund_claimed",
 ]
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 # The code of the functions that a receiver consists of, without the values in their closures.
 _Kind = tuple[tuple[str, CodeType], ...]
 
@@ -60,7 +61,9 @@ class Signal(NamedSignal):
 
         :param sender: the app whose events to receive; by default those of every app in the process.
         :param weak: keep only a weak reference.
+        :raises TypeError: it is a generator function, which a call would not run.
         """
+        refuse_generator(receiver)
         if weak:
             return super().connect(receiver, sender, weak=True)
         if sender is not ANY:
@@ -76,7 +79,7 @@ class Signal(NamedSignal):
     @contextmanager
     def connected_to(self, receiver: Callable[..., Any], sender: Any = ANY) -> Iterator[None]:
         """Connect the receiver while the `with` block runs; it replaces no other, and is not replaced."""
-        super().connect(receiver, sender, weak=False)
+        super().connect(refuse_generator(receiver), sender, weak=False)
         try:
             yield
         finally:

@@ -35,10 +35,10 @@ class OrderTotalFailed(Exception):
 class OrderTotals:
     """Asks one app's shop what its orders cost now, when their money has come.
 
-    :param ask: the shop's `order_total`, called in the open application context.
+    :param ask: calls the shop's `order_total` in a transaction.
     """
 
-    def __init__(self, checkouts: Checkouts, ask: Callable[[str], Total | None]) -> None:
+    def __init__(self, checkouts: Checkouts, ask: Callable[[ShopTransaction, str], Total | None]) -> None:
         self._checkouts = checkouts
         self._ask = ask
 
@@ -48,7 +48,7 @@ class OrderTotals:
         :raises OrderTotalFailed: the shop's function raised, and trying again is not known to help.
         """
         try:
-            return transaction.call(self._ask, attempt.order_id)
+            return self._ask(transaction, attempt.order_id)
         except (ConfigurationError, KeyboardInterrupt):
             raise
         except BaseException as error:

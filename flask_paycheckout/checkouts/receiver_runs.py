@@ -11,11 +11,9 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 from sqlalchemy import Engine, SingletonThreadPool, StaticPool, Table
-from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.leases import RENEWAL
 from flask_paycheckout.clock import Clock
@@ -23,18 +21,16 @@ from flask_paycheckout.rules.receivers import Receiver, is_unheard, nobody_liste
 from flask_paycheckout.service.logs import FailureLog, about_event
 from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.store.event_queue import EventQueue, QueuedEvent, names_of
-from flask_paycheckout.store.events import HeldEvent, Subject, keywords_of
-from flask_paycheckout.store.lock_limit import begin_limited, limit_lock_waits
-from flask_paycheckout.store.shop_transaction import leave_readable
+from flask_paycheckout.store.events import HeldEvent, Subject
+from flask_paycheckout.store.lock_limit import begin_limited
+from flask_paycheckout.store.shop_transaction import ShopTransaction, ShopTransactions
 from flask_paycheckout.store.superseded import Superseding
 
-__all__ = ["Delivery", "ReceiverRuns", "Scope", "subject_text"]
+__all__ = ["Delivery", "ReceiverRuns", "subject_text"]
 
 _FIRST_PAUSE = timedelta(seconds=10)
 _LONGEST_PAUSE = timedelta(hours=1)
 _MAX_ERROR = 500
-
-Scope = Callable[[], AbstractContextManager[scoped_session[Any]]]
 
 
 class Delivery(msgspec.Struct, frozen=True):
@@ -60,7 +56,7 @@ class ReceiverRuns:
 
     :param engine: returns the engine of the event table, when first needed.
     :param table: the event table.
-    :param scope: opens an application context of its own, and yields the shop's `db.session` in it.
+    :param shop: opens the receivers' transactions.
     :param sender: the Flask app, as the signals' sender.
     :param unheard: the signals that need no receiver in this shop (PAYCHECKOUT_UNHEARD).
     :param separate: whether receivers write to another database than that of the marks.
@@ -73,7 +69,7 @@ class ReceiverRuns:
         queue: EventQueue,
         superseding: Superseding,
         clock: Clock,
-        scope: Scope,
+        shop: ShopTransactions,
         sender: object,
         log: FailureLog,
         observers: Observers,
@@ -85,7 +81,7 @@ class ReceiverRuns:
         self._queue = queue
         self._superseding = superseding
         self._clock = clock
-        self._scope = scope
+        self._shop = shop
         self._sender = sender
         self._log = log
         self._observers = observers
@@ -199,41 +195,32 @@ class ReceiverRuns:
         done: list[str],
         last: bool,
     ) -> None:
-        with self._scope() as session:
-            try:
-                # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
-                session.add(subject)
-                receiver(self._sender, **keywords_of(event._asdict(), subject))
-                session.flush()
-                leave_readable(session, [subject])
-                if self._separate:
-                    self._commit_then_mark(session, event, done, last)
-                else:
-                    self._mark_and_commit(session, event, done, last)
-            except BaseException:
-                leave_readable(session, [subject])
-                session.rollback()
-                raise
+        with self._shop.open() as transaction:
+            # Loaded on another connection, so that a receiver that only calls another service opens no transaction.
+            transaction.session.add(subject)
+            transaction.receive(receiver, self._sender, event._asdict(), subject)
+            if self._separate:
+                self._commit_then_mark(transaction, event, done, last)
+            else:
+                self._mark_and_commit(transaction, event, done, last)
 
-    def _mark_and_commit(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
+    def _mark_and_commit(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
         """Commit a receiver's writes together with the mark that it has run, if the event is still true."""
-        # The session's connection for this table, and so the receiver's own transaction.
-        connection = session.connection(bind_arguments={"clause": self._table})
-        limit_lock_waits(connection)
+        connection = transaction.connection
         if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
             raise _LeaseLost
         if self._superseding.has_happened_to(event, connection, lock=True):
             raise _Superseded
-        session.commit()
+        transaction.commit()
 
-    def _commit_then_mark(self, session: scoped_session[Any], event: HeldEvent, done: list[str], last: bool) -> None:
+    def _commit_then_mark(self, transaction: ShopTransaction, event: HeldEvent, done: list[str], last: bool) -> None:
         """Commit in two databases, one after the other; after a crash between the commits the receiver runs again."""
         with self._engine().connect() as connection:
             if not self._queue.is_held(connection, event, done[:-1]):
                 raise _LeaseLost
             if self._superseding.has_happened_to(event, connection):
                 raise _Superseded
-        session.commit()
+        transaction.commit()
         with begin_limited(self._engine()) as connection:
             if not self._queue.mark(connection, event, done[:-1], done, self._clock() if last else None):
                 raise _LeaseLost

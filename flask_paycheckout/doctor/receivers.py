@@ -26,6 +26,15 @@ def check_receivers(shop: Runtime, *, pays_out: bool) -> Iterator[Check]:
             yield warning(name, "no receiver: nobody learns what needs a person, and the events wait", _remedy(name))
         elif count or name == "order_paid":
             yield ok(name, f"{count} receiver{'' if count == 1 else 's'}")
+    binds = [key for key, found in shop.db.metadatas.items() if found.tables and key != shop.models.bind_key]
+    if binds and not shop.settings.separate_database:
+        others = ", ".join(sorted("the default database" if key is None else key for key in binds))
+        yield warning(
+            "receivers",
+            f"the tables of {others} are in another database than those of payments: a receiver that writes there"
+            " through db.session fails, since no transaction covers both",
+            "Keep orders and payments in one database, or see 'Tables in a second database' in docs/receivers.md.",
+        )
 
 
 def _remedy(signal_name: str) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, TypeVar
+from typing import Any
 from weakref import ref
 
 import msgspec
 
+from flask_paycheckout.rules.shop_functions import Function, name_of, refuse_generator
 from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER
 
 __all__ = [
     "NOBODY_LISTENS",
-    "Function",
     "Receiver",
     "is_atomic",
     "is_unheard",
@@ -26,8 +26,6 @@ NOBODY_LISTENS = "nobody listens"
 """The beginning of the error of an event whose signal has no receiver."""
 
 _ATOMIC = "__paycheckout_atomic__"
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Receiver(msgspec.Struct, frozen=True):
@@ -50,7 +48,7 @@ def receivers_of(signal_name: str, sender: object) -> list[Receiver]:
     found: list[Receiver] = []
     seen: dict[str, int] = {}
     for function in (function for function in in_order if function in connected):
-        name = _name_of(function)
+        name = name_of(function)
         seen[name] = seen.get(name, 0) + 1
         unique = name if seen[name] == 1 else f"{name}#{seen[name]}"
         found.append(Receiver(unique, function, is_atomic(function)))
@@ -83,8 +81,9 @@ def nobody_listens(signal_name: str) -> str:
 def mark_atomic(function: Function) -> Function:
     """Mark a receiver to be run in the transaction that moves the checkout.
 
-    :raises TypeError: the receiver is an object without settable attributes.
+    :raises TypeError: the receiver is an object without settable attributes, or a generator function.
     """
+    refuse_generator(function)
     marked: Any = getattr(function, "__func__", function)
     try:
         setattr(marked, _ATOMIC, True)
@@ -99,9 +98,3 @@ def mark_atomic(function: Function) -> Function:
 def is_atomic(function: Callable[..., Any]) -> bool:
     """Whether a receiver was marked with `mark_atomic`."""
     return getattr(function, _ATOMIC, False) is True
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    if hasattr(function, "__qualname__"):
-        return f"{function.__module__}.{function.__qualname__}"
-    return f"{type(function).__module__}.{type(function).__qualname__}"

@@ -17,6 +17,7 @@ from flask_paycheckout.client import (
     ServiceFault,
     Unauthorized,
 )
+from flask_paycheckout.rules.shop_functions import CallShop
 from flask_paycheckout.service.logs import FailureLog, about
 
 __all__ = ["Observation", "Observed", "Observer", "Observers", "call_outcome"]
@@ -68,8 +69,9 @@ Observer = Callable[[Observation], object]
 class Observers:
     """The functions that are told what happens in one app. One that raises is logged, and does no other harm."""
 
-    def __init__(self, log: FailureLog) -> None:
+    def __init__(self, log: FailureLog, call: CallShop) -> None:
         self._log = log
+        self._call = call
         self._observers: tuple[Observer, ...] = ()
 
     def add(self, observer: Observer) -> None:
@@ -80,7 +82,7 @@ class Observers:
         """Tell an observation to each function."""
         for observer in self._observers:
             try:
-                observer(Observation(kind, subject, outcome, seconds, account))
+                self._call(observer, Observation(kind, subject, outcome, seconds, account))
             except Exception:
                 # A payment must not fail because it cannot be counted.
                 self._log.exception("observers", "an observer raised", extra=about(account=account))

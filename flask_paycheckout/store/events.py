@@ -19,6 +19,11 @@ __all__ = ["HELD_COLUMNS", "LEASE", "HeldEvent", "NewEvent", "Subject", "keyword
 LEASE = timedelta(seconds=60)
 """The time after which another process may deliver a leased event; renewed while a receiver works."""
 
+# Any namespace, the same for ever.
+_EVENT_IDS = uuid.UUID("5f0a3d0e-4a86-4a3c-9c5e-3d1c70f2b1a7")
+# Seen only of an event that was committed before its receivers had run.
+_UNFINISHED = "atomic receiver {} committed the transaction that it was called in, and runs again"
+
 Subject = CheckoutMixin | PayoutMixin
 """An event is about a checkout or about a payout."""
 
@@ -30,7 +35,7 @@ class NewEvent(msgspec.Struct, frozen=True):
     """The signal's name."""
 
     once: str
-    """A unique key, so that the event is stored only once."""
+    """A unique key of the change, equal in each try to store it; the event is stored only once, under one id."""
 
     checkout_id: str
     order_id: str
@@ -97,27 +102,29 @@ def new_event(
     event: NewEvent,
     now: datetime,
     *,
-    done: Sequence[str] = (),
     told: bool,
     unheard: bool = False,
     leased: bool = True,
+    runs: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The row of an event.
 
     The event is leased to the process that stores it, which delivers it next without another statement. If that process
     dies, the event is due when the lease ends.
 
-    :param done: the names of the receivers that run in the transaction that stores the event.
-    :param told: whether no other receiver is left, so that the event is stored as delivered.
+    :param told: whether no receiver is left for delivery, so that the event becomes delivered.
     :param unheard: whether the signal needs a receiver and has none in this process; the event is then not leased, and
         due for every process with a receiver.
     :param leased: whether this process delivers it; otherwise it is due for every process.
+    :param runs: the atomic receivers that run next, in the transaction that stores the event, and mark it then.
     """
-    told = told and not unheard
+    told = told and not unheard and not runs
     held = leased and not (told or unheard)
-    return {
-        "event_id": str(uuid.uuid4()),
-        "once": f"{event.name}:{event.once}",
+    once = f"{event.name}:{event.once}"
+    row = {
+        # From what is the same in each try, so that receivers of a try that failed recognise the next one.
+        "event_id": str(uuid.uuid5(_EVENT_IDS, f"{once}:{event.checkout_id}")),
+        "once": once,
         "name": event.name,
         "checkout_id": event.checkout_id,
         "order_id": event.order_id,
@@ -125,11 +132,17 @@ def new_event(
         "reason": event.reason,
         "extra": json.dumps(dict(event.extra)) if event.extra else None,
         "occurred_at": now,
-        "attempts": 1 if held or told else 0,
-        "delivered_at": now if told else None,
-        "next_attempt_at": None if told else now + LEASE if held else now,
+        "attempts": 1 if held else 0,
+        "delivered_at": None,
+        "next_attempt_at": now + LEASE if held else now,
         "lease_token": str(uuid.uuid4()) if held else None,
         "lease_until": now + LEASE if held else None,
-        "receivers_done": json.dumps(list(done)),
-        "last_error": nobody_listens(event.name) if unheard else None,
+        "receivers_done": "[]",
+        "last_error": nobody_listens(event.name) if unheard else _UNFINISHED.format(", ".join(runs)) if runs else None,
     }
+    return row | (delivered_columns(now) if told else {})
+
+
+def delivered_columns(at: datetime) -> dict[str, Any]:
+    """The columns of an event that was delivered in the transaction that stored it."""
+    return {"attempts": 1, "delivered_at": at, "next_attempt_at": None, "lease_token": None, "lease_until": None}

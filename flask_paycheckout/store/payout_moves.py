@@ -150,7 +150,8 @@ class PayoutMoves:
             shop,
             NewEvent(
                 signal,
-                f"{row['changes']}:{payout.reference}",
+                # Notes of failed tries change neither; a payout that is sent again has a new reference at the service.
+                f"{payout.moved_at.timestamp()}:{row['revision']}:{payout.service_reference}:{payout.reference}",
                 payout.refund_of or "",
                 payout.order_id or "",
                 payout.reference,

@@ -14,26 +14,26 @@ from sqlalchemy.orm import ORMExecuteState, Session, SessionTransaction, class_m
 from sqlalchemy.util import ScopedRegistry
 
 from flask_paycheckout.errors import ConfigurationError, UncommittedChanges
-from flask_paycheckout.store.lock_limit import limit_begun
+from flask_paycheckout.store.open_transactions import begun_in, forget_begun, is_watched, note_begun, refuse_commit
 
-__all__ = ["allow_reading", "open_connection", "own_session", "refuse_uncommitted", "watch_writes"]
+__all__ = ["allow_reading", "open_connection", "own_session", "refuse_uncommitted", "watch_sessions"]
 
 # Each `db.session` that was found to make new sessions.
 _giving_new_sessions: WeakSet[Any] = WeakSet()
 
 _WROTE = "flask_paycheckout_wrote"
-_BEGUN = "flask_paycheckout_begun"
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLAC")
 
 
-def watch_writes(db: SQLAlchemy) -> None:
-    """Record for each session of this `db` whether it has written in its open transaction."""
+def watch_sessions(db: SQLAlchemy) -> None:
+    """Record of each session of this `db` what it does in its open transaction, and let the shop end none of ours."""
     # SQLAlchemy ignores a listener that is added twice. `event.contains` is no safe check before: a new object may have
     # the address of a deleted one.
     event.listen(db.session, "after_flush", _after_flush)
     event.listen(db.session, "do_orm_execute", _on_execute)
-    event.listen(db.session, "after_begin", _on_begin)
-    event.listen(db.session, "after_begin", limit_begun)
+    event.listen(db.session, "after_begin", note_begun)
+    event.listen(db.session, "after_transaction_end", forget_begun)
+    event.listen(db.session, "before_commit", refuse_commit)
     event.listen(db.session, "after_transaction_end", _on_end)
 
 
@@ -92,7 +92,7 @@ def own_session(db: SQLAlchemy, context: Callable[[], AbstractContextManager[obj
 def _registry(db: SQLAlchemy) -> ScopedRegistry[Any]:
     if db.session not in _giving_new_sessions:
         _require_new_sessions(db.session)
-        watch_writes(db)
+        watch_sessions(db)
         _giving_new_sessions.add(db.session)
     return db.session.registry
 
@@ -164,27 +164,20 @@ def _can_begin(engine: Engine) -> bool:
     return True
 
 
-def _connections_of(session: Session) -> list[tuple[Any, int | None]]:
-    """The driver connections of the session's open transaction, each with its earlier count of changed rows."""
-    if not session.in_transaction():
-        return []
-    begun: list[tuple[Any, int | None]] | None = session.info.get(_BEGUN)
-    # The transaction began before the session was watched, so the earlier count is unknown.
-    return [(session.connection().connection.dbapi_connection, None)] if begun is None else begun
-
-
 def _wrote_unseen(session: Session) -> str:
     """Describe writes through the session's plain connection: no session event tells of them, but SQLite counts."""
-    changed = any(
-        before is not None and getattr(connection, "total_changes", before) != before
-        for connection, before in _connections_of(session)
-    )
+    changed = any(begun.has_changed for begun in begun_in(session))
     return "rows written through its connection" if changed else ""
 
 
 def _holds_lock(session: Session) -> bool:
     """Whether a SQLite connection of the session is in a real transaction, and not only in one of SQLAlchemy's."""
-    return any(getattr(connection, "in_transaction", False) for connection, _ in _connections_of(session))
+    if not session.in_transaction():
+        return False
+    if not is_watched(session):
+        # The transaction began before the session was watched.
+        return bool(getattr(session.connection().connection.dbapi_connection, "in_transaction", False))
+    return any(getattr(begun.driver, "in_transaction", False) for begun in begun_in(session))
 
 
 def _pending(session: Session) -> str:
@@ -207,13 +200,6 @@ def _is_written_out(statement: Any) -> bool:
     return getattr(statement, "text", "").lstrip()[:6].upper() in _WRITES
 
 
-def _on_begin(session: Session, transaction: SessionTransaction, connection: Connection) -> None:
-    if transaction.parent is None:
-        driver = connection.connection.dbapi_connection
-        session.info.setdefault(_BEGUN, []).append((driver, getattr(driver, "total_changes", None)))
-
-
 def _on_end(session: Session, transaction: SessionTransaction) -> None:
     if transaction.parent is None:
         session.info.pop(_WROTE, None)
-        session.info.pop(_BEGUN, None)

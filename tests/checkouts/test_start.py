@@ -14,7 +14,6 @@ from flask_paycheckout import (
     OrderNotPayable,
     OrderSettled,
     Pay,
-    PayCheckout,
     Receive,
     StartContended,
     checkout_created,
@@ -92,8 +91,7 @@ def test_an_order_total_of_another_type_is_named(shop: Shop, wrong: Any) -> None
 
 
 def test_a_missing_order_total_is_named_with_the_remedy(shop: Shop) -> None:
-    bare = PayCheckout()
-    shop.paycheckout.order_total(bare._callbacks.price)
+    shop.runtime.callbacks.order_total = None
     with pytest.raises(ConfigurationError, match=r"no order_total is registered.*@paycheckout\.order_total"):
         shop.starts()
 

@@ -16,7 +16,7 @@ from click.testing import Result
 from flask import Flask, abort, redirect, request
 from sqlalchemy import text
 
-from flask_paycheckout import order_paid
+from flask_paycheckout import ConfigurationError, order_paid
 from flask_paycheckout.doctor.checks import Check
 from flask_paycheckout.doctor.shop import Diagnosis, examine
 from tests.conftest import OpenShop
@@ -200,6 +200,27 @@ def test_a_database_that_commits_every_statement(open_shop: OpenShop, each_datab
         assert connection.execute(shop.runtime.models.checkouts.select()).all() == [], (
             "and nothing is left of the trial"
         )
+
+
+def test_outside_testing_it_is_refused_at_the_first_use(open_shop: OpenShop, each_database: str) -> None:
+    options = {"isolation_level": "AUTOCOMMIT"}
+    shop = open_shop(SQLALCHEMY_DATABASE_URI=each_database, SQLALCHEMY_ENGINE_OPTIONS=options)
+    shop.app.testing = False
+    with pytest.raises(ConfigurationError, match="commits every statement by itself"):
+        shop.starts()
+    assert shop.service.created == []
+
+
+def test_tables_in_a_second_database_are_told_once(open_shop: OpenShop, tmp_path: Path) -> None:
+    binds = {"orders": f"sqlite:///{tmp_path / 'orders.db'}"}
+    shop = open_shop(
+        prepare=lambda db: db.Table("order", db.Column("id", db.Integer), bind_key="orders"), SQLALCHEMY_BINDS=binds
+    )
+    (check,) = about(shop, "receivers")
+    assert (check.level, check.found.split(":")[0]) == (
+        "warning",
+        "the tables of orders are in another database than those of payments",
+    )
 
 
 def test_sqlite_that_does_not_wait(open_shop: OpenShop) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout import CheckoutMixin, ConfigurationError, EventMixin, PayCheckout, order_abandoned, order_paid
 from tests.conftest import OpenShop
@@ -155,3 +156,26 @@ def test_two_databases_of_which_both_were_only_read_hold_no_uncommitted_changes(
         shop.db.session.execute(shop.db.select(shop.paycheckout.Checkout)).all()
         assert shop.paycheckout.start("o-2").status == "created"
         assert shop.paycheckout.settle(checkout_id).status == "created"
+
+
+def test_what_a_receiver_loses_with_its_transaction_is_no_delivery(
+    open_shop: OpenShop, tmp_path: Path, postgres_database: str
+) -> None:
+    """PostgreSQL rolls back what is committed after an error that nobody heard of."""
+    binds = {"payments": f"sqlite:///{tmp_path / 'payments.db'}"}
+    config = {"SQLALCHEMY_DATABASE_URI": postgres_database, "SQLALCHEMY_BINDS": binds}
+    shop = open_shop(prepare=add_payment_tables("payments", "payments"), PAYCHECKOUT_SEPARATE_DATABASE=True, **config)
+    broken = True
+
+    def ship(app: object, *, order_id: str, **facts: object) -> None:
+        writes(shop, "ship", order_id)
+        if broken:
+            with suppress(SQLAlchemyError):
+                shop.db.session.execute(text("SELECT * FROM nowhere"))
+
+    with order_paid.connected_to(ship, sender=shop.app):
+        shop.has_paid()
+        assert "a statement failed in its transaction" in shop.events("order_paid")[0].last_error
+        broken = False
+        assert shop.reconciles().delivered == 1
+    assert effects(shop) == 1

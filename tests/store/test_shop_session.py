@@ -11,7 +11,7 @@ from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import select, text
 
 from flask_paycheckout import UncommittedChanges
-from flask_paycheckout.store.shop_session import refuse_uncommitted, watch_writes
+from flask_paycheckout.store.shop_session import refuse_uncommitted, watch_sessions
 from tests.conftest import OpenShop
 from tests.scripted import Shop, make_app
 
@@ -151,7 +151,7 @@ def test_every_new_database_is_watched_also_where_another_one_was_before() -> No
     for _ in range(200):
         app = make_app()
         db = SQLAlchemy(app)
-        watch_writes(db)
+        watch_sessions(db)
         with app.app_context():
             db.session.execute(text("create table book (title text)"))
             db.session.execute(text("insert into book values ('half done')"))

@@ -12,6 +12,7 @@ import pytest
 import requests
 from flask import Flask
 from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout import Pay, PayCheckout, order_paid, payment_resolved
 from flask_paycheckout.client import PaymentsClient
@@ -40,10 +41,19 @@ def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request
         total = db.Column(db.String)
         state = db.Column(db.String, default="open")
         shipped = db.Column(db.Boolean, default=False)
+        item = db.Column(db.String, default="book")
 
-    names: dict[str, Any] = {"db": db, "paycheckout": paycheckout, "Order": Order, "Pay": Pay, "order_paid": order_paid}
+    class Stock(db.Model):  # type: ignore[name-defined,misc]
+        item = db.Column(db.String, primary_key=True)
+        left = db.Column(db.Integer)
+
+    class Customer(db.Model):  # type: ignore[name-defined,misc]
+        email = db.Column(db.String, primary_key=True)
+
+    names: dict[str, Any] = {"db": db, "paycheckout": paycheckout, "Order": Order, "Stock": Stock, "Pay": Pay}
+    names |= {"Customer": Customer, "order_paid": order_paid, "IntegrityError": IntegrityError}
     exec(scene.code(), names)  # noqa: S102 - the page's own code
-    for receiver in ("close", "ship"):
+    for receiver in ("close", "ship", "take_from_stock"):
         request.addfinalizer(partial(order_paid.disconnect, names[receiver]))
 
     def settled(order_id: str, act: Callable[[], object] = lambda: None) -> Any:
@@ -57,9 +67,12 @@ def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request
 
     def careless(app: Flask, *, order_id: str, **told: object) -> None:
         order(order_id).total = "198.00"
+        for _ in range(2):
+            names["remember_customer"]("ada@example.com")
 
     with app.app_context():
         db.create_all()
+        db.session.add(Stock(item="book", left=5))
         assert settled("paid").status == "paid"
         assert not names["change_total"]("paid", "198.00")
         assert not names["cancel"]("paid")
@@ -71,6 +84,7 @@ def receivers(scene: Scene, paycheckout_sandbox: Sandbox, tmp_path: Any, request
             settled("careless")
         assert "paid as 12.50 USD, but costs 198.00" in str(paycheckout.explain("careless"))
         assert not any(order(name).shipped for name in ("changed", "cancelled", "careless"))
+        assert (db.session.get_one(Stock, "book").left, db.session.query(Customer).count()) == (3, 1)
         db.engine.dispose()
 
 

@@ -1,0 +1,95 @@
+"""Functions of the shop, such as receivers and callbacks: one call for all of them, which looks at what came back."""
+
+from __future__ import annotations
+
+import contextvars
+import inspect
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, TypeVar
+
+from flask_paycheckout.errors import ConfigurationError
+
+__all__ = ["CallShop", "Function", "name_of", "refuse_generator", "shop_caller"]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+CallShop = Callable[..., Any]
+"""Calls a function of the shop with the arguments after it, and returns what it returned."""
+
+
+def shop_caller(ensure_sync: Callable[[Callable[..., Any]], Callable[..., Any]]) -> CallShop:
+    """A function that calls the functions of one app's shop.
+
+    A coroutine function is run to its end, inside a running event loop in a thread of its own with a copy of the
+    context. It raises `TypeError` for an awaitable or generator that came back, because nothing in it has run.
+
+    :param ensure_sync: the app's method of this name.
+    """
+
+    def call(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        run = function
+        if inspect.iscoroutinefunction(_called(function)):
+            try:
+                run = ensure_sync(_called(function))
+            except RuntimeError:
+                raise ConfigurationError(
+                    f"{name_of(function)} is a coroutine function, which needs asgiref: pip install 'flask[async]'"
+                ) from None
+            if _in_event_loop():
+                run = partial(_in_own_thread, run)
+        return _finished(function, run(*arguments, **keywords))
+
+    return call
+
+
+def refuse_generator(function: Function) -> Function:
+    """Return a function that can be called; calling a generator function runs nothing of it.
+
+    :raises TypeError: it is a generator function, or an asynchronous one.
+    """
+    called = _called(function)
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        raise TypeError(f"{name_of(function)} is a generator function, of which a call runs nothing. Remove `yield`.")
+    return function
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The dotted name of a function, or of the class of a callable object."""
+    if hasattr(function, "__qualname__"):
+        return f"{function.__module__}.{function.__qualname__}"
+    return f"{type(function).__module__}.{type(function).__qualname__}"
+
+
+def _called(function: Any) -> Callable[..., Any]:
+    """The function itself, or the method that a call of the object runs."""
+    called: Callable[..., Any] = (
+        function if inspect.isroutine(function) or isinstance(function, partial) else function.__call__
+    )
+    return called
+
+
+def _finished(function: Callable[..., Any], result: Any) -> Any:
+    if result is None or not (inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result)):
+        return result
+    if inspect.iscoroutine(result):
+        # Python would warn that it was never awaited.
+        result.close()
+    raise TypeError(f"{name_of(function)} returned a {type(result).__name__}, of which nothing has run")
+
+
+def _in_event_loop() -> bool:
+    # Imported when needed, since it is large and most shops have no coroutine functions.
+    import asyncio
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _in_own_thread(run: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(contextvars.copy_context().run, run, *arguments, **keywords).result()

@@ -1,0 +1,215 @@
+"""Receivers that break the transaction they are called in: each has failed, by name, like one that raised."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy.orm import Session
+
+from flask_paycheckout import Pay, order_paid
+from flask_paycheckout.operations.app import operations
+from tests.conftest import NewDatabase, OpenShop
+from tests.races.effects import add_effects, counts, writes
+from tests.scripted import Shop
+
+pytestmark = pytest.mark.on_each_database
+
+Way = Callable[[Shop], Any]
+
+# Whatever each of these does, it was called after the receiver has written; SQLite survives what is in `_FORGIVEN`.
+
+
+def swallows(statement: str) -> Way:
+    def way(shop: Shop) -> None:
+        with suppress(sa.exc.SQLAlchemyError):
+            shop.db.session.execute(sa.text(statement))
+
+    return way
+
+
+def says(*statements: str) -> Way:
+    def way(shop: Shop) -> None:
+        for statement in statements:
+            shop.db.session.execute(sa.text(statement))
+
+    return way
+
+
+def on_driver(*methods: str) -> Way:
+    def way(shop: Shop) -> None:
+        driver: Any = shop.db.session.connection().connection.dbapi_connection
+        for method in methods:
+            getattr(driver, method)()
+
+    return way
+
+
+def of_transaction(method: str) -> Way:
+    def way(shop: Shop) -> None:
+        getattr(shop.db.session.connection().get_transaction(), method)()
+
+    return way
+
+
+def flush_fails(shop: Shop) -> None:
+    event: Any = shop.db.session.scalars(sa.select(shop.paycheckout.Event).limit(1)).one()
+    with suppress(sa.exc.SQLAlchemyError):
+        event.name = None
+        shop.db.session.flush()
+
+
+def session_rolls_back_in_savepoint(shop: Shop) -> None:
+    with shop.db.session.begin_nested():
+        shop.db.session.rollback()
+
+
+def session_commits_in_savepoint(shop: Shop) -> None:
+    shop.db.session.begin_nested()
+    shop.db.session.commit()
+
+
+def second_engine(shop: Shop) -> None:
+    shop.db.session.execute(shop.db.metadatas["other"].tables["note"].insert().values(text="paid"))
+
+
+def second_engine_by_orm(shop: Shop) -> None:
+    shop.db.session.add(shop.db.metadatas["other"].info["Memo"](text="paid"))
+
+
+def generator(shop: Shop) -> Iterator[None]:
+    yield
+
+
+async def coroutine(shop: Shop) -> None: ...
+
+
+async def async_generator(shop: Shop) -> AsyncIterator[None]:
+    yield
+
+
+def fails_at_commit(shop: Shop) -> None:
+    """A hook of the shop's session swallows an error when nothing else comes before the COMMIT."""
+
+    def hook(session: Session) -> None:
+        with suppress(sa.exc.SQLAlchemyError):
+            session.execute(sa.text("SELECT * FROM nowhere"))
+
+    sa.event.listen(shop.db.session(), "before_commit", hook)
+
+
+WAYS: dict[str, Way] = {
+    "raises": lambda shop: 1 / 0,
+    "swallows a missing table": swallows("SELECT * FROM nowhere"),
+    "swallows a syntax error": swallows("SELEKT 1"),
+    "swallows a refused row": swallows("INSERT INTO effect (nothing) VALUES (1)"),
+    "swallows a failed flush": flush_fails,
+    "says ROLLBACK": says("ROLLBACK"),
+    "says ABORT": says("ABORT"),
+    "says COMMIT": says("COMMIT"),
+    "says END": says("END"),
+    "says COMMIT after comments": says("/* now */ -- all\n commit"),
+    "says ROLLBACK and BEGIN": says("ROLLBACK", "BEGIN"),
+    "says COMMIT and BEGIN": says("COMMIT", "BEGIN"),
+    "says START TRANSACTION": says("START TRANSACTION"),
+    "session commits": lambda shop: shop.db.session.commit(),
+    "session commits in a savepoint": session_commits_in_savepoint,
+    "session rolls back": lambda shop: shop.db.session.rollback(),
+    "session rolls back in a savepoint": session_rolls_back_in_savepoint,
+    "session closes": lambda shop: shop.db.session.close(),
+    "session is removed": lambda shop: shop.db.session.remove(),
+    "session is reset": lambda shop: shop.db.session().reset(),
+    "session is invalidated": lambda shop: shop.db.session().invalidate(),
+    "connection commits": lambda shop: shop.db.session.connection().commit(),
+    "connection rolls back": lambda shop: shop.db.session.connection().rollback(),
+    "connection closes": lambda shop: shop.db.session.connection().close(),
+    "connection's transaction commits": of_transaction("commit"),
+    "connection's transaction rolls back": of_transaction("rollback"),
+    "connection is invalidated": lambda shop: shop.db.session.connection().invalidate(),
+    "driver rolls back": on_driver("rollback"),
+    "driver rolls back twice": on_driver("rollback", "rollback"),
+    "second engine": second_engine,
+    "second engine by the ORM": second_engine_by_orm,
+    "returns a generator": generator,
+    "returns a coroutine": coroutine,
+    "returns an async generator": async_generator,
+    "a hook fails at the commit": fails_at_commit,
+}
+# Statements of SQLite fail alone: its transaction stays whole, and everything is committed.
+_FORGIVEN = {name for name in WAYS if name.startswith("swallows a ") and "flush" not in name} | {
+    "a hook fails at the commit"
+}
+
+
+def add_tables(db: SQLAlchemy) -> None:
+    add_effects(db)
+    db.Table("note", db.Column("text", db.String(40)), bind_key="other")
+    columns = {"id": db.Column(db.Integer, primary_key=True), "text": db.Column(db.String(40))}
+    db.metadatas["other"].info["Memo"] = type("Memo", (db.Model,), {"__bind_key__": "other", **columns})
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop, new_database: NewDatabase) -> Shop:
+    return open_shop(prepare=add_tables, SQLALCHEMY_BINDS={"other": new_database("other")})
+
+
+@contextmanager
+def breaking(shop: Shop, way: Way, *, atomic: bool) -> Iterator[list[str]]:
+    """A receiver that writes, and then breaks its transaction until the list that it fills says "repaired"."""
+    heard: list[str] = []
+
+    def receiver(app: Flask, *, order_id: str, event_id: str, **told: object) -> Any:
+        repaired = "repaired" in heard
+        heard.append(event_id)
+        writes(shop, "receiver", order_id)
+        return None if repaired else way(shop)
+
+    with order_paid.connected_to(shop.paycheckout.atomic(receiver) if atomic else receiver, shop.app):
+        yield heard
+
+
+def has_failed_and_runs_again(shop: Shop, order_id: str, way: Way, *, atomic: bool, forgiven: bool) -> None:
+    shop.totals[order_id] = Pay("12.50", "USD")
+    checkout_id = shop.has_deposit("completed", order_id)
+    with breaking(shop, way, atomic=atomic) as heard:
+        answer = shop.browser.post("/paycheckout/webhook", json={"orderId": checkout_id})
+        assert (answer.status_code, shop.attempt(checkout_id).webhooks) == (200, 1)
+        if not forgiven:
+            stored = shop.attempt(checkout_id)
+            paid = [event for event in shop.events("order_paid") if event.order_id == order_id]
+            assert (stored.status == "paid") is not atomic, "only the move of an atomic receiver depends on it"
+            assert "breaking.<locals>.receiver" in (stored.problem if atomic else paid[0].last_error)
+            assert "breaking.<locals>.receiver" in alarms(shop)
+            shop.clock.advance(seconds=5)
+            assert shop.reconciles().delivered == 0
+            assert counts(shop, order_id) == {}
+        heard.append("repaired")
+        shop.clock.advance(minutes=2)
+        shop.reconciles()
+    assert shop.attempt(checkout_id).status == "paid"
+    assert counts(shop, order_id) == {"receiver": 1}
+    (event,) = (event for event in shop.events("order_paid") if event.order_id == order_id)
+    assert set(heard) == {"repaired", event.event_id}
+    assert event.delivered_at is not None
+
+
+def alarms(shop: Shop) -> str:
+    with shop.app.app_context():
+        return str(operations().report("").as_dict())
+
+
+@pytest.mark.parametrize("atomic", [True, False], ids=["atomic", "plain"])
+def test_it_has_failed_and_runs_again_under_the_same_event_id(shop: Shop, atomic: bool) -> None:
+    forgiving = shop.runtime.engine().dialect.name == "sqlite"
+    failures = {}
+    for name, way in WAYS.items():
+        try:
+            has_failed_and_runs_again(shop, name, way, atomic=atomic, forgiven=forgiving and name in _FORGIVEN)
+        except Exception as error:
+            failures[name] = repr(error)
+    assert failures == {}
