@@ -192,6 +192,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "an atomic receiver may commit": (
             "checkouts/test_atomic.py::test_an_atomic_receiver_must_leave_the_transaction_open",
             Swap("store.open_transactions:refuse_commit", "session.info.get(_IN_CALLBACK)", "False"),
+            Swap("store.open_transactions:guard", "session.info.get(_IN_CALLBACK)", "False"),
         ),
         "who kept a checkout cannot read it any more": (
             "checkouts/test_atomic.py::test_a_receiver_may_keep_the_checkout",
