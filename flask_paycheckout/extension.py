@@ -17,7 +17,6 @@ from flask_paycheckout.errors import ConfigurationError
 from flask_paycheckout.operations.payments import PaymentOperations
 from flask_paycheckout.operations.payouts import PayoutOperations
 from flask_paycheckout.rules.receivers import mark_atomic
-from flask_paycheckout.rules.shop_functions import Function, refuse_generator
 from flask_paycheckout.runtime import (
     KEY,
     AccountKeys,
@@ -31,6 +30,7 @@ from flask_paycheckout.runtime import (
 )
 from flask_paycheckout.service.accounts import require_account_name
 from flask_paycheckout.service.observations import Observer
+from flask_paycheckout.shop_functions import Function, refuse_generator
 from flask_paycheckout.signals import note_new_app
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.event_model import EventMixin

@@ -34,7 +34,6 @@ from flask_paycheckout.payouts.refunds import Refunds
 from flask_paycheckout.payouts.requests import PayoutRequests
 from flask_paycheckout.rules.receivers import Receiver, is_unheard, receivers_of
 from flask_paycheckout.rules.schedule import Schedule
-from flask_paycheckout.rules.shop_functions import shop_caller
 from flask_paycheckout.security.sealing import Sealing
 from flask_paycheckout.security.signed_links import SignedLinks
 from flask_paycheckout.service.accounts import Account, Accounts, require_account_name
@@ -44,6 +43,7 @@ from flask_paycheckout.service.logs import FailureLog, prepare_logger
 from flask_paycheckout.service.observations import Observers
 from flask_paycheckout.service.record import ServiceRecord
 from flask_paycheckout.service.slow_receivers import SlowReceivers
+from flask_paycheckout.shop_functions import shop_caller
 from flask_paycheckout.store.autocommit import commits_each_statement
 from flask_paycheckout.store.bookings import Bookings
 from flask_paycheckout.store.checkouts import Checkouts
@@ -91,10 +91,10 @@ KEY = "paycheckout"
 _CLAIM = timedelta(seconds=60)
 
 # Each may be a coroutine function.
-OrderTotal = Callable[[str], Total | None | Awaitable[Total | None]]
-OrderUrl = Callable[[str], str | None | Awaitable[str | None]]
+OrderTotal = Callable[[str], Total | Awaitable[Total | None] | None]
+OrderUrl = Callable[[str], str | Awaitable[str | None] | None]
 AccountOf = Callable[[str], str | Awaitable[str]]
-AccountKeys = Callable[[str], Account | None | Awaitable[Account | None]]
+AccountKeys = Callable[[str], Account | Awaitable[Account | None] | None]
 
 
 def _no_url(order_id: str) -> str | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from blinker import ANY, NamedSignal
 
-from flask_paycheckout.rules.shop_functions import Function, refuse_generator
+from flask_paycheckout.shop_functions import Function, refuse_generator
 
 __all__ = [
     "BY_NAME",

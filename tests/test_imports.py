@@ -15,7 +15,7 @@ PACKAGE = Path(flask_paycheckout.__file__).parent
 
 # From the lowest layer to the highest. A folder, or a module of the root, imports from its own layer and those below.
 LAYERS = (
-    {"errors", "clock", "totals", "signals"},
+    {"errors", "clock", "totals", "shop_functions", "signals"},
     {"rules", "security", "translations", "client"},
     {"config", "store"},
     {"service"},

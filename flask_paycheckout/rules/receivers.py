@@ -8,7 +8,7 @@ from weakref import ref
 
 import msgspec
 
-from flask_paycheckout.rules.shop_functions import Function, name_of, refuse_generator
+from flask_paycheckout.shop_functions import Function, name_of, refuse_generator
 from flask_paycheckout.signals import BY_NAME, NEEDS_RECEIVER
 
 __all__ = [

@@ -17,8 +17,8 @@ from flask_paycheckout.client import (
     ServiceFault,
     Unauthorized,
 )
-from flask_paycheckout.rules.shop_functions import CallShop
 from flask_paycheckout.service.logs import FailureLog, about
+from flask_paycheckout.shop_functions import CallShop
 
 __all__ = ["Observation", "Observed", "Observer", "Observers", "call_outcome"]
 

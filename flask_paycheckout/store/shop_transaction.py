@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session, scoped_session
 
 from flask_paycheckout.errors import ReceiverFailed
 from flask_paycheckout.rules.receivers import Receiver
-from flask_paycheckout.rules.shop_functions import CallShop
+from flask_paycheckout.shop_functions import CallShop
 from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.events import Subject, keywords_of
 from flask_paycheckout.store.open_transactions import BrokenTransaction, begun_in, guard, guarded, in_callback

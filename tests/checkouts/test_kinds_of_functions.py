@@ -12,8 +12,8 @@ import pytest
 from flask import Flask
 
 from flask_paycheckout import ConfigurationError, Pay, order_paid
-from flask_paycheckout.rules.shop_functions import shop_caller
 from flask_paycheckout.service.observations import Observation
+from flask_paycheckout.shop_functions import shop_caller
 from tests.conftest import OpenShop
 from tests.races.effects import add_effects, counts, writes
 from tests.scripted import Shop

@@ -255,11 +255,11 @@ FAULTS: dict[str, dict[str, Planted]] = {
         ),
         "an awaitable that a receiver returns counts as delivered": (
             f"{_KINDS}::test_what_a_function_returns_to_be_awaited_or_walked_is_a_failure",
-            First("rules.shop_functions:_finished", "return result"),
+            First("shop_functions:_finished", "return result"),
         ),
         "a generator function is connected": (
             f"{_KINDS}::test_generator_functions_are_refused_by_name_where_they_are_given",
-            First("rules.shop_functions:refuse_generator", "return function"),
+            First("shop_functions:refuse_generator", "return function"),
         ),
         "an engine may commit every statement": (
             "doctor/test_shop.py::test_outside_testing_it_is_refused_at_the_first_use",
