@@ -82,7 +82,8 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
     :param currency: for the errors.
     :param places: the most decimals that the currency has; None where nobody here knows.
     :raises TypeError: the amount is a float or another type.
-    :raises ValueError: not a number, not finite, negative, more than 40 digits, or more decimals than `places`.
+    :raises ValueError: not a number, not finite, negative, more than 40 digits, or more decimals than `places`, where
+        zeros at the end are none.
     """
     of = "" if currency is None else f" in {currency}"
     if isinstance(amount, bool) or not isinstance(amount, (Decimal, int, str)):
@@ -99,6 +100,8 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
         raise ValueError(f"{name} {exact}{of} is not a finite number")
     if exact < 0:
         raise ValueError(f"{name} {str(exact)[:40]}{of} is not positive")
+    if places is not None:
+        exact = _without_zeros(exact, places)
     exponent = exact.as_tuple().exponent
     assert isinstance(exponent, int)  # noqa: S101 - finite, shown above
     if exact.adjusted() >= _MAX_DIGITS or exponent < -_MAX_DIGITS or len(exact.as_tuple().digits) > _MAX_DIGITS:
@@ -110,6 +113,17 @@ def exact_decimal(name: str, amount: Decimal | int | str, currency: str | None, 
             f" {name}.quantize(Decimal({str(Decimal(1).scaleb(-places))!r}))"
         )
     return exact
+
+
+def _without_zeros(exact: Decimal, places: int) -> Decimal:
+    """The number without zeros beyond so many decimals, as a column `NUMERIC(12, 4)` adds them."""
+    if exact == 0:
+        return Decimal(0)
+    sign, digits, exponent = exact.as_tuple()
+    assert isinstance(exponent, int)  # noqa: S101 - the caller has shown that it is finite
+    zeros = len(digits) - len(bytes(digits).rstrip(b"\0"))
+    dropped = min(zeros, -places - exponent)
+    return exact if dropped <= 0 else Decimal((sign, digits[:-dropped], exponent + dropped))
 
 
 def positive_amount(amount: Decimal | int | str, currency: str) -> Decimal:

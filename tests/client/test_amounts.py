@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
+from flask_paycheckout.client import FiatItem
 from flask_paycheckout.client.amounts import as_number, exact_number
 from flask_paycheckout.totals import Pay, Receive
 from tests.client.wire import DEPOSIT, Script, Shop, steady, success
@@ -26,6 +27,15 @@ MONEY = st.decimals(min_value=Decimal("1e-18"), max_value=Decimal("1e20"), place
 )
 def test_amounts_are_sent_as_plain_numbers(amount: str, sent: bytes) -> None:
     assert msgspec.json.encode({"a": as_number(Decimal(amount))}) == b'{"a":' + sent + b"}"
+
+
+def test_zeros_at_the_end_are_no_decimals() -> None:
+    """A column `NUMERIC(12, 4)` adds them to every amount."""
+    script = Script(success({"disburseData": []}))
+    Shop(script).fiat_disbursements.create(
+        "USD", [FiatItem(amount=Decimal("12.5000"), recipient_id="r", reference="a")]
+    )
+    assert b'"amount":12.50,' in script.requests[0].content
 
 
 @steady

@@ -54,6 +54,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 '_same(f"{side}Currency", str(currency), currency)',
             ),
         ),
+        "zeros at the end of an amount are decimals": (
+            "test_totals.py::test_an_amount_is_kept_exactly",
+            Swap("totals:exact_decimal", "_without_zeros(exact, places)", "exact"),
+        ),
         "amounts are compared as floats": (
             "money/test_spellings.py::test_each_spelling",
             Swap("rules.matching:compare", "amount == total.amount", "float(amount) == float(total.amount)"),
