@@ -101,7 +101,8 @@ class OrderStatuses:
         reads = [self._read(order_id, attempt, now) for attempt in due]
         if _Read.MADE in reads:
             newest, counts = self._look(order_id)
-        return _status_of(newest, counts, unrecorded=_Read.UNRECORDED in reads)
+        crowded = is_crowded(self._checkouts, order_id, counts, now)
+        return _status_of(newest, counts, crowded=crowded, unrecorded=_Read.UNRECORDED in reads)
 
     def _look(self, order_id: str) -> tuple[Sequence[CheckoutSummary], Mapping[str, int]]:
         """The newest checkouts, and the number of all checkouts in each status."""
@@ -146,14 +147,13 @@ def _due(attempt: CheckoutSummary, now: datetime) -> bool:
 
 
 def _status_of(
-    newest: Sequence[CheckoutSummary], counts: Mapping[str, int], *, unrecorded: bool = False
+    newest: Sequence[CheckoutSummary], counts: Mapping[str, int], *, crowded: bool = False, unrecorded: bool = False
 ) -> OrderStatus:
     status = best_of(counts)
     final, held = status == Status.PAID, status == Status.HELD
     # A held payment waits for a person; any other order may be paid at any moment, also on another device.
     poll_after = 0 if final else _PATIENT if held else _EAGER
     abandoned = [attempt.reason for attempt in newest if attempt.status == status == Status.ABANDONED]
-    crowded = not (final or held) and is_crowded(counts)
     refundable = Status.PAID in counts or Status.REJECTED in counts
     reason = abandoned[0] if abandoned else None
     return OrderStatus(status, final, poll_after, reason, crowded, refundable, unrecorded and not final)

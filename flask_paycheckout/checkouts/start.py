@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from sqlalchemy.exc import OperationalError
@@ -42,10 +42,12 @@ __all__ = ["AskedOrder", "Starter", "is_crowded"]
 
 # The least time that a payment page must still be valid for a customer to be sent to it.
 _USEFUL = timedelta(seconds=30)
+_UNFINISHED = (Status.CREATED, Status.PENDING)
 _MAX_ROUNDS = 4
-# The most checkouts of an order that may still be paid: each change of its total makes one, and each is watched.
+# The most valid payment pages of an order: each change of its total makes one. Of one total there is one at a time, so
+# that nobody who presses the button again and again keeps the customer out.
 _MOST_OPEN = 20
-# Seconds after which an order at that limit may be tried again; pages on which nobody picked a method expire.
+# Seconds after which an order at that limit may be tried again, since pages expire.
 _CROWDED = 300.0
 # Seconds for which a refused order is not sent again; longer if the service says so, up to the second value.
 _REFUSED, _REFUSED_LONGEST = 5.0, 60.0
@@ -61,9 +63,13 @@ class AskedOrder(NamedTuple):
     """The name of the merchant account whose order it is; empty for the one of the settings."""
 
 
-def is_crowded(counts: Mapping[str, int]) -> bool:
-    """Whether an order with these numbers of checkouts per status has reached its limit of open ones."""
-    return sum(counts.get(status, 0) for status in (Status.CREATED, Status.PENDING)) >= _MOST_OPEN
+def is_crowded(checkouts: Checkouts, order_id: str, counts: Mapping[str, int], now: datetime) -> bool:
+    """Whether an order has reached its limit of valid payment pages.
+
+    :param counts: its number of checkouts in each status.
+    """
+    unfinished = sum(counts.get(status, 0) for status in _UNFINISHED)
+    return unfinished >= _MOST_OPEN and checkouts.count_pages(order_id, _UNFINISHED, now - PAGE_VALID) >= _MOST_OPEN
 
 
 class Starter:
@@ -128,7 +134,7 @@ class Starter:
             current = self._checkouts.current(order_id) if counts else None
             if current is not None and self._usable(current, total, account):
                 return current
-            if is_crowded(counts):
+            if is_crowded(self._checkouts, order_id, counts, self._clock()):
                 raise TooManyAttempts(order_id, _MOST_OPEN, _CROWDED)
             self._refused.raise_again(order_id, total)
             with self._starting.join(order_id) as (ongoing, mine):
@@ -147,9 +153,13 @@ class Starter:
 
     def _usable(self, current: CheckoutMixin, total: Total, account: str) -> bool:
         fresh = self._clock() < current.created_at + PAGE_VALID - _USEFUL
-        if not fresh or current.status not in (Status.CREATED, Status.PENDING):
+        # Also while a method is picked: a second page would only be a second way to pay.
+        if not fresh or current.status not in _UNFINISHED:
             return False
         if (current.total, current.account) != (total, account):
+            return False
+        if current.client_id != self._service.client_id_of(account):
+            # The present keys may not find its deposit.
             return False
         try:
             # The settings may be stricter now, and other programs may write to the shop's database.

@@ -110,6 +110,13 @@ class Service:
         self._record = record
         self._refusals = _Refusals(now)
 
+    def client_id_of(self, account: str) -> str | None:
+        """The client id with which calls of an account are signed now.
+
+        :raises AccountUnavailable: the shop gives no keys for the account.
+        """
+        return self._accounts.client_of(account, CREATE).client_id
+
     def reading(self, checkout: ServiceCheckout) -> Callable[[], Deposit | None]:
         """A function that reads a checkout's deposit with the client's own time limit only; for reconcile.
 

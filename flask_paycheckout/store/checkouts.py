@@ -94,6 +94,12 @@ class Checkouts:
         """The number of an order's checkouts in each status."""
         return dict(self._rows(self._count_by_status, of_order_id=order_id))
 
+    def count_pages(self, order_id: str, statuses: Sequence[str], since: datetime) -> int:
+        """The number of an order's checkouts in these states that were made after a time."""
+        c = self._table.c
+        made = select(func.count()).where(c.order_id == order_id, c.status.in_(statuses), c.created_at > since)
+        return int(self._rows(made)[0][0])
+
     def order_statuses(self, order_ids: Sequence[str], connection: Connection | None = None) -> dict[str, str]:
         """The status of each of these orders, `unpaid` where nothing of it is stored.
 

@@ -34,6 +34,8 @@ def test_every_call_for_an_order_is_signed_by_its_own_account(market: Sellers, s
 
 
 def test_an_order_that_moves_to_another_seller_gets_another_page(market: Sellers) -> None:
+    """Also where both are one account at the service."""
+    market.client_ids["bo"] = market.client_ids["ada"]
     first = market.shop.starts()
     assert market.shop.starts() == first
     market.of["o-1"] = "bo"

@@ -45,6 +45,14 @@ def test_the_keys_that_made_it_still_abandon_it(open_shop: OpenShop) -> None:
     assert made.settles(checkout_id).status == "abandoned"
 
 
+def test_a_page_of_another_client_id_is_not_used_again(open_shop: OpenShop) -> None:
+    """Its payment could not be read."""
+    first = open_shop(PAYCHECKOUT_CLIENT_ID="client-a").starts()
+    other = open_shop(PAYCHECKOUT_CLIENT_ID="client-b")
+    second = other.starts()
+    assert (second != first, other.starts()) == (True, second)
+
+
 def test_an_account_with_another_client_id_than_before_abandons_nothing(shop: Shop) -> None:
     client_ids = ["id-ada"]
     shop.paycheckout.account_of(lambda order_id: "ada")

@@ -54,6 +54,16 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 '_same(f"{side}Currency", str(currency), currency)',
             ),
         ),
+        "a page on which a method was picked is not used again": (
+            "test_bounds.py::test_a_picked_page_is_used_again_while_it_is_valid_and_keeps_nobody_out_after_that",
+            Value("checkouts.start:_UNFINISHED", "(Status.CREATED,)"),
+        ),
+        "a page of another client id is used again": (
+            "checkouts/test_client_ids.py::test_a_page_of_another_client_id_is_not_used_again",
+            Swap(
+                "checkouts.start:Starter._usable", "current.client_id != self._service.client_id_of(account)", "False"
+            ),
+        ),
         "zeros at the end of an amount are decimals": (
             "test_totals.py::test_an_amount_is_kept_exactly",
             Swap("totals:exact_decimal", "_without_zeros(exact, places)", "exact"),
