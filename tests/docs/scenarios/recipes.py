@@ -5,14 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import io
 import json
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from decimal import Decimal
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 from flask.testing import FlaskClient
 
 from flask_paycheckout import Pay, Receive
@@ -38,6 +42,40 @@ def owners_pages(scene: Scene, make_shop: MakeShop) -> None:
     for page in ("/owner/payments", "/admin/paycheckout_checkouts/"):
         assert shop.app.test_client().get(page).status_code == 403
         assert "12.50 USD" in _logged_in(shop).get(page).text
+
+
+def alarm_mails(
+    scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A held payment that nobody decides for a day is one mail, and one when it is decided."""
+    shop = make_shop()
+    mails: list[str] = []
+
+    class Server(nullcontext[Any]):
+        def send_message(self, message: EmailMessage) -> None:
+            mails.append(message["Subject"])
+
+        def __enter__(self) -> Server:
+            return self
+
+    monkeypatch.setattr("smtplib.SMTP", Server)
+
+    def cron_runs() -> list[str]:
+        before = len(mails)
+        reported = shop.app.test_cli_runner().invoke(args=["paycheckout", "report", "--json"]).stdout
+        monkeypatch.setattr("sys.stdin", io.StringIO(reported))
+        exec(scene["alarm_mails.py"], {"__name__": "__main__"})  # noqa: S102 - the page's own code
+        return mails[before:]
+
+    checkout_id = shop.paycheckout.start("1").checkout_id
+    paycheckout_sandbox.pay(checkout_id, "1")
+    shop.paycheckout.reconcile()
+    assert cron_runs() == []
+    paycheckout_sandbox.advance(minutes=25 * 60)
+    held = "1 held payment waits for your decision"
+    assert (cron_runs(), cron_runs()) == ([held], [])
+    shop.paycheckout.resolve(checkout_id, accept=True, by="Ada", why="a friend")
+    assert (cron_runs(), cron_runs()) == ([f"Over: {held}"], [])
 
 
 def currencies(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
