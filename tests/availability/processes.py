@@ -34,7 +34,7 @@ def running_sandbox() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 SERVERS = {
     "gunicorn": "--preload --workers 2 --threads 4 --bind {address} tests.shop_app:create_app()",
     "gunicorn with gevent": "--worker-class gevent --bind {address} tests.shop_app:create_app()",
-    "waitress-serve": "--listen {address} --threads 6 --call tests.shop_app:create_app",
+    "waitress-serve": "--listen {address} --threads 4 --call tests.shop_app:create_app",
     "uvicorn": "--port {port} --log-level warning --factory tests.shop_app:create_asgi_app",
     # Needs a compiler, so that it is no requirement of the tests.
     "uwsgi": "--http-socket {address} --master --processes 2 --threads 4 --die-on-term --disable-logging"
