@@ -106,8 +106,12 @@ def test_a_service_that_answers_refuses_nobody_and_one_that_hangs_slows_nobody_w
             for customer in customers:
                 customer.join(60)
     told = sorted(taken for ended, taken, status in pressed if stopped < ended - taken and ended < back)
-    print(f"{server}: other pages {p99(others):.3f} s, at most {max(others):.3f} s, without an outage {p99(quiet):.3f} s")
-    print(f"customers are told after {told[len(told) // 2]:.3f} s, and sent on again {recovered:.1f} s after the outage")
+    print(
+        f"{server}: other pages {p99(others):.3f} s, at most {max(others):.3f} s, without an outage {p99(quiet):.3f} s"
+    )
+    print(
+        f"customers are told after {told[len(told) // 2]:.3f} s, and sent on again {recovered:.1f} s after the outage"
+    )
     # The same page in the same run without an outage says what this machine can do at this moment.
     assert p99(others) < max(AT_ONCE, 3 * p99(quiet)), f"{p99(others):.3f} s, {p99(quiet):.3f} s without an outage"
     assert {status for ended, taken, status in pressed if stopped < ended - taken and ended < back} == {503}
