@@ -185,7 +185,7 @@ class Starter:
         # The permit comes first: a call that was not allowed must not be recorded as a failure.
         with self._service.permit(CREATE, account) as permit, self._record.call(START, account):
             try:
-                link, client_id = permit.create(total)
+                link, client_id = permit.ask(lambda client: (client.checkouts.create(total), client.client_id))
             except RequestRefused as error:
                 if is_answer(error):
                     self._refused.remember(order_id, total, error)

@@ -115,19 +115,20 @@ class StaffOperations(OperationsBase):
         payout = self.find_payout(reference)
         if payout is None:
             raise UnknownPayout(reference)
-        if payout.is_token or payout.status != PayoutStatus.COMPLETED or not payout.disbursement_id:
+        disbursement_id = payout.disbursement_id
+        if payout.is_token or payout.status != PayoutStatus.COMPLETED or not disbursement_id:
             remedy = "Only a completed bank transfer has one."
             raise PayoutRefused(reference, payout.status, "give the transfer proof", remedy)
         service = self._for_reading("the transfer proof").service
         try:
             with service.permit(PROOF, payout.account) as permit:
-                return permit.read_proof(payout.disbursement_id)
+                return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
         except NotFound:
             # It may have been sent with the token of the settings, as an account without its own does.
             if not payout.account or self._runtime.accounts.access_token_of(payout.account) is not None:
                 raise
         with service.permit(PROOF) as permit:
-            return permit.read_proof(payout.disbursement_id)
+            return permit.ask(lambda client: client.fiat_disbursements.report(disbursement_id))
 
     # Merchant accounts
 

@@ -113,14 +113,16 @@ class RefundClaims:
                 currency=payout.currency,
             )
             try:
-                recipient = permit.make_recipient(
-                    name=values["account_name"],
-                    email=values["email"],
-                    address=values["address"],
-                    city=values["city"],
-                    post_code=values["post_code"],
-                    bank=account,
-                    reference=payout.reference,
+                recipient = permit.ask(
+                    lambda client: client.recipients.create(
+                        name=values["account_name"],
+                        email=values["email"],
+                        address=values["address"],
+                        city=values["city"],
+                        post_code=values["post_code"],
+                        bank=account,
+                        reference=payout.reference,
+                    )
                 )
             except PaymentsError as error:
                 if error.carried_out == "no":

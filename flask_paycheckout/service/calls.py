@@ -7,12 +7,11 @@ customer waits for them.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from flask_paycheckout.client import (
     Deposit,
@@ -23,17 +22,12 @@ from flask_paycheckout.client import (
     TransportFailed,
     Unauthorized,
 )
-from flask_paycheckout.client.records.checkouts import CheckoutLink
 from flask_paycheckout.service.accounts import Accounts, AccountUnavailable
 from flask_paycheckout.service.deposits import ServiceCheckout, read_deposit
 from flask_paycheckout.service.limits import Admission, Breaker, ConcurrencyLimit, Slot
-from flask_paycheckout.service.logs import LOGGER, FailureLog, about
+from flask_paycheckout.service.logs import FailureLog, about
 from flask_paycheckout.service.observations import Observed, Observers
 from flask_paycheckout.service.record import ServiceRecord
-from flask_paycheckout.totals import Total
-
-if TYPE_CHECKING:
-    from flask_paycheckout.client import BankDetails, Recipient
 
 __all__ = ["CREATE", "PROOF", "READ", "RECIPIENT", "AccountUnavailable", "NotAsked", "Permit", "Service", "is_answer"]
 
@@ -50,11 +44,7 @@ _SLOTS_TAKEN = 2.0
 _SLOW = 0.7
 # With fewer seconds left, a call would only run into its time limit.
 _SHORTEST_CALL = 0.1
-# Seconds between two log lines about an unchanged state.
-_QUIET = 60.0
 _SPENT = "flask_paycheckout.service_seconds"
-
-_log = logging.getLogger(LOGGER)
 
 
 class NotAsked(TransportFailed):
@@ -108,7 +98,6 @@ class Service:
         self._slow_after = _SLOW * web_timeout
         self._slots = ConcurrencyLimit(web_calls, self._slow_after, several_accounts, (RECIPIENT, PROOF), now)
         self._record = record
-        self._refusals = _Refusals(now)
 
     def client_id_of(self, account: str) -> str | None:
         """The client id with which calls of an account are signed now.
@@ -212,7 +201,7 @@ class Service:
         raise self._refused(operation, why, _SLOTS_TAKEN)
 
     def _refused(self, operation: str, why: str, retry_after: float) -> NotAsked:
-        self._refusals.count(why)
+        self._log.warning("web requests", "a web request did not call the service, because %s", why, extra=about())
         self._observers.tell(Observed.CALL, operation, "not_asked")
         return NotAsked(operation, f"the service was not asked: {why}", retry_after)
 
@@ -280,33 +269,9 @@ class Permit:
         self._note = note
         self._give_back: Callable[[], None] | None = give_back
 
-    def create(self, total: Total) -> tuple[CheckoutLink, str | None]:
-        """Make a checkout, and name the client id that made it. See `PaymentsClient.checkouts`."""
-        return self._ask(lambda client: (client.checkouts.create(total), client.client_id))
-
-    def make_recipient(
-        self, *, name: str, email: str, address: str, city: str, post_code: str, bank: BankDetails, reference: str
-    ) -> Recipient:
-        """Make a recipient. See `PaymentsClient.recipients`."""
-        return self._ask(
-            lambda client: client.recipients.create(
-                name=name,
-                email=email,
-                address=address,
-                city=city,
-                post_code=post_code,
-                bank=bank,
-                reference=reference,
-            )
-        )
-
     def read(self, checkout: ServiceCheckout) -> Deposit | None:
         """Read a checkout's deposit. See `read_deposit`."""
-        return self._ask(lambda client: read_deposit(client, checkout))
-
-    def read_proof(self, disbursement_id: str) -> bytes:
-        """Read a transfer proof. See `PaymentsClient.fiat_disbursements`."""
-        return self._ask(lambda client: client.fiat_disbursements.report(disbursement_id))
+        return self.ask(lambda client: read_deposit(client, checkout))
 
     def end(self) -> None:
         """Return the permission as soon as the call is over, before its answer is processed."""
@@ -314,7 +279,8 @@ class Permit:
         if give_back is not None:
             give_back()
 
-    def _ask(self, call: Callable[[PaymentsClient], T]) -> T:
+    def ask(self, call: Callable[[PaymentsClient], T]) -> T:
+        """Make the call with the client of the account, as this permission allows."""
         began = self._now()
         try:
             answer = self._asked(call)
@@ -337,20 +303,3 @@ class Permit:
 
     def _within(self) -> PaymentsClient:
         return self._keys.client.within(max(self._until - self._now(), _SHORTEST_CALL))
-
-
-class _Refusals:
-    """Logs the number of refused web requests, at most once a minute."""
-
-    def __init__(self, now: Callable[[], float]) -> None:
-        self._now = now
-        self._unlogged = 0
-        self._logged_at: float | None = None
-
-    def count(self, why: str) -> None:
-        self._unlogged += 1
-        now = self._now()
-        if self._logged_at is not None and now - self._logged_at < _QUIET:
-            return
-        refused, self._unlogged, self._logged_at = self._unlogged, 0, now
-        _log.warning("%d web requests did not call the service, the last one because %s", refused, why, extra=about())

@@ -12,7 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from threading import Condition, Event, Lock, get_ident
+from threading import Condition, Event, get_ident
+from typing import Generic, TypeVar
 
 from flask_paycheckout.client.per_process import PerProcess
 
@@ -29,8 +30,24 @@ __all__ = [
     "Slot",
 ]
 
+T = TypeVar("T")
+
 # The most accounts, orders or deposits that a limit remembers.
 _MOST_KEPT = 10_000
+
+
+class _Guarded(Generic[T]):
+    """State of one process that one thread at a time may use."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._here = PerProcess(lambda: (Condition(), make()))
+
+    @contextmanager
+    def held(self) -> Iterator[tuple[T, Condition]]:
+        """Yield the state, and the lock, on which a thread may wait for another one's change."""
+        lock, state = self._here()
+        with lock:
+            yield state, lock
 
 
 # The circuit breaker
@@ -72,15 +89,6 @@ class _Circuit:
 
 
 @dataclass
-class _Circuits:
-    lock: Lock = field(default_factory=Lock)
-    failing: dict[tuple[str, str], _Circuit] = field(default_factory=dict)
-
-    def of(self, account: str, operation: str) -> _Circuit:
-        return self.failing.get((account, operation)) or _Circuit()
-
-
-@dataclass
 class Breaker:
     """Stops calls after several failures in a row; then one probe at a time is allowed, until one is answered.
 
@@ -93,13 +101,12 @@ class Breaker:
 
     probe_lasts: float
     now: Callable[[], float] = time.monotonic
-    _here: PerProcess[_Circuits] = field(default_factory=lambda: PerProcess(_Circuits), init=False)
+    _state: _Guarded[dict[tuple[str, str], _Circuit]] = field(default_factory=lambda: _Guarded(dict), init=False)
 
     def admit(self, account: str, operation: str) -> Admission | None:
         """Permission for one call, returned by `answered`, `failed` or `withdrawn`; None while calls are stopped."""
-        circuits = self._here()
-        with circuits.lock:
-            circuit, now = circuits.of(account, operation), self.now()
+        with self._state.held() as (circuits, _):
+            circuit, now = circuits.get((account, operation)) or _Circuit(), self.now()
             if not circuit.open:
                 return Admission()
             if now < circuit.probe_from or (circuit.probe is not None and now < circuit.probe_until):
@@ -109,19 +116,17 @@ class Breaker:
 
     def answered(self, account: str, operation: str) -> bool:
         """Record an answer in time, which allows calls again; True when they were stopped until now."""
-        circuits = self._here()
-        with circuits.lock:
-            circuit = circuits.failing.pop((account, operation), None)
+        with self._state.held() as (circuits, _):
+            circuit = circuits.pop((account, operation), None)
             return circuit is not None and circuit.open
 
     def failed(self, admission: Admission, account: str, operation: str) -> bool:
         """Record a call without an answer in time; True when this one stopped further calls."""
-        circuits = self._here()
-        with circuits.lock:
-            circuit = circuits.of(account, operation)
-            circuits.failing[account, operation] = circuit
-            if len(circuits.failing) > _MOST_KEPT:
-                del circuits.failing[next(iter(circuits.failing))]
+        with self._state.held() as (circuits, _):
+            circuit = circuits.get((account, operation)) or _Circuit()
+            circuits[account, operation] = circuit
+            if len(circuits) > _MOST_KEPT:
+                del circuits[next(iter(circuits))]
             was_open = circuit.open
             circuit.failures += 1
             if admission is circuit.probe:
@@ -134,17 +139,15 @@ class Breaker:
 
     def withdrawn(self, admission: Admission, account: str, operation: str) -> None:
         """Return a permission unused, so that another call may be the probe."""
-        circuits = self._here()
-        with circuits.lock:
-            circuit = circuits.of(account, operation)
+        with self._state.held() as (circuits, _):
+            circuit = circuits.get((account, operation)) or _Circuit()
             if admission is circuit.probe:
                 circuit.probe = None
 
     def wait(self, account: str, operation: str) -> float:
         """Seconds until permission may be given again; 0 while calls are allowed."""
-        circuits = self._here()
-        with circuits.lock:
-            circuit = circuits.of(account, operation)
+        with self._state.held() as (circuits, _):
+            circuit = circuits.get((account, operation)) or _Circuit()
             if not circuit.open:
                 return 0.0
             until = circuit.probe_from if circuit.probe is None else circuit.probe_until
@@ -175,12 +178,6 @@ class Slot:
 
 
 @dataclass
-class _Slots:
-    taken: list[Slot] = field(default_factory=list)
-    changed: Condition = field(default_factory=Condition)
-
-
-@dataclass
 class ConcurrencyLimit:
     """The slots of one process for web requests that wait for the service, whose threads the shop's other pages miss.
 
@@ -199,7 +196,7 @@ class ConcurrencyLimit:
     several_accounts: Callable[[], bool]
     seldom: Collection[str]
     now: Callable[[], float] = time.monotonic
-    _here: PerProcess[_Slots] = field(default_factory=lambda: PerProcess(_Slots), init=False)
+    _state: _Guarded[list[Slot]] = field(default_factory=lambda: _Guarded(list), init=False)
 
     def take(self, account: str, operation: str, patience: float, *, following: bool = False) -> Slot | None:
         """Take a slot, to be given back; None when there is none.
@@ -209,45 +206,42 @@ class ConcurrencyLimit:
         :param following: whether the request only waits for another one's call. One slot is always left for a request
             that calls, or all could wait for each other.
         """
-        slots, slot = self._here(), Slot(account, operation, following)
-        with slots.changed:
-            seconds = 0.0 if self._is_slow(slots, slot, _QUICK) else patience
-            limit = self.slow_after if patience else _QUICK
-            if not slots.changed.wait_for(lambda: self._has_room(slots, slot, limit), seconds):
+        slot, slow_after = Slot(account, operation, following), self.slow_after if patience else _QUICK
+        with self._state.held() as (taken, changed):
+            seconds = 0.0 if self._is_slow(taken, slot, _QUICK) else patience
+            if not changed.wait_for(lambda: self._has_room(taken, slot, slow_after), seconds):
                 return None
             slot.since = self.now()
-            slots.taken.append(slot)
+            taken.append(slot)
             return slot
 
     def give_back(self, slot: Slot) -> None:
-        slots = self._here()
-        with slots.changed:
-            slots.taken.remove(slot)
-            slots.changed.notify_all()
+        with self._state.held() as (taken, changed):
+            taken.remove(slot)
+            changed.notify_all()
 
     def is_slow(self, account: str, operation: str) -> bool:
         """Whether a call of this operation has been under way for too long."""
-        slots = self._here()
-        with slots.changed:
-            return self._is_slow(slots, Slot(account, operation), self.slow_after)
+        with self._state.held() as (taken, _):
+            return self._is_slow(taken, Slot(account, operation), self.slow_after)
 
-    def _is_slow(self, slots: _Slots, slot: Slot, after: float) -> bool:
-        return any(self.now() - one.since > after for one in _alike(slots, slot))
+    def _is_slow(self, taken: list[Slot], slot: Slot, after: float) -> bool:
+        return any(self.now() - one.since > after for one in _alike(taken, slot))
 
-    def _has_room(self, slots: _Slots, slot: Slot, slow_after: float) -> bool:
-        shares = [(slots.taken, self.most)]
+    def _has_room(self, taken: list[Slot], slot: Slot, slow_after: float) -> bool:
+        shares = [(taken, self.most)]
         if self.several_accounts():
             # Half less one: another account always has more than what one can take.
-            shares.append(([one for one in slots.taken if one.account == slot.account], self.most // 2 - 1))
+            shares.append(([one for one in taken if one.account == slot.account], self.most // 2 - 1))
         if slot.operation in self.seldom:
-            shares.append(([one for one in slots.taken if one.operation in self.seldom], self.most // 3))
-        if self._is_slow(slots, slot, slow_after):
-            shares.append((_alike(slots, slot), _WHILE_SLOW))
-        return all(_fits(slot, taken, max(1, share)) for taken, share in shares)
+            shares.append(([one for one in taken if one.operation in self.seldom], self.most // 3))
+        if self._is_slow(taken, slot, slow_after):
+            shares.append((_alike(taken, slot), _WHILE_SLOW))
+        return all(_fits(slot, group, max(1, share)) for group, share in shares)
 
 
-def _alike(slots: _Slots, slot: Slot) -> list[Slot]:
-    return [one for one in slots.taken if (one.account, one.operation) == (slot.account, slot.operation)]
+def _alike(taken: list[Slot], slot: Slot) -> list[Slot]:
+    return [one for one in taken if (one.account, one.operation) == (slot.account, slot.operation)]
 
 
 def _fits(slot: Slot, taken: list[Slot], share: int) -> bool:
@@ -258,35 +252,29 @@ def _fits(slot: Slot, taken: list[Slot], share: int) -> bool:
 
 
 @dataclass
-class _Begun:
-    lock: Lock = field(default_factory=Lock)
-    at: dict[str, datetime] = field(default_factory=dict)
-    """The earliest first."""
-
-
-@dataclass
 class Cooldown:
     """The least time between two calls of one kind about the same deposit or refund that this process makes."""
 
     length: timedelta
-    _here: PerProcess[_Begun] = field(default_factory=lambda: PerProcess(_Begun), init=False)
+    # The earliest first.
+    _state: _Guarded[dict[str, datetime]] = field(default_factory=lambda: _Guarded(dict), init=False)
 
     def begin(self, what: str, now: datetime) -> bool:
         """Begin a cool-down; False, with nothing changed, while an earlier one lasts, or too many are remembered."""
-        begun = self._here()
-        with begun.lock:
-            while begun.at and not self._left(begun.at[earliest := next(iter(begun.at))], now):
-                del begun.at[earliest]
-            if len(begun.at) >= _MOST_KEPT or self._left(begun.at.get(what), now):
+        with self._state.held() as (begun, _):
+            while begun and not self._left(begun[earliest := next(iter(begun))], now):
+                del begun[earliest]
+            if len(begun) >= _MOST_KEPT or self._left(begun.get(what), now):
                 return False
             # Taken out first, so that it comes last.
-            begun.at.pop(what, None)
-            begun.at[what] = now
+            begun.pop(what, None)
+            begun[what] = now
             return True
 
     def begun_at(self, what: str) -> datetime | None:
         """When the last call about it began, if that is still remembered."""
-        return self._here().at.get(what)
+        with self._state.held() as (begun, _):
+            return begun.get(what)
 
     def left(self, what: str, now: datetime) -> float:
         """Seconds until a cool-down ends; 0 when there is none."""

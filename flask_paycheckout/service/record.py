@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 from sqlalchemy import Engine, Table, case, func, select, update
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from flask_paycheckout.client import PaymentsError, RateLimited, RequestRefused, ServiceFault, Unauthorized
 from flask_paycheckout.client.per_process import PerProcess
@@ -253,12 +253,8 @@ def failing_calls(engine: Engine, table: Table, now: datetime, account: str | No
     of_account = [] if account is None else [c.account == account]
     lasts = (c.operation != WEB_CALL) | (c.last_failure_at >= now - UNTRIED)
     failing = columns.where(c.failing_since.is_not(None), lasts, *of_account)
-    try:
-        with engine.connect() as connection:
-            rows = connection.execute(failing.order_by(c.account, c.operation).limit(100)).all()
-    except (OperationalError, ProgrammingError):
-        # A database from before this table existed; the doctor reports it.
-        return []
+    with engine.connect() as connection:
+        rows = connection.execute(failing.order_by(c.account, c.operation).limit(100)).all()
     return [
         FailingCalls(
             *(row.account, row.operation, as_utc(row.failing_since), as_utc(row.last_failure_at)),

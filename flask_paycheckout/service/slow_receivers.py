@@ -12,7 +12,7 @@ from hashlib import blake2s
 
 import msgspec
 from sqlalchemy import Engine, Table, select
-from sqlalchemy.exc import IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.exc import IntegrityError
 
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.service.logs import FailureLog, about
@@ -121,10 +121,6 @@ def slow_receivers(engine: Engine, table: Table, now: datetime) -> Sequence[Slow
         .order_by(c.words)
         .limit(_MOST_LISTED)
     )
-    try:
-        with engine.connect() as connection:
-            rows = connection.execute(recent).all()
-    except (OperationalError, ProgrammingError):
-        # A database from before this table existed; the doctor reports it.
-        return []
+    with engine.connect() as connection:
+        rows = connection.execute(recent).all()
     return [SlowReceiver(row.words or "", row[1] / 1000, as_utc(row.last_failure_at)) for row in rows]
