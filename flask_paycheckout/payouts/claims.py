@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from flask_paycheckout.checkouts.outbox import Outbox
-from flask_paycheckout.client import Invalid, PaymentsError, TransportFailed
+from flask_paycheckout.client import PaymentsError, TransportFailed
 from flask_paycheckout.client.records.recipients import BankDetails
 from flask_paycheckout.clock import Clock
 from flask_paycheckout.errors import PayoutRefused, UnknownPayout
@@ -99,7 +99,7 @@ class RefundClaims:
         if wait:
             raise NotAsked(RECIPIENT, "the service refused this claim a moment ago", wait)
         # The permit comes first: a call that the limits do not allow must not count as a claim.
-        with self._service.permit(RECIPIENT, merchant) as permit:
+        with self._service.permit(RECIPIENT, merchant) as permit, self._record.call(CLAIM, merchant):
             payout = self._count(reference)
             values = form.values
             # The service has a field of its own for an IBAN, and customers have one or the other.
@@ -129,12 +129,7 @@ class RefundClaims:
                     # Otherwise a customer would use up the link without any recipient.
                     self._counts.give_back(reference)
                     self._refused_lately.begin(reference, self._clock())
-                if isinstance(error, Invalid):
-                    self._record.on_answer(CLAIM, merchant)
-                else:
-                    self._record.on_failure(CLAIM, str(error), merchant)
                 raise
-            self._record.on_answer(CLAIM, merchant)
         try:
             to = ToRecipient(recipient.id)
         except ValueError:
