@@ -111,8 +111,11 @@ class Settings:
     languages: tuple[str, ...] = LANGUAGES
     """The codes of the customer pages' languages; the first is the default for customers who prefer another one."""
 
-    show_total: bool = False
-    """Whether the status page shows the amount to pay to everyone who has its link. Needs Babel."""
+    shop_name: str | None = None
+    """The shop's name on customers' pages; by default the app's name."""
+
+    show_total: bool = True
+    """Whether status pages name the order, what is due, arrived and was paid back, to everyone who has their link."""
 
     account_cache: timedelta = timedelta(seconds=60)
     """The seconds after which the shop is asked again for the keys of a merchant account; at once after a 401."""
@@ -262,7 +265,8 @@ _CHECKS: dict[str, Callable[[str, object], object]] = {
     "defer_webhooks": checks.check_switch,
     "reconcile_readers": checks.check_readers,
     "languages": checks.check_languages,
-    "show_total": checks.check_amounts,
+    "shop_name": checks.check_text,
+    "show_total": checks.check_switch,
     "account_cache": checks.check_seconds,
     "payout_batch": checks.check_batch,
     "payout_fees": checks.check_payout_fees,

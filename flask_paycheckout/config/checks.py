@@ -6,7 +6,6 @@ from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
-from importlib.util import find_spec
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
@@ -267,13 +266,6 @@ def check_switch(key: str, value: object) -> bool:
     if str(value).lower() not in words:
         raise fault_of(key, "is neither true nor false", "Write True or False.")
     return words[str(value).lower()]
-
-
-def check_amounts(key: str, value: object) -> bool:
-    shown = check_switch(key, value)
-    if shown and find_spec("babel") is None:
-        raise fault_of(key, "needs Babel, which is not installed", "Run: pip install 'flask-paycheckout[babel]'.")
-    return shown
 
 
 def check_signer(key: str, value: object) -> object:

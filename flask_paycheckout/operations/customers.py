@@ -11,6 +11,7 @@ from flask_paycheckout.rules.payout_states import PayoutKind
 from flask_paycheckout.rules.refund_forms import RefundForm
 from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.store.checkout_model import CheckoutMixin
+from flask_paycheckout.store.payments import Payment
 from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.shop_session import open_connection
 
@@ -57,6 +58,10 @@ class CustomerOperations(OperationsBase):
     def read_refunds(self, order_id: str) -> OrderRefunds:
         """How far payments of an order were paid back, for its status page."""
         return read_refunds(self._runtime.payouts, order_id)
+
+    def read_payments(self, order_id: str) -> list[Payment]:
+        """The newest payments that arrived for an order, for its status page."""
+        return self._runtime.checkouts.payments(order_id)
 
     def find_refund(self, reference: str) -> PayoutMixin | None:
         """The refund with this reference, for its page; None when there is none."""

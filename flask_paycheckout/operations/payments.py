@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from flask import g, has_request_context
+
 from flask_paycheckout.operations.base import OperationsBase
 from flask_paycheckout.rules.order_ids import require_order_id
 from flask_paycheckout.store.checkout_model import CheckoutMixin
@@ -119,7 +121,11 @@ class PaymentOperations(OperationsBase):
             )
         wanted = [require_order_id(order_id) for order_id in order_ids]
         shop = self._runtime
-        return shop.checkouts.order_statuses(wanted, open_connection(shop.db, shop.models.Checkout))
+        found = shop.checkouts.order_statuses(wanted, open_connection(shop.db, shop.models.Checkout))
+        if has_request_context():
+            # For the pay buttons of this request, so that a list of orders needs this query alone.
+            g.setdefault("paycheckout_statuses", {}).update(found)
+        return found
 
     def explain(self, order_id: str) -> Explanation:
         """Explain an order: every attempt, webhook, read and comparison, the rule that decided, refunds and payouts.

@@ -1,9 +1,10 @@
-"""How far the payments of an order were paid back, as the customer may see it on the status page: without amounts."""
+"""How far the payments of an order were paid back, as the customer may see it on the status page."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from enum import IntEnum
 
 import msgspec
@@ -19,15 +20,19 @@ __all__ = ["NO_REFUNDS", "OrderRefunds", "RefundProgress", "read_refunds"]
 class RefundProgress(IntEnum):
     """How far a payment was paid back."""
 
-    STARTED = 1
-    """A refund was decided, and none is completed yet."""
+    FAILED = 0
+    """Each refund has failed, or nobody knows whether it was sent."""
 
-    PARTLY = 2
-    WHOLLY = 3
+    CLAIMABLE = 1
+    """The customer has not said yet where the money goes."""
+
+    STARTED = 2
+    PARTLY = 3
+    WHOLLY = 4
 
 
 class OrderRefunds(msgspec.Struct, frozen=True):
-    """How far the payments of an order were paid back; None where no refund is under way or completed."""
+    """How far the payments of an order were paid back; None where no refund was decided."""
 
     of_payment: RefundProgress | None = None
     """Of the payment that paid the order."""
@@ -35,26 +40,37 @@ class OrderRefunds(msgspec.Struct, frozen=True):
     of_others: RefundProgress | None = None
     """Of all other payments, the one that is furthest."""
 
+    paid_back: Mapping[str, Decimal] = {}
+    """The sums that were paid back, by currency."""
+
 
 NO_REFUNDS = OrderRefunds()
+_FAILED = frozenset({PayoutStatus.FAILED, PayoutStatus.UNKNOWN})
 
 
 def read_refunds(payouts: Payouts, order_id: str) -> OrderRefunds:
     """Read how far the payments of an order were paid back; one query."""
     by_payment: dict[str, list[RefundState]] = defaultdict(list)
+    paid_back: dict[str, Decimal] = defaultdict(Decimal)
     for state in payouts.refund_states(order_id):
         by_payment[state.checkout_id].append(state)
+        if _is_done(state):
+            paid_back[state.currency] += state.times * Decimal(state.amount)
     progress: dict[bool, list[RefundProgress]] = {True: [], False: []}
     for states in by_payment.values():
         progress[states[0].paid_order_id is not None].append(_progress(states))
-    return OrderRefunds(max(progress[True], default=None), max(progress[False], default=None))
+    return OrderRefunds(max(progress[True], default=None), max(progress[False], default=None), dict(paid_back))
 
 
-def _progress(states: Iterable[RefundState]) -> RefundProgress:
-    done = [_is_done(state) for state in states]
+def _progress(states: Sequence[RefundState]) -> RefundProgress:
+    under_way = [state for state in states if state.status not in _FAILED]
+    done = [_is_done(state) for state in under_way]
+    if not under_way:
+        return RefundProgress.FAILED
     if not any(done):
-        return RefundProgress.STARTED
-    covered = all(state.payback == REFUNDED for state in states)
+        claimable = all(state.status == PayoutStatus.CLAIMABLE for state in under_way)
+        return RefundProgress.CLAIMABLE if claimable else RefundProgress.STARTED
+    covered = all(state.payback == REFUNDED for state in under_way)
     return RefundProgress.WHOLLY if all(done) and covered else RefundProgress.PARTLY
 
 

@@ -1,8 +1,17 @@
 // Asks how the order stands while somebody looks, and shows what is new. Without this script the page reloads itself.
 (() => {
+  const away = document.getElementById("paycheckout-away");
+  if (away) {
+    // The page stays as it is, so that no screen reader tells it again, until there is another one.
+    const wait = 1000 * Number(away.dataset.retryAfter);
+    const again = () => fetch(location.href, { cache: "no-store" }).then((answer) => answer.ok ? location.reload() : setTimeout(again, wait), () => setTimeout(again, wait));
+    setTimeout(again, wait);
+  }
   const order = document.getElementById("paycheckout-order");
   if (!order) return;
   const parts = [".paycheckout-status", ".paycheckout-actions"];
+  const offline = document.querySelector(".paycheckout-offline");
+  const connected = (is) => { if (offline) offline.textContent = is ? "" : offline.dataset.words; };
   let timer, asked;
   const later = (seconds) => {
     clearTimeout(timer);
@@ -33,17 +42,21 @@
     const { signal } = (asked = new AbortController());
     try {
       const answer = await fetch(order.dataset.statusUrl, { cache: "no-store", signal });
+      connected(true);
       if (!answer.ok) return later(5);
       const standing = await answer.json();
       if (standing.status !== order.dataset.status) await show(signal);
       later(standing.pollAfter);
     } catch {
-      if (!signal.aborted) later(5);
+      if (signal.aborted) return;
+      connected(false);
+      later(5);
     }
   };
   // Coming back by the back button, to this tab, or to the network, is the moment when a customer wants to know.
   addEventListener("pageshow", (event) => event.persisted && ask());
   addEventListener("online", ask);
+  addEventListener("offline", () => connected(false));
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && ask());
   later(Number(order.dataset.pollAfter));
 })();

@@ -20,6 +20,7 @@ from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of
+from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Payment, payment_of
 
 __all__ = ["NEWEST", "CheckoutSummary", "Checkouts"]
 
@@ -89,6 +90,12 @@ class Checkouts:
     def newest(self, order_id: str) -> Sequence[CheckoutSummary]:
         """The order's newest checkouts, newest first: `NEWEST`, and one more when there are older ones."""
         return [_summary(row) for row in self._rows(self._select_newest, of_order_id=order_id)]
+
+    def payments(self, order_id: str) -> list[Payment]:
+        """The newest payments that arrived for an order, newest first; at most `NEWEST`."""
+        with self._single.connect() as connection:
+            rows = connection.execute(self._select_payments, {"of_order_id": order_id}).mappings()
+            return [payment for row in rows if (payment := payment_of(row)) is not None]
 
     def counts(self, order_id: str) -> dict[str, int]:
         """The number of an order's checkouts in each status."""
@@ -178,6 +185,12 @@ class Checkouts:
     def _select_newest(self) -> Any:
         rows = select(*self._short).where(is_of(self._table, "order_id"))
         return rows.order_by(self._table.c.id.desc()).limit(literal_column(str(NEWEST + 1)))
+
+    @cached_property
+    def _select_payments(self) -> Any:
+        c = self._table.c
+        rows = select(*(c[name] for name in PAYMENT_COLUMNS)).where(is_of(self._table, "order_id"))
+        return rows.where(c.payment_completed_at.is_not(None)).order_by(c.id.desc()).limit(NEWEST)
 
     @cached_property
     def _count_by_status(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, Table, func, select
 
-from flask_paycheckout.rules.payout_states import RELEASING, PayoutKind
+from flask_paycheckout.rules.payout_states import PayoutKind, PayoutStatus
 from flask_paycheckout.store.autocommit import autocommit
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.parameters import is_of
@@ -18,7 +18,7 @@ __all__ = ["Payouts", "RefundState"]
 
 
 class RefundState(NamedTuple):
-    """A state in which at least one refund of a payment is."""
+    """A state in which refunds of one amount of a payment are."""
 
     checkout_id: str
     paid_order_id: str | None
@@ -27,6 +27,8 @@ class RefundState(NamedTuple):
     payback: str | None
     status: str
     currency: str
+    amount: str
+    times: int
 
 
 class Payouts:
@@ -64,9 +66,9 @@ class Payouts:
         return self._loaded(self._select_by_order, of_order_id=order_id)
 
     def refund_states(self, order_id: str) -> Sequence[RefundState]:
-        """The states of an order's refunds, each once for each payment that they are of; without cancelled or failed.
+        """The states of an order's refunds, each once for each payment and amount; without cancelled ones.
 
-        Their number does not grow with the number of refunds.
+        Their number does not grow with the number of refunds of one amount.
         """
         with self._single.connect() as connection:
             found = connection.execute(self._select_refund_states, {"of_order_id": order_id})
@@ -104,7 +106,8 @@ class Payouts:
     @cached_property
     def _select_refund_states(self) -> Any:
         c, of = self._table.c, self._models.checkouts.c
-        columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency)
-        live = (c.kind == PayoutKind.REFUND.value, c.status.not_in([status.value for status in RELEASING]))
+        columns = (of.checkout_id, of.paid_order_id, of.payback, c.status, c.currency, c.amount)
+        live = (c.kind == PayoutKind.REFUND.value, c.status != PayoutStatus.CANCELLED.value)
         together = self._table.join(self._models.checkouts, of.checkout_id == c.refund_of)
-        return select(*columns).select_from(together).where(is_of(self._table, "order_id"), *live).distinct()
+        found = select(*columns, func.count()).select_from(together).where(is_of(self._table, "order_id"), *live)
+        return found.group_by(*columns)

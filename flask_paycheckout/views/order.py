@@ -15,7 +15,7 @@ from flask_paycheckout.totals import Total
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import lead_forms_to
 from flask_paycheckout.views.order_urls import Link, link_of, pay_path, status_path
-from flask_paycheckout.views.page_text import order_text
+from flask_paycheckout.views.page_text import Receipt, order_text
 from flask_paycheckout.views.pages import bad_link_page, page
 
 __all__ = ["order_page", "order_status", "unpayable_page"]
@@ -29,7 +29,12 @@ def order_page(token: str) -> Response:
     current = operations().read_order_status(link.order_id)
     settled = current.status in (Status.PAID, Status.HELD)
     total, failed = (None, False) if settled else _ask_total(link.order_id)
-    shown = total if runtime().settings.show_total else None
+    # No link to the refund page, which decides where money goes: the status link may have been passed on.
+    refunds = operations().read_refunds(link.order_id) if current.refundable else NO_REFUNDS
+    receipt = Receipt()
+    if runtime().settings.show_total:
+        arrived = operations().read_payments(link.order_id) if settled or current.refundable else []
+        receipt = Receipt(total, arrived, refunds.paid_back)
     # While order_total fails, the page must not claim that there is nothing to pay.
     wanted = total is not None or failed
     return page(
@@ -38,12 +43,11 @@ def order_page(token: str) -> Response:
         order_text(
             current.status,
             wanted,
-            shown,
+            receipt,
             language.of_page(),
             reason=current.reason,
             crowded=current.crowded,
-            # No link to the refund page, which decides where money goes: the status link may have been passed on.
-            refunds=operations().read_refunds(link.order_id) if current.refundable else NO_REFUNDS,
+            refunds=refunds,
             unrecorded=current.unrecorded,
         ),
         standing=current,
@@ -59,7 +63,7 @@ def unpayable_page(link: Link) -> Response:
     return page(
         "order.html",
         link.order_id,
-        order_text(current.status, False, None, language.of_page(), reason=current.reason),
+        order_text(current.status, False, Receipt(), language.of_page(), reason=current.reason),
         404,
         standing=current,
         action=None,

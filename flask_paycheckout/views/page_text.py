@@ -2,26 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TypeVar
+
 import msgspec
 
 from flask_paycheckout.payouts.refund_progress import NO_REFUNDS, OrderRefunds, RefundProgress
 from flask_paycheckout.rules.states import Reason, Status
+from flask_paycheckout.rules.text import visible
+from flask_paycheckout.store.payments import Payment
 from flask_paycheckout.totals import Pay, Total
 from flask_paycheckout.translations.catalogues import Language, catalogue
-from flask_paycheckout.views.money import format_amount
+from flask_paycheckout.views.money import format_amount, format_moment
 
 __all__ = [
     "PageText",
+    "Receipt",
     "bad_link_text",
     "database_text",
     "message",
+    "named_order",
     "opens_new_tab",
     "order_text",
     "pay_now",
     "retry_text",
+    "see_payment",
+    "see_receipt",
+    "translated",
     "when_text",
 ]
 
+T = TypeVar("T", bound=msgspec.Struct)
+
+# Longer than the name of any bank.
+_MAX_METHOD = 80
 # Seconds of waiting that still count as "in a moment".
 _MOMENT = 30
 
@@ -46,7 +61,17 @@ class PageText(msgspec.Struct, frozen=True):
     """The news of a refund of a payment that did not pay the order; empty without one."""
 
     total: str = ""
-    """The amount to pay; empty unless PAYCHECKOUT_SHOW_TOTAL is on and the order can be paid."""
+    """The amount to pay; empty where nothing can be paid, or PAYCHECKOUT_SHOW_TOTAL is off."""
+
+    arrived: Sequence[str] = ()
+    """Each payment that arrived, newest first: amount, method and time; empty where PAYCHECKOUT_SHOW_TOTAL is off."""
+
+    arrived_is: str = message("Arrived:")
+    paid_back_is: str = message("Paid back:")
+    """The labels of the two."""
+
+    paid_back: Sequence[str] = ()
+    """The sums that were paid back; empty where PAYCHECKOUT_SHOW_TOTAL is off."""
 
     back: str = message("Back to your order")
     """The label of the link to the shop's own page of the order."""
@@ -56,6 +81,9 @@ class PageText(msgspec.Struct, frozen=True):
 
     unrecorded: str = ""
     """The news that payments cannot be recorded now; empty while they can."""
+
+    offline: str = message("No connection, trying again")
+    """The news that the browser cannot reach the shop."""
 
     language: str = "en"
     """The language of these texts, for the attribute `lang`."""
@@ -135,12 +163,22 @@ _CROWDED = PageText(
 )
 # A paid order, by how far its payment was paid back.
 _OF_REFUND = {
+    RefundProgress.FAILED: PageText(
+        message("The shop is looking at your refund"),
+        message(
+            "Your payment arrived, and paying it back did not work at once. You do not have to do anything: the shop"
+            " sends it again, or asks you where else it should go."
+        ),
+        "",
+    ),
+    RefundProgress.CLAIMABLE: PageText(
+        message("The shop will refund you"),
+        message("Open the link that it sent you, and say where the money should go."),
+        "",
+    ),
     RefundProgress.STARTED: PageText(
         message("A refund is on its way"),
-        message(
-            "Your payment arrived, and the shop is paying all or a part of it back to you. If you were sent a link to"
-            " your refund, please open it."
-        ),
+        message("Your payment arrived, and the shop is paying all or a part of it back to you."),
         "",
     ),
     RefundProgress.PARTLY: PageText(
@@ -154,6 +192,11 @@ _OF_REFUND = {
 }
 # Payments that did not pay the order, such as a second one.
 _OF_OTHER_REFUND = {
+    RefundProgress.FAILED: message("The shop is looking at the refund of a payment for this order."),
+    RefundProgress.CLAIMABLE: message(
+        "The shop will refund a payment for this order: open the link that it sent you, and say where the money should"
+        " go."
+    ),
     RefundProgress.STARTED: message("A payment for this order is being refunded."),
     RefundProgress.PARTLY: message("A part of a payment for this order was refunded."),
     RefundProgress.WHOLLY: message("A payment for this order was refunded."),
@@ -180,10 +223,21 @@ _UNRECORDED = message(
 )
 
 
+class Receipt(msgspec.Struct, frozen=True):
+    """The money of an order, as its page shows it."""
+
+    total: Total | None = None
+    """What is due."""
+
+    payments: Sequence[Payment] = ()
+    paid_back: Mapping[str, Decimal] = {}
+    """By currency."""
+
+
 def order_text(
     status: str,
     payable: bool,
-    total: Total | None,
+    receipt: Receipt,
     language: Language,
     *,
     reason: str | None = None,
@@ -194,7 +248,7 @@ def order_text(
     """The text of the status page.
 
     :param payable: whether the shop wants a payment of this order now.
-    :param total: the amount to show; None shows none.
+    :param receipt: the amounts to show.
     :param reason: why the order's newest attempt was abandoned.
     :param crowded: whether the order has reached its limit of open payment pages.
     :param refunds: what was paid back of the order's payments.
@@ -204,14 +258,18 @@ def order_text(
     closed = not payable and status not in (Status.PENDING, Status.PAID, Status.HELD)
     ended = _OF_REASON.get(reason) if reason and status == Status.ABANDONED else None
     waiting = _CROWDED if crowded and status == Status.CREATED else None
-    refunded = _OF_REFUND.get(refunds.of_payment) if refunds.of_payment and status == Status.PAID else None
+    refunded = None if refunds.of_payment is None or status != Status.PAID else _OF_REFUND[refunds.of_payment]
     text = _CLOSED if closed else refunded or waiting or ended or _OF_STATUS[status]
     if refunds.of_others is not None:
         text = msgspec.structs.replace(text, refund=_OF_OTHER_REFUND[refunds.of_others])
     if unrecorded:
         text = msgspec.structs.replace(text, unrecorded=_UNRECORDED)
-    text = _translated(text, language)
-    return text if total is None else msgspec.structs.replace(text, total=_to_pay(total, language))
+    return msgspec.structs.replace(
+        translated(text, language),
+        total="" if receipt.total is None else _to_pay(receipt.total, language),
+        arrived=[_arrived(payment, language) for payment in receipt.payments],
+        paid_back=[format_amount(amount, currency, language.tag) for currency, amount in receipt.paid_back.items()],
+    )
 
 
 def retry_text(wait: int, language: Language) -> PageText:
@@ -219,7 +277,7 @@ def retry_text(wait: int, language: Language) -> PageText:
 
     :param wait: seconds to wait before another try.
     """
-    return msgspec.structs.replace(_translated(_RETRY, language), when=when_text(wait, language))
+    return msgspec.structs.replace(translated(_RETRY, language), when=when_text(wait, language))
 
 
 def database_text(wait: int, language: Language) -> PageText:
@@ -227,12 +285,12 @@ def database_text(wait: int, language: Language) -> PageText:
 
     :param wait: seconds to wait before another look.
     """
-    return msgspec.structs.replace(_translated(_DATABASE, language), when=when_text(wait, language))
+    return msgspec.structs.replace(translated(_DATABASE, language), when=when_text(wait, language))
 
 
 def bad_link_text(language: Language) -> PageText:
     """The text of the page for invalid and expired links."""
-    return _translated(_BAD_LINK, language)
+    return translated(_BAD_LINK, language)
 
 
 def opens_new_tab(language: Language) -> str:
@@ -245,11 +303,27 @@ def pay_now(language: Language) -> str:
     return catalogue(language.code).gettext(_UNPAID.pay)
 
 
-def _translated(page: PageText, language: Language) -> PageText:
-    messages = catalogue(language.code)
+def see_payment(language: Language) -> str:
+    """The label of the link that stands in the button's place while a payment is on its way, or held."""
+    return catalogue(language.code).gettext("See how your payment stands")
+
+
+def see_receipt(language: Language) -> str:
+    """The label of the link that stands in the button's place once the order is paid."""
+    return catalogue(language.code).gettext("Paid: see your receipt")
+
+
+def named_order(order_id: str, language: Language) -> str:
+    """The order's number, as titles and pages name it."""
+    return catalogue(language.code).gettext("Order %(order)s") % {"order": visible(order_id)}
+
+
+def translated(page: T, language: Language) -> T:
+    """The texts of a page in this language."""
+    messages, texts = catalogue(language.code), msgspec.structs.asdict(page)
     # For an empty message, gettext would return the catalogue's header.
-    texts = {name: messages.gettext(text) if text else "" for name, text in msgspec.structs.asdict(page).items()}
-    return PageText(**texts | {"language": language.code})
+    texts = {name: messages.gettext(text) for name, text in texts.items() if isinstance(text, str) and text}
+    return msgspec.structs.replace(page, **texts | {"language": language.code})
 
 
 def when_text(wait: int, language: Language) -> str:
@@ -273,3 +347,13 @@ def _to_pay(total: Total, language: Language) -> str:
     else:
         text = messages.gettext("To pay: %(amount)s, and the fee of your payment method")
     return text % {"amount": format_amount(total.amount, total.currency, language.tag)}
+
+
+def _arrived(payment: Payment, language: Language) -> str:
+    method = payment.bank_name or payment.method
+    parts = (
+        payment.paid and format_amount(payment.paid.amount, payment.paid.currency, language.tag),
+        method and visible(method[:_MAX_METHOD]),
+        format_moment(payment.completed_at, language.tag),
+    )
+    return ", ".join(part for part in parts if part)

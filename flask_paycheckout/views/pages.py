@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, make_response, render_template
+from flask import Response, current_app, make_response, render_template
 
 from flask_paycheckout.runtime import runtime
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import nonce
-from flask_paycheckout.views.page_text import PageText, bad_link_text
+from flask_paycheckout.views.page_text import PageText, bad_link_text, named_order
 from flask_paycheckout.views.refund_text import RefundText
 
 __all__ = ["bad_link_page", "page", "seconds_to_wait"]
@@ -24,8 +24,18 @@ def page(
 
     :param text: the page's text, which is also the variable `words` of the template.
     """
-    order_url = None if order_id is None else runtime().order_url(order_id)
-    html = render_template(f"paycheckout/{template}", words=text, order_url=order_url, nonce=nonce(), **context)
+    settings = runtime().settings
+    about = [settings.shop_name or current_app.name]
+    if order_id is not None and settings.show_total:
+        about.insert(0, named_order(order_id, language.of_page()))
+    html = render_template(
+        f"paycheckout/{template}",
+        words=text,
+        about=" · ".join(about),
+        order_url=None if order_id is None else runtime().order_url(order_id),
+        nonce=nonce(),
+        **context,
+    )
     response = make_response(html, status)
     language.add_headers(response, text.language)
     return response

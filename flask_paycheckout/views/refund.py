@@ -13,6 +13,7 @@ from flask_paycheckout.client import Invalid, PaymentsError
 from flask_paycheckout.errors import PayoutRefused, ReceiverFailed
 from flask_paycheckout.operations.app import operations
 from flask_paycheckout.payouts.claims import TooManyClaims, can_be_claimed, claims_left
+from flask_paycheckout.rules.countries import countries
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, RefundForm, fields_of, read_form
 from flask_paycheckout.rules.text import visible
@@ -25,6 +26,7 @@ from flask_paycheckout.store.payout_model import PayoutMixin
 from flask_paycheckout.store.troubles import is_unavailable
 from flask_paycheckout.views import language
 from flask_paycheckout.views.headers import require_same_site
+from flask_paycheckout.views.money import country_names
 from flask_paycheckout.views.page_text import when_text
 from flask_paycheckout.views.pages import bad_link_page, page, seconds_to_wait
 from flask_paycheckout.views.refund_text import FieldText, Problem, field_text, problem_text, refund_text
@@ -65,6 +67,8 @@ class _Field(msgspec.Struct, frozen=True):
     text: FieldText
     attributes: Mapping[str, str]
     focused: bool
+    choices: Mapping[str, str]
+    """The texts of a list by the value that is sent; empty for a field to type into."""
 
 
 def refund(token: str) -> BaseResponse:
@@ -152,8 +156,9 @@ def _show(
         chosen,
         token=payout.is_token,
         more=claims_left(payout) > 0,
+        fees=runtime().settings.payout_fees,
     )
-    told = "" if problem is None else problem_text(problem, chosen)
+    told = "" if problem is None else problem_text(problem, chosen, token=payout.is_token)
     # A payment in tokens cannot be followed further.
     sent_for_good = state is PayoutStatus.SENT and payout.is_token
     return page(
@@ -177,15 +182,22 @@ def _shown_destination(payout: PayoutMixin) -> str:
 
 
 def _fields(payout: PayoutMixin, form: RefundForm | None) -> list[_Field]:
-    faults = {} if form is None else form.faults
+    faults, chosen = {} if form is None else form.faults, language.of_page()
     first = next((name for name in fields_of(payout.currency) if name in faults), None)
     return [
         _Field(
             name,
             "" if form is None or name == ACCOUNT_NUMBER else form.values[name],
-            field_text(name, faults.get(name), payout.currency, language.of_page(), again=form is not None),
-            {"type": "text", "maxlength": "255"} | _ATTRIBUTES[name],
+            field_text(name, faults.get(name), payout.currency, chosen, again=form is not None),
+            _ATTRIBUTES[name] if name == "country" else {"type": "text", "maxlength": "255"} | _ATTRIBUTES[name],
             name == first,
+            _choices("" if form is None else form.values[name], chosen.tag) if name == "country" else {},
         )
         for name in fields_of(payout.currency)
     ]
+
+
+def _choices(given: str, tag: str) -> dict[str, str]:
+    """The list of countries: the service takes their English names, the customer reads those of the page's language."""
+    listed = {countries()[code]: name for code, name in country_names(tag).items()}
+    return {"": ""} | listed | ({given: given} if given not in listed else {})

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from decimal import Decimal
 from enum import Enum, auto
 
 import msgspec
 
+from flask_paycheckout.rules.books import PayoutFees
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.rules.refund_forms import ACCOUNT_NUMBER, Fault
 from flask_paycheckout.translations.catalogues import Language, catalogue
-from flask_paycheckout.views.money import plain_or_formatted
-from flask_paycheckout.views.page_text import message
+from flask_paycheckout.views.money import format_amount
+from flask_paycheckout.views.page_text import message, translated
 
 __all__ = ["FieldText", "Problem", "RefundText", "field_text", "problem_text", "refund_text"]
 
@@ -47,7 +48,10 @@ class RefundText(msgspec.Struct, frozen=True):
     when: str = ""
     """The advice when to send the form again; only set while the service cannot be reached."""
 
-    send: str = message("Send")
+    about: Sequence[str] = ()
+    """What the form is for, who gets what is typed, who pays the transfer, and how long it takes."""
+
+    send: str = message("Send my bank details")
     """The label of the form's button."""
 
     change: str = message("Change where the money goes")
@@ -56,6 +60,10 @@ class RefundText(msgspec.Struct, frozen=True):
     account: str = message("Bank account")
     person: str = message("Your address")
     """The headings of the two parts of the form for a bank account."""
+
+    why_person: str = message(
+        "Banks ask for the address of whoever is paid. The e-mail address is for questions about the transfer."
+    )
 
     back: str = message("Back to your order")
     again: str = message("Check again")
@@ -83,28 +91,35 @@ _FORM = RefundText(
 )
 _ON_ITS_WAY = RefundText(
     message("Your refund is being sent"),
-    message("The shop has released it. You can close this page: this link stays good."),
+    message("The shop has approved it. You can close this page: this link stays good."),
 )
 _LOOKING = RefundText(
     message("The shop is looking at your refund"),
     message("It could not be completed yet. You do not have to do anything; the shop will be in touch."),
 )
+_FAILED = RefundText(
+    message("The shop is looking at your refund"),
+    message(
+        "The transfer did not go through. You do not have to do anything: the shop sends it again, or asks you where"
+        " else it should go."
+    ),
+)
 _OF_STATUS = {
     PayoutStatus.CLAIMABLE: _FORM,
     PayoutStatus.WAITING: RefundText(
         message("The shop is checking your refund"),
-        message("It is sent when a person at the shop has released it. You can close this page: this link stays good."),
+        message("It is sent when a person at the shop has approved it. You can close this page: this link stays good."),
     ),
     PayoutStatus.READY: _ON_ITS_WAY,
     PayoutStatus.SENDING: _ON_ITS_WAY,
     PayoutStatus.SENT: RefundText(
         message("Your refund was sent"),
-        message("The money is on its way to your bank. A transfer can take a few days to arrive."),
+        message("The money is on its way to your bank. It usually arrives within one to three working days."),
     ),
     PayoutStatus.COMPLETED: RefundText(
         message("Refunded"), message("The money was paid out to you. There is nothing more to do.")
     ),
-    PayoutStatus.FAILED: _LOOKING,
+    PayoutStatus.FAILED: _FAILED,
     PayoutStatus.UNKNOWN: _LOOKING,
     PayoutStatus.CANCELLED: RefundText(
         message("This refund was cancelled"),
@@ -124,10 +139,24 @@ _PROBLEMS = {
     Problem.FAULTS: message("Please look at the marked fields again. Nothing was saved yet."),
     Problem.REFUSED: message("The payment service did not accept this. Please correct it, and send it again."),
     Problem.UNREACHABLE: message(
-        "This could not be saved right now. What you typed is still here; please send it again."
+        "This could not be saved right now. Everything except the account number is still here; please send it again."
     ),
-    Problem.TOO_LATE: message("This changed nothing: the shop had already released or cancelled the refund."),
+    Problem.TOO_LATE: message("This changed nothing: the shop had already approved or cancelled the refund."),
     Problem.TOO_OFTEN: message("This changed nothing: the form was sent too often. Please ask the shop."),
+}
+
+_WALLET_UNREACHABLE = message("This could not be saved right now. What you typed is still here; please send it again.")
+_ABOUT_BANK = (
+    message(
+        "The payment service makes the transfer and gets what you type here. The shop sees your name, the bank and the"
+        " last digits of the account number."
+    ),
+    message("Once the shop has approved it, a transfer usually arrives within one to three working days."),
+)
+_ABOUT_WALLET = (message("The shop and the payment service, which sends the tokens, see the address of your wallet."),)
+_WHO_PAYS = {
+    PayoutFees.ON_TOP: message("The shop pays the fee of the transfer."),
+    PayoutFees.INCLUDED: message("The fee of the transfer is taken off this amount."),
 }
 
 _FAULTS = {
@@ -157,6 +186,7 @@ _LABELS = {
     "post_code": message("Postal code"),
     "wallet_address": message("Address of your wallet for %(token)s"),
 }
+_SEND_WALLET = message("Send my wallet address")
 _TYPE_AGAIN = message("For your safety this is not kept on this page. Please type it again.")
 _OWN_WALLET = message("Check that the wallet is yours: a payment to a wrong address cannot be taken back.")
 
@@ -170,14 +200,18 @@ def refund_text(
     *,
     token: bool,
     more: bool,
+    fees: PayoutFees,
 ) -> RefundText:
     """The text of a refund in this state.
 
     :param destination: where the customer said that the money goes; empty until then.
     :param token: whether it is paid in a token, to a wallet.
     :param more: whether the form can still be sent, where the state allows it.
+    :param fees: who pays the fee of the transfer.
     """
-    text = _OF_STATUS[status]
+    text, about = _OF_STATUS[status], (*(_ABOUT_WALLET if token else _ABOUT_BANK), _WHO_PAYS[fees])
+    if token:
+        text = msgspec.structs.replace(text, send=_SEND_WALLET)
     if status is PayoutStatus.SENT and token:
         text = _SENT_TO_WALLET
     if status is PayoutStatus.CLAIMABLE and not more:
@@ -185,13 +219,17 @@ def refund_text(
     messages = catalogue(language.code)
     shown = messages.gettext("Destination: %(destination)s") % {"destination": destination} if destination else ""
     return msgspec.structs.replace(
-        _translated(text, language), amount=plain_or_formatted(amount, currency, language.tag), destination=shown
+        translated(text, language),
+        amount=format_amount(amount, currency, language.tag),
+        destination=shown,
+        about=[messages.gettext(each) for each in about],
     )
 
 
-def problem_text(problem: Problem, language: Language) -> str:
+def problem_text(problem: Problem, language: Language, *, token: bool) -> str:
     """Why the form that was just sent changed nothing."""
-    return catalogue(language.code).gettext(_PROBLEMS[problem])
+    text = _WALLET_UNREACHABLE if token and problem is Problem.UNREACHABLE else _PROBLEMS[problem]
+    return catalogue(language.code).gettext(text)
 
 
 def field_text(name: str, fault: Fault | None, currency: str, language: Language, *, again: bool) -> FieldText:
@@ -203,12 +241,3 @@ def field_text(name: str, fault: Fault | None, currency: str, language: Language
     hint = _OWN_WALLET if name == "wallet_address" else _TYPE_AGAIN if name == ACCOUNT_NUMBER and again else ""
     texts = (_LABELS[name], hint, _FAULTS[fault] if fault is not None else "")
     return FieldText(*(messages.gettext(text) % {"token": currency} if text else "" for text in texts))
-
-
-def _translated(text: RefundText, language: Language) -> RefundText:
-    messages = catalogue(language.code)
-    # For an empty message, gettext would return the catalogue's header.
-    texts: Mapping[str, str] = {
-        name: messages.gettext(text) if text else "" for name, text in msgspec.structs.asdict(text).items()
-    }
-    return RefundText(**{**texts, "language": language.code})

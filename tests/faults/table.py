@@ -526,7 +526,7 @@ FAULTS: dict[str, dict[str, Planted]] = {
             Swap("views.headers:harden", '"Referrer-Policy"', '"X-Referrer-Policy"'),
         ),
         "the page shows the amount although the shop did not ask for it": (
-            "views/test_money.py::test_without_the_setting_no_amount_is_shown_in_any_language",
+            "views/test_money.py::test_without_the_setting_neither_order_nor_amount_is_shown_in_any_language",
             Swap("views.order:order_page", "runtime().settings.show_total", "True"),
         ),
         "the JSON has an id": (

@@ -72,7 +72,7 @@ def test_customers_are_told_in_their_language_when_the_database_is_away(shop: Sh
     page = opens(shop, language="de")
     assert (page.status_code, page.headers["Retry-After"]) == (503, "10")
     assert heading(page.text) == "Diese Seite kann gerade nicht angezeigt werden"
-    assert '<meta http-equiv="refresh" content="10">' in page.text
+    assert 'data-retry-after="10"' in page.text
     assert "secret" not in page.text
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
     polled = opens(shop, suffix="/status")

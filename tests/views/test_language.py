@@ -56,7 +56,7 @@ def test_every_status_is_told_in_every_language(shop: Shop, status: str) -> None
     reach(shop, status)
     pages = [opens(shop, language=language).text for language in LANGUAGES]
     assert len({heading(page) for page in pages}) == len(LANGUAGES)
-    assert all(f"<title>{heading(page)}</title>" in page for page in pages)
+    assert all(f"<title>{heading(page)} · " in page for page in pages)
 
 
 def test_the_retry_page_is_in_the_browsers_language(shop: Shop) -> None:

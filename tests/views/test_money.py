@@ -13,7 +13,7 @@ from flask_paycheckout.views.money import format_amount
 from tests.chance import seed_of, stream
 from tests.conftest import OpenShop
 from tests.scripted import Shop
-from tests.views.pages import STATUSES, opens, reach
+from tests.views.pages import STATUSES, names, opens, reach
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -71,14 +71,16 @@ def test_where_the_shop_fixes_what_it_receives_the_fee_is_named(open_shop: OpenS
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_the_total_is_shown_while_something_is_to_be_paid(open_shop: OpenShop, status: str) -> None:
+def test_a_page_shows_what_is_due_or_arrived(open_shop: OpenShop, status: str) -> None:
     shop = shows(open_shop, Pay("12.50", "USD"))
     reach(shop, status)
-    assert ("12.50" in opens(shop).text) is (status not in ("paid", "held"))
+    assert ("12.50" in opens(shop).text) is (status != "held")
     assert "12.50" not in opens(shop, suffix="/status").text
 
 
-def test_without_the_setting_no_amount_is_shown_in_any_language(shop: Shop) -> None:
+def test_without_the_setting_neither_order_nor_amount_is_shown_in_any_language(open_shop: OpenShop) -> None:
+    shop = open_shop(PAYCHECKOUT_SHOW_TOTAL=False)
+    assert not names(opens(shop).text, "o-1")
     shop.totals["o-1"] = Pay("4711.12", "USD")
     for language in ("en", "de", "ja"):
         # As a word: a random token may hold these digits.
