@@ -1059,6 +1059,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
             Swap("service.calls:Service._web_permit", "(keys.account, keys.operation)", "('', keys.operation)"),
         ),
+        "a function of the shop that ends the process ends the round": (
+            "accounts/test_one_broken.py::test_it_stops_none_of_twenty_others[a function that ends the process]",
+            Swap("service.accounts:Accounts._asked", "BaseException", "Exception"),
+        ),
         "failures of a seller count for the settings' account": (
             f"{_ACCOUNTS}::test_a_service_that_fails_for_one_account_is_still_asked_for_the_others",
             Swap("service.calls:Service._note_outcome", "keys.account", "''"),

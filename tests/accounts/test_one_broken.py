@@ -1,0 +1,120 @@
+"""One account that is broken for ever stops none of twenty others, in any loop of the package."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from flask_paycheckout import Account, order_paid
+from flask_paycheckout.errors import ConfigurationError
+from tests.accounts.conftest import Sellers, SigningService
+from tests.conftest import OpenShop
+from tests.payouts.shop import payout, pays_out
+
+OTHERS = [f"s-{number:02}" for number in range(20)]
+Break = Callable[[Sellers, SigningService], object]
+
+
+def asked(answer: Callable[[], Any]) -> Break:
+    """What the shop's function does when it is asked for ada's account."""
+
+    def breaks(market: Sellers, service: SigningService) -> None:
+        market.shop.runtime.callbacks.account = lambda name: answer() if name == "ada" else market.keys(name)
+
+    return breaks
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def raises(*anything: object) -> Any:
+        raise error
+
+    return raises
+
+
+class Signer:
+    """A signer of the shop's own, which fails."""
+
+    sign = staticmethod(raising(KeyError("no key")))
+
+
+def keys(**keywords: Any) -> Account:
+    return Account("id-ada", "canary-secret-of-ada", **keywords)
+
+
+def service_does(answer: Callable[[], object]) -> Break:
+    """What the service does when ada's keys, or her token, ask it."""
+
+    def breaks(market: Sellers, service: SigningService) -> None:
+        service.before = lambda client: answer() if "ada" in client else None
+
+    return breaks
+
+
+def refuses_keys(market: Sellers, service: SigningService) -> None:
+    service.refused = {"id-ada", "token-ada"}
+
+
+#: How the account is broken, and whether its deposits can be read nevertheless.
+BROKEN: dict[str, tuple[Break, bool]] = {
+    "no such account": (asked(lambda: None), False),
+    "no Account": (asked(lambda: "keys"), False),
+    "keys that cannot be used": (asked(raising(ConfigurationError("client_id is empty"))), False),
+    "a function that fails": (asked(raising(LookupError("gone"))), False),
+    "a function that ends the process": (asked(raising(SystemExit(1))), False),
+    "a signer that fails": (asked(lambda: keys(signer=Signer(), access_token="token-ada")), False),
+    "a token that fails": (asked(lambda: keys(access_token=raising(RuntimeError("expired")))), True),
+    "refused keys": (refuses_keys, False),
+    "a service that cannot be reached": (service_does(raising(httpx.ConnectError("no route"))), False),
+    "a service that does not answer": (service_does(raising(httpx.ReadTimeout("slow"))), False),
+}
+
+
+@pytest.mark.parametrize(("breaks", "reads"), BROKEN.values(), ids=BROKEN)
+def test_it_stops_none_of_twenty_others(
+    open_shop: OpenShop,
+    service: SigningService,
+    monkeypatch: pytest.MonkeyPatch,
+    breaks: Break,
+    reads: bool,
+) -> None:
+    monkeypatch.setattr("flask_paycheckout.client.retries._WORTH_REPEATING", ())
+    market = Sellers(open_shop())
+    shop, checkouts, told = market.shop, dict[str, str](), list[str]()
+    for seller in ["ada", *OTHERS]:
+        market.add(seller, f"{seller}-o")
+        market.tokens[seller] = f"token-{seller}"
+        checkouts[seller] = shop.has_deposit("completed", f"{seller}-o")
+        pays_out(shop, f"of-{seller}", account=seller)
+    breaks(market, service)
+    # What the shop said of its accounts is asked again after a minute.
+    shop.clock.advance(seconds=61)
+
+    def tell(app: object, *, order_id: str, **facts: Any) -> None:
+        told.append(order_id)
+
+    def states(found: Callable[[str], Any]) -> dict[str, str]:
+        return {seller: found(seller).status for seller in ["ada", *OTHERS]}
+
+    with order_paid.connected_to(tell, shop.app):
+        shop.reconciles()
+    paid = states(lambda seller: shop.attempt(checkouts[seller]))
+    assert paid == {"ada": "paid" if reads else "created"} | dict.fromkeys(OTHERS, "paid")
+    assert set(told) == {f"{seller}-o" for seller in OTHERS} | ({"ada-o"} if reads else set())
+    sent = states(lambda seller: payout(shop, f"of-{seller}"))
+    assert {seller: sent[seller] for seller in OTHERS} == dict.fromkeys(OTHERS, "sent")
+    shop.clock.advance(minutes=10)
+    shop.reconciles()
+    others = {checkouts[seller] for seller in OTHERS}
+    followed = states(lambda seller: payout(shop, f"of-{seller}"))
+    assert {seller: followed[seller] for seller in OTHERS} == dict.fromkeys(OTHERS, "completed")
+    run = shop.app.test_cli_runner().invoke
+    report = json.loads(run(args=["paycheckout", "report", "--json"]).stdout)
+    assert {alarm["account"] for alarm in report["alarms"] if alarm["severity"] == "now"} == {"ada"}
+    findings = json.loads(run(args=["paycheckout", "audit", "--json"]).stdout)
+    assert {finding["verdict"] for finding in findings if finding["checkout_id"] in others} == {"agreed"}
+    checks = json.loads(run(args=["paycheckout", "doctor", "--json"]).stdout)["checks"]
+    assert {check["account"] for check in checks if check["level"] == "failure"} >= {"ada"}
