@@ -28,7 +28,7 @@ class SigningService(Service):
         self.paid_out: dict[str, str] = {}
         """The token by each reference of a disbursement: only the keys of the token's account can read it."""
 
-        self.before: Callable[[str], None] = lambda client_id: None
+        self.before: Callable[[str], object] = lambda client_id: None
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         # Creating a disbursement is authorized by a token alone.
