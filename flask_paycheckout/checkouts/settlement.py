@@ -265,6 +265,9 @@ class Settlement:
         """The columns that every read sets, whether it moves the checkout or not."""
         seen: dict[str, Any] = {"reads": attempt.reads + 1, "last_read_at": now, "failed_reads": 0}
         seen |= {"problem": problem, "problem_since": problem and (attempt.problem_since or now)}
+        if attempt.payment_completed_at is not None and (deposit is None or status_of(deposit) != COMPLETED):
+            # The service took its word back, and so do the books; the amounts stay, to be reported.
+            seen["payment_completed_at"] = None
         if deposit is None:
             seen["not_found_since"] = attempt.not_found_since or now
         else:

@@ -41,7 +41,6 @@ _SILENT = 5
 _RECENT = 400
 # Before any time that is stored.
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
-_COMPLETED = "completed"
 
 
 @alarm(Severity.NOW)
@@ -220,7 +219,7 @@ def _has_problem(look: Look) -> tuple[ColumnElement[bool], ...]:
 
 def _is_completed(look: Look) -> ColumnElement[bool]:
     """Whether the deposit is completed according to its last read."""
-    return func.coalesce(look.models.checkouts.c.deposit_status, "") == _COMPLETED
+    return look.models.checkouts.c.payment_completed_at.is_not(None)
 
 
 @alarm(Severity.NOW)

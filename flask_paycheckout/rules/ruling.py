@@ -11,12 +11,10 @@ import msgspec
 from flask_paycheckout.rules.matching import Comparison, compare
 from flask_paycheckout.rules.schedule import BETWEEN_MISSES, PAGE_GONE, Schedule
 from flask_paycheckout.rules.states import Evidence, Reason, Status
-from flask_paycheckout.rules.text import moment_text
 from flask_paycheckout.totals import Total
 
 if TYPE_CHECKING:
     from flask_paycheckout.client import Deposit
-    from flask_paycheckout.store.payments import Payment
 
 __all__ = ["COMPLETED", "Ruling", "rule_on", "status_of"]
 
@@ -50,6 +48,8 @@ class _Checkout(Protocol):
     checkout_id: str
     status: str
     deposit_status: str | None
+    payment_paid_amount: str | None
+    payment_paid_currency: str | None
     payment_method: str | None
     created_at: datetime
     moved_at: datetime
@@ -58,9 +58,6 @@ class _Checkout(Protocol):
 
     @property
     def total(self) -> Total: ...
-
-    @property
-    def payment(self) -> Payment | None: ...
 
 
 def rule_on(
@@ -109,10 +106,10 @@ def _problem(
     checkout: _Checkout, deposit: Deposit | None, now: datetime, closed_statuses: Collection[str]
 ) -> str | None:
     status = None if deposit is None else status_of(deposit)
-    if checkout.payment is not None and status != COMPLETED:
-        then = moment_text(checkout.payment.completed_at)
+    if checkout.payment_paid_amount is not None and status != COMPLETED:
+        paid = f"{checkout.payment_paid_amount} {checkout.payment_paid_currency}"
         is_now = "is not found" if status is None else f"has the status {status[:64]!r}"
-        return f"the deposit was completed at {then} ({checkout.payment}), and {is_now} now: ask the service why"
+        return f"the deposit was completed ({paid} paid) before it was applied, and {is_now} now: ask the service why"
     if status is None:
         late = checkout.webhooks > 0 and now > checkout.created_at + PAGE_GONE
         return "a webhook announced a payment that the service does not find" if late else None

@@ -190,7 +190,7 @@ class CheckoutMixin:
     payment_bank_name: Mapped[str | None] = mapped_column(String(255))
     payment_rate: Mapped[str | None] = mapped_column(String(255))
     payment_completed_at: Mapped[datetime | None] = mapped_column(MOMENT)
-    """The time when the deposit was first read as completed; NULL until then."""
+    """The time when the deposit was first read as completed; NULL until then, and once it is not completed any more."""
 
     payback: Mapped[str | None] = mapped_column(String(16))
     """For money that did not pay the order: `paid_back`, `kept`, or None until one of them is recorded.

@@ -73,9 +73,10 @@ class DueReads:
         :returns: the checkout as stored now; None when its state has changed meanwhile, and nothing was written.
         """
         values["next_read_at"] = next_read_at
-        arrived_at: datetime | None = values.get("payment_completed_at")
-        if checkout.payment_completed_at is None and arrived_at is not None:
-            # A move that began before must not book the money as if nobody had seen it.
+        arrived = checkout.payment_completed_at is not None
+        moves_money = (values.get("payment_completed_at", checkout.payment_completed_at) is not None) is not arrived
+        if moves_money:
+            # A move that began before must not book the money as if nobody had seen this.
             values["revision"] = checkout.revision + 1
         statement = self._note(values, with_entry=entry is not None)
         try:
@@ -83,8 +84,9 @@ class DueReads:
                 row = self._row(connection, statement, as_loaded(checkout) | entry_and_values(entry, values))
                 if row is None:
                     return None
-                if checkout.payment_completed_at is None and arrived_at is not None:
-                    self._bookings.book_checkout(connection, self._models.row_of_checkout(checkout), row, arrived_at)
+                if moves_money:
+                    before = self._models.row_of_checkout(checkout)
+                    self._bookings.book_checkout(connection, before, row, values["last_read_at"])
                 return self._models.checkout_of_row(row)
         except OperationalError as error:
             if is_lost_race(error):
@@ -294,11 +296,11 @@ def planned_values(table: Table, columns: Collection[str]) -> dict[str, Any]:
 
     The deposit may have been read before the change that a webhook beyond `of_webhooks` announced. `webhooks` is the
     number of webhooks to add. The columns of a payment keep what was stored first, because the books of a closed month
-    must not change.
+    must not change; only their time is taken away, when the service does not report the deposit as completed any more.
     """
     values = new_values(table, columns)
     c = table.c
-    for name in values.keys() & {*PAYMENT_COLUMNS}:
+    for name in values.keys() & {*PAYMENT_COLUMNS} if "payment_paid_amount" in values else ():
         values[name] = case((c.payment_completed_at.is_(None), values[name]), else_=c[name])
     hinted = c.webhooks != parameter(table, "of_webhooks", "webhooks")
     if "next_read_at" in values:

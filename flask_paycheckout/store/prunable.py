@@ -102,7 +102,8 @@ class Prunable:
         """An abandoned checkout that nothing reads any more."""
         c = self._checkouts.c
         unread = [c[name].is_(None) for name in ("next_read_at", "webhook_due_at", "problem", "problem_since")]
-        no_money = and_(c.payment_completed_at.is_(None), func.coalesce(c.deposit_status, "") != COMPLETED)
+        never_arrived = and_(c.payment_completed_at.is_(None), c.payment_paid_amount.is_(None))
+        no_money = and_(never_arrived, func.coalesce(c.deposit_status, "") != COMPLETED)
         return and_(c.status == Status.ABANDONED.value, no_money, *unread)
 
     def _payout_is_decided(self) -> Condition:

@@ -118,9 +118,14 @@ def test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported(
     settled = shop.settles(checkout_id, says=then)
     assert settled.status in ("created", "abandoned")
     told = runs(shop, "report").output
-    assert "was completed at 2026-01-01 12:00:00Z (12.50 USD paid" in told
+    assert "the deposit was completed (12.50 USD paid) before it was applied" in told
     assert ("is not found now" if then is None else "has the status 'failed' now") in told
+    shop.settles(checkout_id, says=then)
+    assert runs(shop, "report").output.count("12.50 USD paid") == 1, "it is reported until it is explained"
     assert shop.settles(checkout_id, says="completed").status == "paid", "and may come back"
+    with shop.app.app_context():
+        lines = [(line.kind, str(line.gross)) for line in shop.paycheckout.books()]
+    assert lines == [("held", "12.50"), ("payment_returned", "-12.50"), ("payment", "12.50")]
 
 
 def test_a_deposit_that_was_closed_before_anybody_looked_tells_both_moves(shop: Shop, signals: Signals) -> None:

@@ -349,9 +349,13 @@ FAULTS: dict[str, dict[str, Planted]] = {
             f"{_SETTLEMENT}::test_a_status_that_no_rule_knows_counts_as_not_completed_and_is_reported[sqlite]",
             Swap("rules.ruling:_problem", "status not in (COMPLETED, _PENDING, *closed_statuses)", "False"),
         ),
+        "the books keep a completed payment that was taken back before it was applied": (
+            f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
+            Swap("checkouts.settlement:Settlement._seen", "attempt.payment_completed_at is not None", "False"),
+        ),
         "a completed payment that is taken back before it was applied is not reported": (
             f"{_SETTLEMENT}::test_a_completed_payment_that_was_not_applied_and_is_taken_back_is_reported[sqlite-failed]",
-            Swap("rules.ruling:_problem", "checkout.payment is not None and status != COMPLETED", "False"),
+            Swap("rules.ruling:_problem", "checkout.payment_paid_amount is not None and status != COMPLETED", "False"),
         ),
         "starts that another process makes do not take back that starts fail": (
             "reports/test_report.py::test_starts_that_another_process_makes_are_starts_that_succeed",
