@@ -126,6 +126,31 @@ def order_total_fails(shop: Shop) -> None:
 
 
 @lasting
+def another_client_id_made_it(shop: Shop) -> None:
+    checkout_id = shop.starts(*orders(shop))
+    table = shop.runtime.models.checkouts
+    with shop.runtime.engine().begin() as connection:
+        connection.execute(table.update().where(table.c.checkout_id == checkout_id).values(client_id="of-before"))
+    shop.clock.advance(minutes=17)
+
+
+def receiver_breaks_its_transaction(shop: Shop) -> Generator[None, None, None]:
+    @shop.paycheckout.atomic
+    def close(app: Flask, **facts: Any) -> None:
+        shop.db.session.execute(text("ROLLBACK"))
+
+    with order_paid.connected_to(close, sender=shop.app):
+        paid_with_webhook(shop)
+        while True:
+            yield
+
+
+@lasting
+def unknown_deposit_status(shop: Shop) -> None:
+    shop.has_deposit("on_holiday", *orders(shop))
+
+
+@lasting
 def wrong_amount(shop: Shop) -> None:
     paid_with_webhook(shop, inputAmount=number("1"))
 
@@ -194,6 +219,9 @@ TROUBLES = {
     "receiver fails": (receiver_fails, "the shelf broke", "today"),
     "receiver is missing": (receiver_is_missing, "nobody listens", "today"),
     "atomic receiver fails": (atomic_receiver_fails, "the shelf broke", "now"),
+    "another client id made it": (another_client_id_made_it, "made with client id 'of-before'", "now"),
+    "receiver breaks its transaction": (receiver_breaks_its_transaction, "close of order_paid", "now"),
+    "unknown deposit status": (unknown_deposit_status, "on_holiday", "today"),
     "order_total fails": (order_total_fails, "held", "today"),
     "wrong amount": (wrong_amount, "held", "today"),
     "paid twice": (paid_twice, "held", "today"),
