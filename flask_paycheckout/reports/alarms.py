@@ -37,6 +37,7 @@ __all__ = [
     "number",
     "subject",
     "together",
+    "waiting",
 ]
 
 PATIENCE = timedelta(minutes=5)
@@ -169,13 +170,6 @@ class Look:
         """The condition that limits a statement to the wanted account, if any."""
         return [] if self.account is None else [column == self.account]
 
-    def one_group(self, table: Table, since: ColumnElement[Any], *where: ColumnElement[bool]) -> Group | None:
-        """How many rows of a table there are and since when; None without any."""
-        account = table.c.account
-        counted = select(func.count(), func.min(since), func.min(account), func.max(account))
-        [(count, first, lowest, highest)] = self.rows(counted.where(*where, *self.of_account(account)))
-        return Group(lowest if lowest == highest else None, count, as_utc(first)) if count else None
-
     def by_account(self, table: Table, since: ColumnElement[Any], *where: ColumnElement[bool]) -> list[Group]:
         """How many rows each account has and since when, by name."""
         account = table.c.account
@@ -183,9 +177,23 @@ class Look:
         rows = self.rows(counted.group_by(account).order_by(account))
         return [Group(row[0], row[1], as_utc(row[2])) for row in rows]
 
-    def oldest(self, statement: Select[Any], since: ColumnElement[Any]) -> Sequence[Any]:
-        """The rows that have waited for the longest time."""
-        return self.rows(statement.order_by(since).limit(EXAMPLES))
+
+def waiting(
+    look: Look, rows: Select[Any], since: str, what: tuple[str, str], example: Callable[[Any], Example], *remedies: str
+) -> Iterator[Alarm]:
+    """One alarm for all rows of a statement; none without any.
+
+    :param rows: selects what `example` needs, `account`, and the time since when each row waits.
+    :param since: the name of that time.
+    :param what: what one row, and what many, are; a number stands before it.
+    """
+    found = rows.subquery().c
+    counted = select(func.count(), func.min(found[since]), func.min(found.account), func.max(found.account))
+    [(count, first, lowest, highest)] = look.rows(counted)
+    if count:
+        examples = map(example, look.rows(rows.order_by(rows.selected_columns[since]).limit(EXAMPLES)))
+        account = lowest if lowest == highest else None
+        yield Alarm(number(count, *what), as_utc(first), count, account, tuple(examples), remedies)
 
 
 def together(groups: list[Group]) -> list[Group]:

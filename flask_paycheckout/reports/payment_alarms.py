@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, func, select, text
+from sqlalchemy import ColumnElement, Select, func, select
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.payouts.calls import PAYOUT
@@ -23,14 +23,14 @@ from flask_paycheckout.reports.alarms import (
     number,
     subject,
     together,
+    waiting,
 )
 from flask_paycheckout.rules.receivers import NOBODY_LISTENS
 from flask_paycheckout.rules.states import OPEN, Status
 from flask_paycheckout.rules.text import account_text, moment_text
 from flask_paycheckout.service.record import CLAIM, REFUSED, START, UNTRIED, WEB_CALL, FailingCalls, failing_calls
 from flask_paycheckout.service.slow_receivers import slow_receivers
-from flask_paycheckout.store.checkout_model import MONEY_TO_PAY_BACK
-from flask_paycheckout.store.paybacks import MoneyToPayBack, list_to_pay_back, sums_of
+from flask_paycheckout.store.paybacks import MoneyToPayBack, money_of, select_to_pay_back, sums_of
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
 from flask_paycheckout.store.troubles import READ_ONLY, takes_no_writes
 
@@ -144,45 +144,28 @@ def _time_of(look: Look, latest: ColumnElement[Any], *where: ColumnElement[bool]
 @alarm(Severity.NOW)
 def unsettled_payments(look: Look) -> Iterator[Alarm]:
     """Completed deposits that could not be applied."""
-    yield from _with_problem(
-        look,
-        (_is_completed(look),),
-        ("payment is", "payments are"),
-        "completed at the service, and neither paid nor held here",
-        "Repair the named cause; reconcile tries again within ten minutes.",
-    )
+    what = "completed at the service, and neither paid nor held here"
+    remedy = "Repair the named cause; reconcile tries again within ten minutes."
+    yield from _with_problem(look, _is_completed(look), (f"payment is {what}", f"payments are {what}"), remedy)
 
 
 @alarm(Severity.TODAY)
 def unexplained_payments(look: Look) -> Iterator[Alarm]:
     """Reads that succeeded and say what no rule explains, such as a completed deposit that is no longer completed."""
-    yield from _with_problem(
-        look,
-        (look.models.checkouts.c.failed_reads == 0,),
-        ("payment needs", "payments need"),
-        "an explanation of the service",
-        "Look into one: flask paycheckout show ORDER_ID",
-    )
+    what = "payment needs an explanation of the service", "payments need an explanation of the service"
+    read = look.models.checkouts.c.failed_reads == 0
+    yield from _with_problem(look, read, what, "Look into one: flask paycheckout show ORDER_ID")
 
 
-def _with_problem(
-    look: Look, more: tuple[ColumnElement[bool], ...], verb: tuple[str, str], what: str, remedy: str
-) -> Iterator[Alarm]:
+def _with_problem(look: Look, where: ColumnElement[bool], what: tuple[str, str], remedy: str) -> Iterator[Alarm]:
     """Open checkouts with a problem, each of which is named."""
     c = look.models.checkouts.c
-    where = (*_has_problem(look), *more)
-    if not (group := look.one_group(look.models.checkouts, c.problem_since, *where)):
-        return
-    columns = select(c.checkout_id, c.order_id, c.account, c.problem_since, c.problem).where(*where)
-    yield Alarm(
-        f"{number(group.count, *verb)} {what}",
-        *(group.since, group.count, group.account),
-        tuple(
-            Example(f"{subject(row)}, since {moment_text(row.problem_since)}", row.order_id, problem=row.problem)
-            for row in look.oldest(columns, c.problem_since)
-        ),
-        (remedy,),
-    )
+    rows = select(c.checkout_id, c.order_id, c.account, c.problem_since, c.problem).where(*_has_problem(look), where)
+
+    def example(row: Any) -> Example:
+        return Example(f"{subject(row)}, since {moment_text(row.problem_since)}", row.order_id, problem=row.problem)
+
+    yield from waiting(look, rows, "problem_since", what, example, remedy)
 
 
 @alarm(Severity.NOW)
@@ -196,7 +179,7 @@ def unread_payments(look: Look) -> Iterator[Alarm]:
         return
     since = func.min(c.problem_since)
     by_problem = select(c.account, func.count().label("count"), since.label("since"), c.problem).where(*where)
-    rows = look.oldest(by_problem.group_by(c.account, c.problem), since)
+    rows = look.rows(by_problem.group_by(c.account, c.problem).order_by(since).limit(EXAMPLES))
     for group in groups:
         yield Alarm(
             f"{number(group.count, 'payment', 'payments')}{group.text} could not be read or settled",
@@ -245,27 +228,21 @@ def late_reads(look: Look) -> Iterator[Alarm]:
 def held_payments(look: Look) -> Iterator[Alarm]:
     """Payments that wait for a decision."""
     c = look.models.checkouts.c
-    held = c.status == Status.HELD.value
-    if not (group := look.one_group(look.models.checkouts, c.moved_at, held)):
-        return
-    columns = [c.checkout_id, c.order_id, c.account, c.reason, c.moved_at]
-    totals = [c.total_kind, c.total_amount, c.total_currency]
-    rows = select(*columns, *totals, *(c[name] for name in PAYMENT_COLUMNS)).where(held, *look.of_account(c.account))
-    yield Alarm(
-        f"{number(group.count, 'held payment waits', 'held payments wait')} for your decision",
-        *(group.since, group.count, group.account),
-        tuple(
-            Example(
-                f"{subject(row)}: {row.reason}, {_arrived(_like_asked(row))} of {row.total_amount}"
-                f" {row.total_currency}, since {moment_text(row.moved_at)}",
-                row.order_id,
-            )
-            for row in look.oldest(rows, c.moved_at)
-        ),
-        (
-            "Look into one: flask paycheckout show ORDER_ID",
-            "Decide: flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON",
-        ),
+    names = "checkout_id", "order_id", "account", "reason", "moved_at", "total_kind", "total_amount", "total_currency"
+    rows = select(*(c[name] for name in (*names, *PAYMENT_COLUMNS)))
+
+    def example(row: Any) -> Example:
+        arrived = f"{row.reason}, {_arrived(_like_asked(row))} of {row.total_amount} {row.total_currency}"
+        return Example(f"{subject(row)}: {arrived}, since {moment_text(row.moved_at)}", row.order_id)
+
+    yield from waiting(
+        look,
+        rows.where(c.status == Status.HELD.value, *look.of_account(c.account)),
+        "moved_at",
+        ("held payment waits for your decision", "held payments wait for your decision"),
+        example,
+        "Look into one: flask paycheckout show ORDER_ID",
+        "Decide: flask paycheckout resolve CHECKOUT_ID --accept (or --reject) --by YOU --why REASON",
     )
 
 
@@ -283,33 +260,27 @@ def _arrived(paid: Amount | None) -> str:
 @alarm(Severity.TODAY)
 def money_to_pay_back(look: Look) -> Iterator[Alarm]:
     """Payments that paid no order, until a person says what became of the money."""
-    checkouts = look.models.checkouts
-    group = look.one_group(checkouts, checkouts.c.moved_at, text(MONEY_TO_PAY_BACK))  # type: ignore[arg-type]
-    if not group:
-        return
-    with look.engine.connect() as connection:
-        listed = list_to_pay_back(connection, look.models, EXAMPLES, look.account)
-    sums = ", ".join(map(str, sums_of(listed)))
-    which = "together, of the oldest" if group.count > len(listed) else "together"
-    yield Alarm(
-        f"{number(group.count, 'payment', 'payments')} paid no order: pay the money back or keep it"
-        + (f" ({which}: {sums})" if sums else ""),
-        *(group.since, group.count, group.account),
-        tuple(Example(_payback_text(money), money.order_id) for money in listed),
-        (
-            "Pay one back: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
-            "Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept) --by YOU --why REASON",
-        ),
-    )
+    listed: list[MoneyToPayBack] = []
 
+    def example(row: Any) -> Example:
+        listed.append(money := money_of(row))
+        decided = "accepted as a second payment" if money.accepted else "rejected"
+        left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
+        arrived = f"{_arrived(money.paid)} of {money.asked}, {money.reason}, {decided} {moment_text(money.since)}{left}"
+        return Example(f"{subject(money)}: {arrived}", money.order_id)
 
-def _payback_text(money: MoneyToPayBack) -> str:
-    decided = "accepted as a second payment" if money.accepted else "rejected"
-    left = f"; {money.left} of it are left, the rest is refunded" if money.left != money.paid else ""
-    return (
-        f"{subject(money)}: {_arrived(money.paid)} of {money.asked}, {money.reason},"
-        f" {decided} {moment_text(money.since)}{left}"
-    )
+    for found in waiting(
+        look,
+        select_to_pay_back(look.models, look.account),
+        "moved_at",
+        ("payment paid no order: pay the money back or keep it", "payments paid no order: pay them back or keep them"),
+        example,
+        "Pay one back: flask paycheckout refund CHECKOUT_ID --by YOU --why REASON",
+        "Say what became of one: flask paycheckout payback CHECKOUT_ID --done (or --kept) --by YOU --why REASON",
+    ):
+        sums = ", ".join(map(str, sums_of(tuple(listed))))
+        which = "together, of the oldest" if found.count > len(listed) else "together"
+        yield replace(found, what=f"{found.what} ({which}: {sums})") if sums else found
 
 
 # Events and webhooks
@@ -346,24 +317,13 @@ def unheard_events(look: Look) -> Iterator[Alarm]:
 
 def _events(look: Look, where: Sequence[ColumnElement[bool]], what: str, *remedies: str) -> Iterator[Alarm]:
     c, account = look.models.events.c, _event_account(look)
+    columns = (c.name, c.order_id, account.label("account"), c.payout_reference, c.occurred_at, c.attempts)
     # A range, along which SQLite reads the index; for "is not NULL" it could read all events.
     waits = (c.next_attempt_at >= _FIRST, *where, *look.of_account(account))
-    [(count, since)] = look.rows(select(func.count(), func.min(c.occurred_at)).where(*waits))
-    if not count:
-        return
-    columns = (c.name, c.order_id, account.label("account"), c.payout_reference, c.occurred_at, c.attempts)
-    rows = look.oldest(_selected(*columns, c.last_error).where(*waits), c.id)
-    accounts = {row.account for row in rows}
-    yield Alarm(
-        f"{number(count, 'event is', 'events are')} {what}",
-        *(as_utc(since), count, accounts.pop() if len(accounts) == 1 else None),
-        tuple(Example(_event_text(row), row.order_id or None, row.payout_reference, row.last_error) for row in rows),
-        remedies,
+    rows: Select[Any] = select(*columns, c.last_error)
+    yield from waiting(
+        look, rows.where(*waits), "occurred_at", (f"event is {what}", f"events are {what}"), _event_example, *remedies
     )
-
-
-def _selected(*columns: ColumnElement[Any]) -> Select[Any]:
-    return select(*columns)
 
 
 def _event_account(look: Look) -> ColumnElement[str]:
@@ -375,12 +335,11 @@ def _event_account(look: Look) -> ColumnElement[str]:
     return func.coalesce(of_payout, of_checkout, "")
 
 
-def _event_text(row: Any) -> str:
+def _event_example(row: Any) -> Example:
     about = f"order {row.order_id}" if row.payout_reference is None else f"payout {row.payout_reference}"
-    return (
-        f"{row.name} of {about}{account_text(row.account)}, {moment_text(row.occurred_at)},"
-        f" tried {number(row.attempts, 'time', 'times')}"
-    )
+    text = f"{row.name} of {about}{account_text(row.account)}, {moment_text(row.occurred_at)}"
+    tried = f"{text}, tried {number(row.attempts, 'time', 'times')}"
+    return Example(tried, row.order_id or None, row.payout_reference, row.last_error)
 
 
 @alarm(Severity.TODAY)

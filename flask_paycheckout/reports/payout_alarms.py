@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, or_, select
 
-from flask_paycheckout.reports.alarms import PATIENCE, Alarm, Example, Group, Look, Severity, alarm, number
+from flask_paycheckout.reports.alarms import PATIENCE, Alarm, Example, Group, Look, Severity, alarm, waiting
 from flask_paycheckout.rules.payout_states import RELEASING, PayoutStatus
 from flask_paycheckout.rules.text import account_text, moment_text
 
@@ -168,24 +168,18 @@ def failed_payouts(look: Look) -> Iterator[Alarm]:
 def _payouts(
     look: Look, where: Sequence[ColumnElement[bool]], what: tuple[str, str], *remedies: str, more: str = ""
 ) -> Iterator[Alarm]:
-    """One alarm for all payouts that fulfil the conditions; none without any.
+    """One alarm for all payouts that fulfil the conditions.
 
     :param what: the words for one and for many of them.
     :param more: a form with which each example ends, filled with its row.
     """
-    table = look.models.payouts
-    group = look.one_group(table, table.c.moved_at, *where)
-    if group is None:
-        return
-    columns = select(*(table.c[name] for name in _COLUMNS))
-    rows = look.oldest(columns.where(*where, *look.of_account(table.c.account)), table.c.moved_at)
-    listed = [(row, f" ({more.format(row)})" if more else "") for row in rows]
-    yield Alarm(
-        number(group.count, *what),
-        *(group.since, group.count, group.account),
-        tuple(Example(f"{payout_text(row)}{end}", row.order_id, row.reference) for row, end in listed),
-        remedies,
-    )
+    c = look.models.payouts.c
+    rows = select(*(c[name] for name in _COLUMNS)).where(*where, *look.of_account(c.account))
+
+    def example(row: Any) -> Example:
+        return Example(payout_text(row) + (f" ({more.format(row)})" if more else ""), row.order_id, row.reference)
+
+    yield from waiting(look, rows, "moved_at", what, example, *remedies)
 
 
 def missing_token_text(accounts: Sequence[str]) -> str:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Context, Decimal
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from sqlalchemy import ColumnElement, Connection, Engine, func, select, text, update
+from sqlalchemy import ColumnElement, Connection, Engine, Select, func, select, text, update
 
 from flask_paycheckout.clock import Clock, as_utc
 from flask_paycheckout.errors import PaybackRefused, UnknownCheckout
@@ -31,6 +31,8 @@ __all__ = [
     "Paybacks",
     "count_to_pay_back",
     "list_to_pay_back",
+    "money_of",
+    "select_to_pay_back",
     "sums_of",
 ]
 
@@ -126,24 +128,26 @@ def list_to_pay_back(
 
     :param account: only of this merchant account; None: of all.
     """
+    oldest = select_to_pay_back(models, account).order_by(models.checkouts.c.moved_at).limit(limit)
+    return tuple(map(money_of, connection.execute(oldest)))
+
+
+def select_to_pay_back(models: Models, account: str | None) -> Select[Any]:
+    """Select the rows of these payments, for `money_of`."""
     c = models.checkouts.c
     columns = [c.checkout_id, c.order_id, c.account, c.reason, c.status, c.moved_at, c.total_amount, c.total_currency]
-    waiting = select(*columns, c.refunded_amount, *(c[name] for name in PAYMENT_COLUMNS)).where(
-        *_waiting(models, account)
-    )
-    return tuple(
-        MoneyToPayBack(
-            row["checkout_id"],
-            row["order_id"],
-            row["account"],
-            row["reason"],
-            row["status"] == "paid",
-            f"{row['total_amount']} {row['total_currency']}",
-            paid := payment.paid if (payment := payment_of(row)) else None,
-            as_utc(row["moved_at"]),
-            paid and Amount(rest_of(paid.amount, row["refunded_amount"]), paid.currency),
-        )
-        for row in connection.execute(waiting.order_by(c.moved_at).limit(limit)).mappings()
+    payment = (c[name] for name in PAYMENT_COLUMNS)
+    return select(*columns, c.refunded_amount, *payment).where(*_waiting(models, account))
+
+
+def money_of(row: Any) -> MoneyToPayBack:
+    """The payment of a selected row."""
+    payment = payment_of(row._mapping)
+    paid = payment.paid if payment else None
+    return MoneyToPayBack(
+        *(row.checkout_id, row.order_id, row.account, row.reason, row.status == "paid"),
+        *(f"{row.total_amount} {row.total_currency}", paid, as_utc(row.moved_at)),
+        paid and Amount(rest_of(paid.amount, row.refunded_amount), paid.currency),
     )
 
 

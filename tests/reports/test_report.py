@@ -181,7 +181,7 @@ def test_no_question_of_the_report_looks_at_every_row(shop: Shop) -> None:
     with plans(engine) as seen:
         told(shop)
     asked = [plan for statement, plan in seen if "paycheckout_checkout" in statement]
-    assert len(asked) == 14
+    assert len(asked) >= 12
     for plan in asked:
         assert "Seq Scan on paycheckout_checkout" not in plan, plan
         # A whole index is looked at where it is the table's shortest form, or holds only the rows that are asked for.
