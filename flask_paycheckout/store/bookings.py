@@ -16,7 +16,7 @@ from flask_paycheckout.rules.books import EXACT, RETURNED, LineKind, PayoutFees,
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payments import Amount, Payment, PaymentFee, payment_of
 
-__all__ = ["Bookings", "arrival_lines", "booked_kind", "payout_line"]
+__all__ = ["Bookings", "arrival_lines", "booked_kind", "opposite", "payout_line"]
 
 Row = Mapping[Any, Any]
 Values = dict[str, Any]
@@ -54,7 +54,7 @@ class Bookings:
             lines = list(arrival_lines(now_is, after))
         else:
             (line, *_), (held, *_) = arrival_lines(now_is, after), arrival_lines(was, before)
-            lines = [_opposite(held), line]
+            lines = [opposite(held), line]
         self._store(connection, lines, after["checkout_id"], after["revision"], after, now)
 
     def book_payout(self, connection: Connection, before: Row | None, after: Row, now: datetime) -> None:
@@ -147,11 +147,12 @@ def _returned_payout(kind: LineKind, payout: Row) -> Values:
 
 
 def _returned_payment(checkout: Row) -> Values:
-    line = _opposite(next(arrival_lines(LineKind.HELD, checkout)))
+    line = opposite(next(arrival_lines(LineKind.HELD, checkout)))
     return line | {"kind": LineKind.PAYMENT_RETURNED.value, "fee": "0", "net": line["gross"]}
 
 
-def _opposite(line: Values) -> Values:
+def opposite(line: Values) -> Values:
+    """The line that takes another one back."""
     signs = {name: f"{EXACT.minus(Decimal(line[name])):f}" for name in _NUMBERS if line[name] is not None}
     return line | signs
 

@@ -59,7 +59,7 @@ class Books:
     def row(self, checkouts: Iterator[str], count: int, **values: Any) -> None:
         table = self.shop.runtime.models.checkouts
         for checkout_id in self._taken(checkouts, count, "deposit", DIFFERS):
-            self._here(table.update().where(table.c.checkout_id == checkout_id).values(values))
+            self.here(table.update().where(table.c.checkout_id == checkout_id).values(values))
 
     def deposit(self, checkouts: Iterator[str], count: int, **values: Any) -> None:
         for checkout_id in self._taken(checkouts, count, "deposit", DIFFERS):
@@ -77,12 +77,12 @@ class Books:
     def payout_row(self, payouts: Iterator[str], count: int, **values: Any) -> None:
         for disbursement_id in self._disbursements(payouts, count, DIFFERS):
             table = self.shop.runtime.models.payouts
-            self._here(table.update().where(table.c.disbursement_id == disbursement_id).values(values))
+            self.here(table.update().where(table.c.disbursement_id == disbursement_id).values(values))
 
     def payout_row_gone(self, payouts: Iterator[str], count: int) -> None:
         for disbursement_id in self._disbursements(payouts, count, STRANGE):
             table = self.shop.runtime.models.payouts
-            self._here(table.delete().where(table.c.disbursement_id == disbursement_id))
+            self.here(table.delete().where(table.c.disbursement_id == disbursement_id))
 
     def disbursement(self, payouts: Iterator[str], count: int, **values: Any) -> None:
         for disbursement_id in self._disbursements(payouts, count, DIFFERS):
@@ -129,7 +129,7 @@ class Books:
         found = iter([self.payer.payout(next(payouts)).disbursement_id for _ in range(count)])
         return self._taken(found, count, "disbursement", verdict)
 
-    def _here(self, statement: Any) -> None:
+    def here(self, statement: Any) -> None:
         with self.shop.runtime.engine().begin() as connection:
             assert connection.execute(statement).rowcount == 1
 

@@ -6,10 +6,13 @@ import json
 import signal
 import sys
 import threading
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import httpx
 import pytest
@@ -18,13 +21,12 @@ import sqlalchemy as sa
 from flask_paycheckout import Pay
 from flask_paycheckout.cli import audit as command
 from flask_paycheckout.payouts.calls import PayoutCalls
-from flask_paycheckout.reports.audit import audit, reading, second_look
-from flask_paycheckout.reports.audit.results_file import ResultsFile
+from flask_paycheckout.reports.audit import reading, second_look
 from flask_paycheckout.testing import Sandbox
 from tests.accounts.conftest import Sellers, SigningService, market as market, service as service
 from tests.conftest import OpenShop
 from tests.payouts.conftest import OpenPayer, open_payer as open_payer, payer as payer
-from tests.payouts.paying import BANK, LIST, WALLET, Payer
+from tests.payouts.paying import ADA, BANK, LIST, WALLET, Payer
 from tests.payouts.shop import pays_out, sends
 from tests.plans import plans
 from tests.reports.planted import Books, Expected, healthy, plant
@@ -52,8 +54,13 @@ def audits(shop: Shop, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
 
 
 def named(findings: list[dict[str, Any]]) -> Expected:
-    """What does not agree, by kind and id."""
-    return {_key(one): one["verdict"] for one in findings if one["verdict"] != "agreed"}
+    """What does not agree at the service, by kind and id."""
+    return {_key(one): one["verdict"] for one in at_service(findings) if one["verdict"] != "agreed"}
+
+
+def at_service(findings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The findings about deposits and disbursements, without those about the books."""
+    return [one for one in findings if one["kind"] != "booking"]
 
 
 def _key(finding: dict[str, Any]) -> tuple[str, str]:
@@ -72,7 +79,8 @@ def test_200_planted_differences_are_all_found_and_nothing_else_is_named(
     assert len(findings) > 260
     plant(books, kinds)
     assert len(books.planted) == 200
-    code, findings = audits(books.shop)
+    code, everything = audits(books.shop)
+    findings = at_service(everything)
     assert code == 1
     assert named(findings) == books.planted
     assert len({_key(one) for one in findings}) == len(findings), "each is named once"
@@ -151,7 +159,7 @@ def test_money_that_an_atomic_receiver_keeps_from_being_stored_is_named(shop: Sh
     changes(shop, checkout_id, status="pending", problem="receiver ship raised")
     ran = runs(shop, "audit")
     assert (ran.exit_code, "receiver ship raised. To see more: flask paycheckout show n-0" in ran.stdout) == (1, True)
-    (finding,) = audits(shop)[1]
+    (finding,) = at_service(audits(shop)[1])
     assert finding["differences"] == ["status"]
 
 
@@ -235,6 +243,123 @@ def test_what_another_program_wrote_is_named_and_hides_nothing(shop: Shop) -> No
     assert "\x1b" not in runs(shop, "audit").stdout
 
 
+# The books
+
+Plant = Callable[[Payer, dict[str, str]], object]
+
+
+def books_row(kind: str, /, **values: Any) -> Plant:
+    """Changes the line of a kind."""
+
+    def plant(payer: Payer, ids: dict[str, str]) -> None:
+        table = payer.shop.runtime.models.bookings
+        Books(payer).here(table.update().where(table.c.kind == kind).values(values))
+
+    return plant
+
+
+def deleted(table: str, column: str, which: str) -> Plant:
+    def plant(payer: Payer, ids: dict[str, str]) -> None:
+        rows = getattr(payer.shop.runtime.models, table)
+        Books(payer).here(rows.delete().where(rows.c[column] == ids.get(which, which)))
+
+    return plant
+
+
+def doubled(payer: Payer, ids: dict[str, str]) -> None:
+    table = payer.shop.runtime.models.bookings
+    columns = [column for column in table.c if column.name not in ("id", "change")]
+    again = sa.select(table.c.change + 100, *columns).where(table.c.kind == "payment")
+    Books(payer).here(table.insert().from_select(["change", *(column.name for column in columns)], again))
+
+
+def row_of(table: str, which: str, **values: Any) -> Plant:
+    def plant(payer: Payer, ids: dict[str, str]) -> None:
+        rows = getattr(payer.shop.runtime.models, table)
+        name = "reference" if table == "payouts" else "checkout_id"
+        Books(payer).here(rows.update().where(rows.c[name] == ids[which]).values(values))
+
+    return plant
+
+
+def there(**values: Any) -> Plant:
+    return lambda payer, ids: Books(payer).stands_there(payer.payout(ids["payout"]).disbursement_id, **values)
+
+
+LAST_MONTH = datetime(2025, 12, 31, 23, 59, tzinfo=UTC)
+
+PLANTS: dict[str, Plant] = {
+    "a payment's booking changed by a cent": books_row("payment", gross="12.49", net="12.12"),
+    "a payout's booking changed by a cent": books_row("payout", gross="-80.01", net="-80.01"),
+    "a booking's fee changed": books_row("payment", fee="0.36", net="12.14"),
+    "a booking doubled": doubled,
+    "a payment's booking deleted": deleted("bookings", "kind", "payment"),
+    "a refund's booking deleted": deleted("bookings", "kind", "refund"),
+    "a booking with another account": books_row("payment", account="north"),
+    "a payout's booking with another account": books_row("payout", account="north"),
+    "a booking in another month": books_row("payment", booked_at=LAST_MONTH),
+    "a payout's booking in another month": books_row("payout", booked_at=LAST_MONTH),
+    "a payout's row with another account": row_of("payouts", "payout", account="north"),
+    "a paid checkout deleted": deleted("checkouts", "checkout_id", "paid"),
+    "held money booked as a payment": books_row("held", kind="payment"),
+    "a disbursement of another amount": there(amount=Decimal("80.01")),
+}
+
+
+FOUND_IN = {"a disbursement of another amount": "disbursement"}
+
+
+@pytest.mark.on_each_database
+@pytest.mark.parametrize("kind", PLANTS)
+def test_each_kind_of_difference_is_found_when_it_is_planted_alone(open_payer: OpenPayer, kind: str) -> None:
+    payer = open_payer()
+    ids = {"payout": payer.owes(), "paid": payer.shop.starts("o-1"), "held": payer.shop.starts("o-2")}
+    payer.sandbox.pay(ids["paid"])
+    payer.sandbox.pay(ids["held"], "1.00")
+    for checkout_id in (ids["paid"], ids["held"]):
+        payer.shop.settles(checkout_id)
+    with payer.shop.app.app_context():
+        payer.shop.paycheckout.refund(ids["paid"], "2.50", by="Ada", why="broken", to=ADA)
+        payer.shop.db.session.commit()
+    payer.sends()
+    assert audits(payer.shop) == (0, ANY)
+    PLANTS[kind](payer, ids)
+    code, findings = audits(payer.shop)
+    assert code == 1
+    assert {one["kind"] for one in findings if one["verdict"] != "agreed"} >= {FOUND_IN.get(kind, "booking")}
+
+
+def test_money_that_was_held_first_and_payouts_that_came_back_are_borne_out(payer: Payer) -> None:
+    held = payer.shop.starts("o-1")
+    payer.sandbox.pay(held, "1.00")
+    payer.shop.settles(held)
+    payer.sandbox.advance(minutes=5)
+    payer.shop.resolves(held, accept=True)
+    payer.owes()
+    payer.sends()
+    payer.sandbox.finish(payer.payout(), "failed")
+    payer.sandbox.advance(minutes=2)
+    payer.sends()
+    payer.decides("retry_payout")
+    payer.sends()
+    assert audits(payer.shop) == (0, ANY)
+
+
+def test_a_disbursement_that_another_accounts_list_shows_is_named(market: Sellers, service: SigningService) -> None:
+    shop = market.shop
+    shop.starts("o-1")
+    pays_out(shop, "of-ada", account="ada")
+    sends(shop)
+    assert "account" not in audits(shop)[1][1]["differences"]
+    models = shop.runtime.models
+    with shop.runtime.engine().begin() as connection:
+        for table in (models.payouts, models.bookings):
+            connection.execute(table.update().values(account="bo"))
+    code, (_, finding) = audits(shop)
+    assert (code, "account" in finding["differences"]) == (1, True)
+    assert (finding["here"]["account"], finding["there"]["account"]) == ("bo", "ada")
+
+
 # Verdicts on payouts
 
 
@@ -298,10 +423,6 @@ def test_the_first_try_of_a_payout_that_was_tried_again_must_have_failed(payer: 
     assert ran.exit_code == 1
     assert f"differs: disbursement {first.disbursement_id} of payout p-1" in ran.stdout
     assert "It may be paid twice" in ran.stdout
-    table = payer.shop.runtime.models.bookings
-    with payer.shop.runtime.engine().begin() as connection:
-        connection.execute(table.delete())
-    assert named(audits(payer.shop)[1]) == {("disbursement", first.disbursement_id): "differs"}, "not booked yet"
 
 
 def test_what_was_paid_past_the_shop_is_missing_here(payer: Payer) -> None:
@@ -338,16 +459,16 @@ def test_each_difference_of_a_payouts_state_says_what_to_do(payer: Payer) -> Non
     books.disbursement_gone(iter(["p-1"]), 1)
     assert "resolve p-1 --not-sent" in runs(payer.shop, "audit").stdout
     payer.stands(status="sending", disbursement_id=None)
-    assert audits(payer.shop)[0] == 0, "nothing was carried out yet"
+    assert named(audits(payer.shop)[1]) == {}, "nothing was carried out yet"
 
 
 def test_a_payout_that_is_being_sent_meanwhile_is_no_difference(payer: Payer) -> None:
     payer.owes()
     payer.sends()
     payer.stands(status="sending", disbursement_id=None, next_attempt_at=payer.sandbox.now + timedelta(seconds=30))
-    assert audits(payer.shop)[0] == 0
+    assert named(audits(payer.shop)[1]) == {}
     payer.sandbox.advance(minutes=1)
-    assert audits(payer.shop)[0] == 1, "whoever sent it has died"
+    assert named(audits(payer.shop)[1]) != {}, "whoever sent it has died"
 
 
 def test_a_list_that_cannot_be_read_says_that_nobody_knows_what_is_missing(payer: Payer) -> None:
@@ -384,7 +505,7 @@ def test_the_period_is_that_of_the_money_and_without_money_as_long_as_some_could
         shop.service.fails(checkout_id)
 
     def found(*period: str) -> set[str]:
-        return {one["checkout_id"] for one in audits(shop, *period)[1]}
+        return {one["checkout_id"] for one in at_service(audits(shop, *period)[1])}
 
     assert found() == {early, late, open_}
     assert found("--from", "2025-12-02", "--to", "2025-12-03") == {early}
@@ -460,7 +581,6 @@ def test_an_account_that_is_gone_or_refused_stops_no_other(market: Sellers, serv
         (["--from", "2025-10-31", "--to", "2025-10-31"], "--from must be before --to"),
         (["--from", "2026-01-02"], "--from must be before now"),
         (["--account", "nobody"], "account 'nobody' is unknown"),
-        (["--resume", "/nowhere/at/all"], "No such file"),
     ],
 )
 def test_options_that_cannot_be_used_are_refused(shop: Shop, arguments: list[str], said: str) -> None:
@@ -486,8 +606,8 @@ def test_a_row_that_moves_between_the_two_reads_is_read_again_before_it_is_named
         changes(shop, taken_back, status="abandoned", payment_completed_at=None)
 
     service.before = moves
-    code, findings = audits(shop)
-    assert (code, named(findings)) == (0, {})
+    findings = at_service(audits(shop)[1])
+    assert named(findings) == {}
     assert {one["here"]["status"] for one in findings} == {"paid", "abandoned"}
 
 
@@ -636,95 +756,14 @@ def test_a_short_outage_is_waited_out(shop: Shop, monkeypatch: pytest.MonkeyPatc
 # Stops
 
 
-def test_a_stopped_audit_goes_on_where_it_was(open_payer: OpenPayer, tmp_path: Path) -> None:
-    payer = open_payer()
-    shop, file = payer.shop, str(tmp_path / "audit.jsonl")
-    checkouts = orders(shop, 12)
-    for checkout_id in checkouts[:6]:
-        payer.sandbox.pay(checkout_id)
-    for one in range(5):
-        payer.owes(f"p-{one}")
-    payer.sends()
-    books = Books(payer)
-    books.strangers(2)
-    books.payout_row(iter(["p-1"]), 1, amount="1.00")
-    whole = audits(shop)[1]
-    calls = 0
-
-    def stops(request: httpx.Request) -> None:
-        nonlocal calls
-        calls += 1
-        if calls in stops_at:
-            signal.raise_signal(signal.SIGINT)
-
-    payer._http.event_hooks["request"].append(stops)
-    ran = None
-    for stop in (3, 14, 2, None):
-        calls, stops_at = 0, {stop}
-        ran = runs(shop, "audit", "--json", "--resume", file)
-        found = json.loads(ran.stdout)
-        assert len(found) < len(whole) or stop is None
-        assert ("Repeat the command with the same FILE to go on" in ran.stderr) == (stop is not None)
-        assert ran.exit_code == 1
-    assert sorted(map(_key, found)) == sorted(map(_key, whole))
-    assert named(found) == named(whole)
-    calls = 0
-    again = audits(shop, "--resume", file)[1]
-    assert (again, calls) == (found, 0), "a finished one is printed again"
-
-
-def test_without_a_file_a_stop_says_how_an_audit_can_go_on(shop: Shop) -> None:
+def test_a_stopped_audit_says_that_something_is_left(shop: Shop) -> None:
     paid(shop, 3)
     shop.service.meanwhile = lambda: signal.raise_signal(signal.SIGTERM)
     before = signal.getsignal(signal.SIGTERM)
     ran = runs(shop, "audit", "--json")
     assert (ran.exit_code, json.loads(ran.stdout)) == (1, [])
-    assert "An audit with --resume FILE can go on after a stop" in ran.stderr
+    assert "It was stopped before everything was compared." in ran.stderr
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_a_killed_audit_leaves_a_file_that_goes_on(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It dies in the middle of any write: whatever was not finished is read again, and named once."""
-    monkeypatch.setattr(audit, "_PAGE", 2)
-    checkouts = paid(shop, 5)
-    shop.service.fails(checkouts[1])
-    kept = tmp_path / "audit.jsonl"
-    whole = audits(shop, "--resume", str(kept))[1]
-    content = kept.read_bytes()
-    assert (kept.stat().st_mode & 0o777, len(whole)) == (0o600, 5)
-    for size in range(0, len(content), 211):
-        kept.write_bytes(content[:size])
-        for _ in ("it goes on", "it is printed again"):
-            assert audits(shop, "--resume", str(kept))[1] == whole
-
-
-def test_an_outage_ends_an_audit_with_a_file_which_goes_on_later(shop: Shop, tmp_path: Path) -> None:
-    file = str(tmp_path / "audit.jsonl")
-    checkouts = paid(shop, 10)
-    said = dict(shop.service.deposits)
-    for checkout_id in checkouts:
-        shop.service.fails(checkout_id)
-    ran = runs(shop, "audit", "--resume", file)
-    assert (ran.exit_code, "The service does not answer" in ran.stderr) == (1, True)
-    assert "compared 0" in ran.stdout
-    shop.service.deposits = said
-    shop.clock.advance(days=3)
-    late = shop.has_paid("o-1")
-    findings = audits(shop, "--resume", file)[1]
-    assert {one["checkout_id"] for one in findings if one["verdict"] == "agreed"} == set(checkouts)
-    assert late not in {one["checkout_id"] for one in findings}, "the audit keeps its beginning"
-
-
-def test_a_list_that_never_answers_ends_an_audit_with_a_file_only_once(payer: Payer, tmp_path: Path) -> None:
-    file = str(tmp_path / "audit.jsonl")
-    payer.owes()
-    payer.sends()
-    payer.sandbox.fault(LIST, "error", times=100, statusCode=500)
-    ran = runs(payer.shop, "audit", "--json", "--resume", file)
-    assert (json.loads(ran.stdout), "The service does not answer" in ran.stderr) == ([], True)
-    code, findings = audits(payer.shop, "--resume", file)
-    assert code == 1
-    assert [(one["verdict"], one["reference"]) for one in findings] == [("unreadable", None), ("agreed", "p-1")]
 
 
 def test_payouts_that_were_sent_with_the_token_of_the_settings_are_read_with_its_keys(
@@ -737,20 +776,6 @@ def test_payouts_that_were_sent_with_the_token_of_the_settings_are_read_with_its
     for account in ((), ("--account", "ada")):
         (finding,) = audits(market.shop, *account)[1]
         assert (finding["reference"], finding["there"]["disbursement_id"]) == ("of-ada", finding["disbursement_id"])
-
-
-def test_a_full_disk_is_said_and_loses_nothing(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = str(tmp_path / "audit.jsonl")
-    paid(shop, 3)
-
-    def full(self: ResultsFile, batch: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(ResultsFile, "add", full)
-        ran = runs(shop, "audit", "--resume", file)
-    assert (ran.exit_code, "the findings cannot be kept: [Errno 28] No space left" in ran.stderr) == (1, True)
-    assert len(audits(shop, "--resume", file)[1]) == 3
 
 
 def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -768,34 +793,6 @@ def test_lists_of_many_accounts_are_not_all_waited_for(market: Sellers, monkeypa
     assert (code, len(named(findings))) == (1, 1), "all lists have one name"
     assert sum(one["verdict"] == "unreadable" for one in findings) == 4
     assert waited == [1.0, 2.0, 4.0]
-
-
-def test_a_file_of_something_else_is_left_alone(shop: Shop, tmp_path: Path) -> None:
-    file = tmp_path / "notes.txt"
-    for content in (b"my notes", b"my notes\n", b"[]\n", b'{"audit": 7}\n', b'{"audit": 1}\n', b"\xff\n"):
-        file.write_bytes(content)
-        ran = runs(shop, "audit", "--resume", str(file))
-        assert (ran.exit_code, file.read_bytes()) == (2, content)
-        assert "give another" in ran.stderr
-    kept = tmp_path / "audit.jsonl"
-    audits(shop, "--from", "2026-01-01", "--resume", str(kept))
-    assert audits(shop, "--resume", str(kept))[1] is not None
-    ran = runs(shop, "audit", "--from", "2025-01-01", "--resume", str(kept))
-    assert (ran.exit_code, "is of another audit: from 2026-01-01T00:00:00+00:00" in ran.stderr) == (2, True)
-
-
-def test_two_audits_never_write_to_one_file(shop: Shop, tmp_path: Path) -> None:
-    paid(shop, 2)
-    file = str(tmp_path / "audit.jsonl")
-    second: list[Any] = []
-
-    def begins() -> None:
-        shop.service.meanwhile = lambda: None
-        second.append(runs(shop, "audit", "--resume", file))
-
-    shop.service.meanwhile = begins
-    audits(shop, "--resume", file)
-    assert (second[0].exit_code, "another audit writes to" in second[0].stderr) == (2, True)
 
 
 # What is printed
@@ -827,18 +824,11 @@ def test_a_terminal_gets_a_progress_bar_with_the_time_left(shop: Shop, monkeypat
 
     paid(shop, 3)
     terminal = Terminal()
-    monkeypatch.setattr(command, "_LONG", 2)
     monkeypatch.setattr(sys, "stderr", terminal)
     with shop.app.app_context():
-        compared = command._audit(
-            {"from": None, "to": None, "account": None, "started": "2027-01-01T00:00:00+00:00"},
-            threading.Event(),
-            goes_on_later=False,
-        )
         output = command._Output()
-        assert command._run(compared, None, output)
+        assert command._run(command._audit(None, None, None, threading.Event()), output)
     assert output.counts.total() == 3
-    assert "3 reads take a while. With --resume FILE" in terminal.getvalue()
     assert "Reading the service" in terminal.getvalue()
 
 

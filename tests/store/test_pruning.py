@@ -209,6 +209,7 @@ def test_histories_stay_of_what_is_not_decided(shop: Shop) -> None:
         "held": {"status": "held", "paid_order_id": None},
         "second payment": {"paid_order_id": None},
         "rejected": {"status": "rejected", "paid_order_id": None},
+        "abandoned with money": {"status": "abandoned", "paid_order_id": None, "deposit_status": "failed"},
     }
     decided: dict[str, dict[str, Any]] = {
         "paid": {"payback": None},

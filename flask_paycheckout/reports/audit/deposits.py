@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -14,17 +13,16 @@ from flask_paycheckout.rules.matching import compare
 from flask_paycheckout.rules.ruling import COMPLETED, status_of
 from flask_paycheckout.rules.states import Status
 from flask_paycheckout.rules.text import moment_text
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, payment_columns
 from flask_paycheckout.totals import Receive, Total
 
-__all__ = ["MONEY_COLUMNS", "CheckoutRow", "judge_deposit", "same_value"]
+__all__ = ["judge_deposit", "same_value"]
 
 # `payment_method` names the bank already, and the time is when the shop read the deposit.
 _NOT_COMPARED = frozenset({"payment_bank_name", "payment_completed_at"})
 
-MONEY_COLUMNS = tuple(name for name in PAYMENT_COLUMNS if name not in _NOT_COMPARED)
-"""The columns of a payment that are compared."""
-
+_MONEY_COLUMNS = tuple(name for name in PAYMENT_COLUMNS if name not in _NOT_COMPARED)
 _PAID_COLUMNS = ("payment_paid_amount", "payment_paid_currency")
 
 _SETTLED = frozenset({Status.PAID, Status.HELD, Status.REJECTED})
@@ -33,39 +31,7 @@ _METHOD = "method"
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class CheckoutRow:
-    """The columns of a checkout that an audit compares."""
-
-    id: int
-    checkout_id: str
-    order_id: str
-    account: str
-    client_id: str | None
-    status: str
-    reason: str | None
-    deposit_status: str | None
-    total: Total | None
-    """None when another program has written something else there."""
-
-    payment: Mapping[str, str | None]
-    """The stored values of `MONEY_COLUMNS`."""
-
-    completed_at: datetime | None
-    """When the deposit was first read as completed."""
-
-    created_at: datetime
-    moved_at: datetime
-    next_read_at: datetime | None
-    problem: str | None
-
-    @property
-    def version(self) -> tuple[Any, ...]:
-        """Equal as long as nothing that is compared has changed."""
-        return self.status, self.reason, self.deposit_status, self.completed_at, *self.payment.values()
-
-
-def judge_deposit(row: CheckoutRow, deposit: Deposit | None, now: datetime) -> Finding:
+def judge_deposit(row: CheckoutMixin, deposit: Deposit | None, now: datetime) -> Finding:
     """Compare a checkout with its deposit.
 
     Where no money arrived on either side they agree, whatever the states: the service's own states before a payment
@@ -76,7 +42,7 @@ def judge_deposit(row: CheckoutRow, deposit: Deposit | None, now: datetime) -> F
     """
     here = _here(row)
     if deposit is None:
-        known = row.status in _SETTLED or row.status == Status.PENDING or row.completed_at is not None
+        known = row.status in _SETTLED or row.status == Status.PENDING or row.payment_completed_at is not None
         if not known:
             return _finding(row, Verdict.AGREED, here, None, None)
         remedy = (
@@ -86,13 +52,14 @@ def judge_deposit(row: CheckoutRow, deposit: Deposit | None, now: datetime) -> F
         return _finding(row, Verdict.MISSING_THERE, here, None, deposit, remedy=remedy)
     there = _there(deposit)
     arrived, settled = status_of(deposit) == COMPLETED, row.status in _SETTLED
-    if not arrived and not settled and row.completed_at is None:
+    if not arrived and not settled and row.payment_completed_at is None:
         return _finding(row, Verdict.AGREED, here, there, deposit)
     compared = _compared(arrived=arrived, settled=settled)
     differing = [] if arrived and settled else ["status"]
     differing += [name for name in compared if not _agrees(name, here, there)]
     if arrived and row.status == Status.PAID and row.reason is None and not _as_asked(row, deposit):
-        here, there = {**here, "asked": str(row.total)}, {**there, "asked": _asked_side(row.total, deposit)}
+        total = _total(row)
+        here, there = {**here, "asked": str(total)}, {**there, "asked": _asked_side(total, deposit)}
         differing.append("asked")
     if not differing:
         return _finding(row, Verdict.AGREED, here, there, deposit)
@@ -114,7 +81,7 @@ def _compared(*, arrived: bool, settled: bool) -> tuple[str, ...]:
     """The values to compare beside the status."""
     if not arrived:
         return ()
-    return tuple(name.removeprefix("payment_") for name in (MONEY_COLUMNS if settled else _PAID_COLUMNS))
+    return tuple(name.removeprefix("payment_") for name in (_MONEY_COLUMNS if settled else _PAID_COLUMNS))
 
 
 def _agrees(name: str, here: Facts, there: Facts) -> bool:
@@ -124,10 +91,17 @@ def _agrees(name: str, here: Facts, there: Facts) -> bool:
     return same_value(here[name], there[name])
 
 
-def _as_asked(row: CheckoutRow, deposit: Deposit) -> bool:
-    if row.total is None:
-        return False
-    return all(compared.agrees for compared in compare(row.checkout_id, row.total, deposit))
+def _as_asked(row: CheckoutMixin, deposit: Deposit) -> bool:
+    total = _total(row)
+    return total is not None and all(compared.agrees for compared in compare(row.checkout_id, total, deposit))
+
+
+def _total(row: CheckoutMixin) -> Total | None:
+    """The total that was asked for; None when another program wrote something else."""
+    try:
+        return row.total
+    except (ValueError, TypeError, InvalidOperation):
+        return None
 
 
 def _asked_side(total: Total | None, deposit: Deposit) -> str:
@@ -136,20 +110,20 @@ def _asked_side(total: Total | None, deposit: Deposit) -> str:
     return f"{deposit.input_amount} {deposit.input_currency}"
 
 
-def _here(row: CheckoutRow) -> dict[str, str | None]:
+def _here(row: CheckoutMixin) -> dict[str, str | None]:
     said: dict[str, str | None] = {"status": row.status, "reason": row.reason, "deposit_status": row.deposit_status}
     # The method is stored before any money arrives.
-    money = {name: None if row.completed_at is None else value for name, value in row.payment.items()}
+    money = {name: None if row.payment_completed_at is None else getattr(row, name) for name in _MONEY_COLUMNS}
     return said | {name.removeprefix("payment_"): value for name, value in money.items()}
 
 
 def _there(deposit: Deposit) -> dict[str, str | None]:
     columns: Mapping[str, Any] = payment_columns(deposit, _NO_TIME)
     said: dict[str, str | None] = {"status": deposit.status}
-    return said | {name.removeprefix("payment_"): columns[name] for name in MONEY_COLUMNS}
+    return said | {name.removeprefix("payment_"): columns[name] for name in _MONEY_COLUMNS}
 
 
-def _remedy(row: CheckoutRow, *, arrived: bool, settled: bool, now: datetime) -> str:
+def _remedy(row: CheckoutMixin, *, arrived: bool, settled: bool, now: datetime) -> str:
     if arrived and not settled:
         return f"Money arrived that pays nothing here yet. {_how_it_is_read(row, now)}"
     if not arrived:
@@ -163,7 +137,7 @@ def _remedy(row: CheckoutRow, *, arrived: bool, settled: bool, now: datetime) ->
     )
 
 
-def _how_it_is_read(row: CheckoutRow, now: datetime) -> str:
+def _how_it_is_read(row: CheckoutMixin, now: datetime) -> str:
     if row.problem is not None:
         return f"It could not be stored: {row.problem}. To see more: flask paycheckout show {row.order_id}"
     if row.next_read_at is None:
@@ -173,7 +147,7 @@ def _how_it_is_read(row: CheckoutRow, now: datetime) -> str:
 
 
 def _finding(
-    row: CheckoutRow,
+    row: CheckoutMixin,
     verdict: Verdict,
     here: Facts,
     there: Facts | None,

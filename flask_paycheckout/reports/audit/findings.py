@@ -1,4 +1,4 @@
-"""The findings of an audit: for each deposit and disbursement what both sides say, and a verdict.
+"""The findings of an audit: for each deposit, disbursement and booking what both sides say, and a verdict.
 
 Pure. Values are texts, amounts exact ones; account numbers are masked.
 """
@@ -37,6 +37,7 @@ class Kind(StrEnum):
 
     DEPOSIT = "deposit"
     DISBURSEMENT = "disbursement"
+    BOOKING = "booking"
 
 
 DOUBTFUL = frozenset({Verdict.DIFFERS, Verdict.MISSING_THERE})
@@ -45,7 +46,7 @@ DOUBTFUL = frozenset({Verdict.DIFFERS, Verdict.MISSING_THERE})
 
 @dataclass(frozen=True)
 class Finding:
-    """One deposit or disbursement, with what both sides say of it."""
+    """One deposit or disbursement, or the bookings of one checkout or payout, with what both sides say of it."""
 
     verdict: Verdict
     kind: Kind
@@ -61,7 +62,11 @@ class Finding:
 
     disbursement_id: str | None = None
     here: Facts | None = None
+    """What the rows of checkouts and payouts say."""
+
     there: Facts | None = None
+    """What the service says, or the books."""
+
     differences: tuple[str, ...] = ()
     """The names of the facts that differ."""
 
@@ -94,29 +99,18 @@ class Finding:
             "remedy": self.remedy,
         }
 
-    @classmethod
-    def of_dict(cls, values: Mapping[str, Any]) -> Finding:
-        """The finding that `as_dict` gave these values of."""
-        return cls(
-            **{
-                **values,
-                "verdict": Verdict(values["verdict"]),
-                "kind": Kind(values["kind"]),
-                "differences": tuple(values["differences"]),
-            }
-        )
-
     def __str__(self) -> str:
         """Lines for people: the subject, each difference with both values, and what to do."""
         told = [f"{self.verdict}: {self._subject()}{account_text(self.account)}"]
+        there = "in the books" if self.kind is Kind.BOOKING else "there"
         for name in self._named:
-            told.append(f"    {name}: here {_shown(self.here, name)}, there {_shown(self.there, name)}")
+            told.append(f"    {name}: here {_shown(self.here, name)}, {there} {_shown(self.there, name)}")
         told += [f"    {self.remedy}"] if self.remedy else []
         return "\n".join(visible(line) for line in told)
 
     @property
     def _named(self) -> tuple[str, ...]:
-        if self.verdict in (Verdict.MISSING_HERE, Verdict.MISSING_THERE):
+        if self.kind is not Kind.BOOKING and self.verdict in (Verdict.MISSING_HERE, Verdict.MISSING_THERE):
             return tuple(name for name in _SHOWN_OF_MISSING if self._has(name))
         return self.differences
 
@@ -124,6 +118,9 @@ class Finding:
         return any(side is not None and side.get(name) is not None for side in (self.here, self.there))
 
     def _subject(self) -> str:
+        if self.kind is Kind.BOOKING:
+            subject = f"checkout {self.checkout_id}" if self.reference is None else f"payout {self.reference}"
+            return f"the books about {subject}"
         if self.kind is Kind.DEPOSIT:
             return f"deposit {self.checkout_id} of order {self.order_id}"
         parts = ["disbursement"]

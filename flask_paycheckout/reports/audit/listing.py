@@ -6,6 +6,7 @@ A list also shows what no row here knows. It is read newest first, as far as the
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 
 from flask_paycheckout.client import FiatDisbursement, Invalid, PaymentsClient, PaymentsError, Unauthorized
@@ -16,7 +17,6 @@ from flask_paycheckout.reports.audit.payouts import PayoutLooks
 from flask_paycheckout.reports.audit.reading import Reads, is_about_keys, what_to_do
 from flask_paycheckout.reports.audit.rows import AuditRows, Scope, earlier
 from flask_paycheckout.reports.audit.second_look import SecondLook
-from flask_paycheckout.reports.audit.seen import Seen
 from flask_paycheckout.rules.payout_schedule import LOOK_BACK
 from flask_paycheckout.service.accounts import Accounts
 from flask_paycheckout.store.payout_model import PayoutMixin
@@ -26,6 +26,10 @@ __all__ = ["Listing"]
 _PAGE = 100
 # A list that fails each time somewhere on its way is given up.
 _MOST_TRIES = 10
+_OTHER_ACCOUNT = (
+    "The money left another merchant account than the one that is stored. Ask the service which one paid, and correct"
+    " your books by hand."
+)
 
 
 class Listing:
@@ -47,42 +51,41 @@ class Listing:
         self._second_look = second_look
         self._accounts = accounts
         # Payouts and strange disbursements that are named already, since a list can show one twice.
-        self._payouts = Seen()
+        self._payouts: set[int] = set()
         self._others: set[str] = set()
+        self._elsewhere: dict[int, str] = {}
         self._incomplete: set[str] = set()
         self._failing = False
 
-    def remember(self, finding: Finding) -> None:
-        """Take a finding about a disbursement as named."""
-        if finding.row is not None:
-            self._payouts.add(finding.row)
-        elif finding.disbursement_id is not None:
-            self._others.add(finding.disbursement_id)
-        else:
-            self._incomplete.add(finding.account)
-
     def has_shown(self, payout: PayoutMixin) -> bool:
-        """Whether a list has shown the disbursement of a payout."""
+        """Whether the list of its own account has shown the disbursement of a payout."""
         return payout.id in self._payouts
+
+    def with_account(self, finding: Finding) -> Finding:
+        """The finding about a payout that no list of its own account has shown; the list of another one may have."""
+        account = self._elsewhere.get(finding.row or 0)
+        if account is None or finding.account in self._incomplete:
+            return finding
+        here, there = (
+            {**(finding.here or {}), "account": finding.account},
+            {**(finding.there or {}), "account": account},
+        )
+        differences = tuple(name for name in (*finding.differences, "account") if here.get(name) != there.get(name))
+        return replace(
+            finding, verdict=Verdict.DIFFERS, here=here, there=there, differences=differences, remedy=_OTHER_ACCOUNT
+        )
 
     def has_not(self, payout: PayoutMixin) -> bool:
         """Whether the lists were complete, and have shown by that that the service has nothing of a payout."""
         if payout.disbursement_id is not None or payout.taken_at is None or self._scope.account is not None:
             return False
-        # Without an access token of its own an account's payouts are sent with that of the settings.
-        return self._scope.contains(payout.taken_at) and not self._incomplete & {payout.account, ""}
+        return self._scope.contains(payout.taken_at) and paying_account(payout) not in self._incomplete
 
-    def of(self, account: str, *, goes_on_later: bool) -> Iterator[tuple[Sequence[Finding], int]]:
-        """The findings of an account's list, in pages, each with the number of rows that `AuditRows.count` counts.
-
-        :param goes_on_later: whether a list that cannot be read ends the audit; otherwise it is named.
-        :raises PaymentsError: the service is away, and the audit goes on later.
-        """
+    def of(self, account: str) -> Iterator[tuple[Sequence[Finding], int]]:
+        """The findings of an account's list, in pages, each with the number of rows that `Audit.count` counts."""
         problem = self._reads.error_of(account) or (yield from self._tried(account))
         if problem is None:
             return
-        if goes_on_later and not is_about_keys(problem):
-            raise problem
         self._incomplete.add(account)
         remedy = what_to_do(problem, account, "So long nobody knows what is missing here.")
         yield (Finding(Verdict.UNREADABLE, Kind.DISBURSEMENT, account, remedy=remedy),), 0
@@ -142,19 +145,24 @@ class Listing:
             page = list(islice(listed, _PAGE))
 
     def _compare(self, account: str, listed: Sequence[FiatDisbursement]) -> tuple[Sequence[Finding], int]:
-        known = self._rows.by_service_reference([made.reference for made in listed if made.reference is not None])
-        by_id = self._rows.by_disbursement_id([one.disbursement_id for one in listed if one.reference not in known])
+        known = self._rows.payouts_by("service_reference", [made.reference for made in listed if made.reference])
+        by_id = self._rows.payouts_by(
+            "disbursement_id", [one.disbursement_id for one in listed if one.reference not in known]
+        )
         pairs: dict[int, tuple[PayoutMixin, FiatDisbursement]] = {}
         others = []
         for made in listed:
             payout = known.get(str(made.reference)) or by_id.get(made.disbursement_id)
             if payout is None:
                 others.append(made)
+            elif paying_account(payout) != account and self._scope.account is None:
+                # Its own list may show it too, where two accounts have the same keys.
+                self._elsewhere[payout.id] = account
             elif self._wants(payout, made):
                 pairs[payout.id] = payout, made
         rows = [payout for payout, _ in pairs.values()]
         judged = {number: self._looks.judge(payout, made) for number, (payout, made) in pairs.items()}
-        found = [*self._second_look.at(rows, judged, self._looks.rows_now, self._looks.at)]
+        found = [*self._second_look.at(rows, judged, self._rows.payouts_now, self._looks.at)]
         for payout in rows:
             self._payouts.add(payout.id)
         return [*found, *self._strangers(account, others)], sum(self._rows.is_in_period(payout) for payout in rows)
@@ -171,7 +179,7 @@ class Listing:
             for made in listed
             if made.disbursement_id not in self._others and self._scope.contains(made.created_at)
         ]
-        replaced = self._rows.by_replaced_reference({made.reference for made in new if made.reference is not None})
+        replaced = self._rows.by_booked_reference({made.reference for made in new if made.reference is not None})
         for made in new:
             self._others.add(made.disbursement_id)
             payout = replaced.get(str(made.reference))
@@ -179,3 +187,9 @@ class Listing:
                 yield unknown_here(account, made)
             elif self._scope.account in (None, payout.account):
                 yield judge_replaced(payout, made)
+
+
+def paying_account(payout: PayoutMixin) -> str:
+    """The merchant account whose money pays a payout."""
+    paid_by: str | None = getattr(payout, "paid_by", None)
+    return payout.account if paid_by is None else paid_by

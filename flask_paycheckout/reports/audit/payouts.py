@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from flask_paycheckout.client import FiatDisbursement, NotFound
@@ -28,10 +28,7 @@ class PayoutLooks:
 
     def at(self, payouts: Sequence[PayoutMixin]) -> dict[int, Finding]:
         """Read the disbursements of these payouts; the findings by the id of the row."""
-        jobs: list[Job[FiatDisbursement | None]] = [
-            Job(payout.account, partial(self._reading, payout)) for payout in payouts
-        ]
-        answers = self._reads.run(jobs)
+        answers = self._reads.run([Job(payout.account, partial(self._reading, payout)) for payout in payouts])
         return {payout.id: self.judge(payout, read) for payout, read in zip(payouts, answers, strict=True)}
 
     def judge(self, payout: PayoutMixin, read: FiatDisbursement | Exception | None) -> Finding:
@@ -43,10 +40,6 @@ class PayoutLooks:
         if isinstance(read, Exception):
             return judge_disbursement(payout, to, None, now).unreadable(what_to_do(read, payout.account))
         return judge_disbursement(payout, to, read, now)
-
-    def rows_now(self, ids: Iterable[int]) -> Mapping[int, PayoutMixin]:
-        """The payouts as they are now, by the id of the row."""
-        return self._rows.payouts_now(list(ids))
 
     def _reading(self, payout: PayoutMixin) -> Callable[[], FiatDisbursement | None]:
         return partial(_found, self._calls.reading(payout))

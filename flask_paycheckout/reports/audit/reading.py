@@ -7,12 +7,12 @@ growing ones; an account that stays away longer than an audit of this length wai
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 from flask_paycheckout.client import PaymentsError, RateLimited, Unauthorized
 from flask_paycheckout.payouts.calls import words_of
@@ -43,11 +43,11 @@ class Stopped(Exception):
     """The audit was asked to stop."""
 
 
-class Job(NamedTuple, Generic[T]):
+class Job(NamedTuple):
     """One read."""
 
     account: str
-    make: Callable[[], Callable[[], T]]
+    make: Callable[[], Callable[[], Any]]
     """Returns the function that makes the call in a thread; called in the caller's own, and may raise PaymentsError."""
 
 
@@ -56,16 +56,12 @@ class _Account:
     """How the reads of one merchant account go."""
 
     limit: AdaptiveLimit
-    waiting: deque[tuple[int, int]] = field(default_factory=deque)
-    """The jobs that are to be made, each with its number and the number of calls so far."""
-
-    under_way: int = 0
     refusals: int = 0
     pauses: int = 0
     """The number of pauses since the last answer."""
 
     paused_until: float = 0.0
-    troubled_since: float | None = None
+    troubled_since: float = 0.0
     down: PaymentsError | None = None
     """The error for which the account was given up."""
 
@@ -94,7 +90,6 @@ class Reads:
 
         self._began = now()
         self._accounts: dict[str, _Account] = {}
-        self._answered_at: dict[str, float] = {}
         self._threads = ThreadPoolExecutor(most, "paycheckout-audit")
 
     def __enter__(self) -> Self:
@@ -105,40 +100,23 @@ class Reads:
     ) -> None:
         self._threads.shutdown(cancel_futures=True)
 
-    @property
-    def nobody_answers(self) -> PaymentsError | None:
-        """The error of an account that was given up for an outage, when no other one has answered since it began."""
-        latest = max(self._answered_at.values(), default=float("-inf"))
-        for account in self._accounts.values():
-            if account.down is None or account.troubled_since is None or is_about_keys(account.down):
-                continue
-            if latest < account.troubled_since:
-                return account.down
-        return None
-
-    def run(self, jobs: Sequence[Job[T]]) -> list[T | Exception]:
-        """Make these reads; the results, or their errors, in the order of the jobs.
+    def run(self, jobs: Sequence[Job]) -> list[Any]:
+        """Make these reads in rounds; the results, or their errors, in the order of the jobs.
 
         :raises Stopped: the audit was asked to stop; reads under way have ended.
         """
         results: list[Any] = [None] * len(jobs)
-        busy: dict[str, _Account] = {}
-        for number, job in enumerate(jobs):
-            account = busy[job.account] = self._account(job.account)
-            account.waiting.append((number, 0))
-        under_way: dict[Future[T], tuple[str, int, int]] = {}
-        while under_way or any(account.waiting for account in busy.values()):
-            if self._stopped():
-                for account in busy.values():
-                    account.waiting.clear()
-            for account in busy.values():
-                self._begin(account, jobs, results, under_way)
-            if under_way:
-                for done in wait(under_way, timeout=_TICK, return_when=FIRST_COMPLETED).done:
-                    name, number, calls = under_way.pop(done)
-                    self._end(busy[name], name, done, number, calls, results)
-            elif any(account.waiting for account in busy.values()):
+        waiting = deque((number, 0) for number in range(len(jobs)))
+        while waiting:
+            self.require_going_on()
+            chosen = list(self._choose(jobs, waiting, results))
+            if not chosen and waiting:
                 self._sleep(_TICK)
+            calls = [_made(jobs[number]) for number, _ in chosen]
+            for (number, tries), result in zip(chosen, self._threads.map(_result_of, calls), strict=True):
+                results[number] = result
+                again = self._judge(self._account(jobs[number].account), result, tries)
+                waiting += [] if again is None else [(number, again)]
         self.require_going_on()
         return results
 
@@ -172,87 +150,75 @@ class Reads:
     def _account(self, name: str) -> _Account:
         return self._accounts.setdefault(name, _Account(AdaptiveLimit(self._most)))
 
-    def _begin(
-        self,
-        account: _Account,
-        jobs: Sequence[Job[T]],
-        results: list[Any],
-        under_way: dict[Future[T], tuple[str, int, int]],
-    ) -> None:
-        """Begin as many reads of an account as may be made now."""
-        while account.waiting:
+    def _choose(
+        self, jobs: Sequence[Job], waiting: deque[tuple[int, int]], results: list[Any]
+    ) -> Iterator[tuple[int, int]]:
+        """Take the reads of the next round from those that wait; accounts that were given up have their error."""
+        chosen: Counter[str] = Counter()
+        for _ in range(len(waiting)):
+            number, tries = waiting.popleft()
+            name = jobs[number].account
+            account = self._account(name)
             if account.down is not None:
-                for number, _ in account.waiting:
-                    results[number] = account.down
-                account.waiting.clear()
-                return
+                results[number] = account.down
+                continue
             # After a pause one call shows whether the service answers again.
             most = 1 if account.pauses else account.limit.size
-            if account.paused_until > self.now() or account.under_way >= most or len(under_way) >= self._most:
-                return
-            number, calls = account.waiting.popleft()
-            try:
-                call = jobs[number].make()
-            except PaymentsError as error:
-                results[number] = error
-                self._refused(account, error, number, calls + 1)
+            if account.paused_until > self.now() or chosen[name] >= most or chosen.total() >= self._most:
+                waiting.append((number, tries))
                 continue
-            account.under_way += 1
-            under_way[self._threads.submit(call)] = jobs[number].account, number, calls + 1
+            chosen[name] += 1
+            yield number, tries
 
-    def _end(self, account: _Account, name: str, done: Future[T], number: int, calls: int, results: list[Any]) -> None:
-        account.under_way -= 1
-        error = done.exception()
-        if error is None:
-            self._answered(account, name)
-            results[number] = done.result()
-            return
-        results[number] = error
-        if not isinstance(error, PaymentsError):
-            # A signer of the shop's own may raise anything.
-            return
-        if is_about_keys(error):
-            self._refused(account, error, number, calls)
-        elif isinstance(error, RateLimited) or not is_answer(error):
-            self._failed(account, error, number, calls)
-        else:
-            self._answered(account, name)
-
-    def _refused(self, account: _Account, error: PaymentsError, number: int, calls: int) -> None:
-        """The shop gives no keys for an account, or the service refuses them; the shop is asked again for the next."""
-        account.refusals += 1
-        if account.refusals >= _REFUSALS:
-            account.down = error
-        elif calls < _TRIES:
-            account.waiting.append((number, calls))
-
-    def _failed(self, account: _Account, error: PaymentsError, number: int, calls: int) -> None:
-        account.limit.failed()
-        passing = isinstance(error, RateLimited)
-        if passing or account.limit.closed:
-            # It says nothing about this read, which is therefore made again.
-            account.waiting.appendleft((number, calls - 1))
-            self._pause(account, error)
-        elif calls < _TRIES:
-            account.waiting.append((number, calls))
-
-    def _answered(self, account: _Account, name: str) -> None:
-        account.limit.answered()
-        account.refusals, account.pauses, account.troubled_since = 0, 0, None
-        self._answered_at[name] = self.now()
+    def _judge(self, account: _Account, result: object, tries: int) -> int | None:
+        """Learn from a result; the number of tries with which the read is made again, or None."""
+        another = tries + 1 if tries + 1 < _TRIES else None
+        if isinstance(result, PaymentsError) and is_about_keys(result):
+            account.refusals += 1
+            if account.refusals >= _REFUSALS:
+                account.down = result
+            return another
+        if isinstance(result, PaymentsError) and (isinstance(result, RateLimited) or not is_answer(result)):
+            account.limit.failed()
+            if isinstance(result, RateLimited) or account.limit.closed:
+                # It says nothing about this read, which is therefore made again.
+                self._pause(account, result)
+                return tries
+            return another
+        if not isinstance(result, Exception) or isinstance(result, PaymentsError):
+            account.limit.answered()
+            account.refusals = account.pauses = 0
+        # A signer of the shop's own may raise anything.
+        return None
 
     def _pause(self, account: _Account, error: PaymentsError) -> None:
         now = self.now()
         if now < account.paused_until:
-            # Reads that were under way when the pause began.
+            # Another read of the same round.
             return
-        account.troubled_since = now if account.troubled_since is None else account.troubled_since
+        account.troubled_since = account.troubled_since if account.pauses else now
         seconds = self.seconds_to_wait(error, account.pauses, account.troubled_since)
         if seconds is None:
             account.down = error
             return
         account.pauses += 1
         account.paused_until = now + seconds
+
+
+def _made(job: Job) -> Callable[[], Any]:
+    try:
+        return job.make()
+    except PaymentsError as error:
+        # The name of an exception ends with its block.
+        refused = error
+        return lambda: refused
+
+
+def _result_of(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:
+        return error
 
 
 def is_about_keys(error: PaymentsError) -> bool:

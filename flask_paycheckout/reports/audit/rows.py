@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Engine, Select, and_, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Engine, Select, Table, and_, func, or_, select, tuple_
 
 from flask_paycheckout.clock import as_utc
-from flask_paycheckout.reports.audit.deposits import MONEY_COLUMNS, CheckoutRow
 from flask_paycheckout.rules.payout_states import PayoutStatus
 from flask_paycheckout.store.account_names import stored_accounts
 from flask_paycheckout.store.autocommit import autocommit
+from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.mapping import MOMENT
 from flask_paycheckout.store.models import Models
 from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.totals import Pay, Receive, Total
 
-__all__ = ["After", "AuditRows", "Scope", "earlier"]
+__all__ = ["AuditRows", "Row", "Scope", "Source", "earlier"]
 
-After = Sequence[Any] | None
-"""A position in the rows, as JSON has it: a time and a row's id; None for the beginning."""
+Row = Mapping[Any, Any]
+Conditions = list[ColumnElement[bool]]
 
 # More accounts than any shop has: each is listed once.
 _MOST_ACCOUNTS = 1_000_000
@@ -38,10 +36,6 @@ _TRACES = [
         PayoutStatus.UNKNOWN,
     )
 ]
-_OURS = re.compile(r"[A-Za-z0-9-]+-[0-9a-f]{16}")
-_PLAIN = ("id", "checkout_id", "order_id", "account", "client_id", "status", "reason", "deposit_status", "problem")
-_MOMENTS = ("created_at", "moved_at", "next_read_at", "payment_completed_at")
-_TOTAL = ("total_kind", "total_amount", "total_currency", "total_other_currency")
 
 
 @dataclass(frozen=True)
@@ -64,6 +58,16 @@ class Scope:
         return moment < self.until + margin and (self.since is None or moment >= earlier(self.since, margin))
 
 
+@dataclass(frozen=True)
+class Source:
+    """Rows of one table in the order of a time, or of their ids."""
+
+    table: Table
+    wanted: Conditions
+    moment: str | None = None
+    """The column of the time; None for the order of ids."""
+
+
 class AuditRows:
     """Reads the rows of one audit. Every statement is short, and no connection is kept while the service is read.
 
@@ -74,23 +78,48 @@ class AuditRows:
         self._engine = autocommit(engine())
         self._models = models
         self._scope = scope
-        self._reach = reach
+        c = models.checkouts.c
+        no_money = [c.payment_completed_at.is_(None), *self._of_account(c)]
+        since = [] if scope.since is None else [c.created_at >= earlier(scope.since, reach)]
+        self.unpaid = Source(models.checkouts, [*since, c.created_at < scope.until, *no_money], "created_at")
+        """Checkouts without money for which some could have arrived in the period, by creation."""
 
-    def count(self) -> int:
-        """The number of checkouts and payouts that are compared."""
-        checkouts, payouts = self._models.checkouts, self._models.payouts
-        parts = ((checkouts, self._unpaid()), (checkouts, self._paid()), (payouts, self._payouts()))
-        with self._engine.connect() as connection:
-            return sum(
-                connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one()
-                for table, conditions in parts
-            )
+        self.paid = Source(
+            models.checkouts, self._within(models.checkouts, "payment_completed_at"), "payment_completed_at"
+        )
+        """Checkouts whose money arrived in the period, by its time."""
 
-    def count_tokens(self) -> int:
-        """The number of payouts in tokens in the period, which the service cannot show."""
-        counted = select(func.count()).select_from(self._models.payouts).where(*self._payouts(tokens=True))
+        token = models.payouts.c.currency.contains("-")
+        sent = self._sent(models.payouts.c)
+        self.payouts = Source(models.payouts, [*sent, ~token])
+        """Payouts of the period to bank accounts that the service may have."""
+
+        self.tokens = Source(models.payouts, [*sent, token])
+        """Payouts of the period in tokens, which the service does not show."""
+
+        self.paid_out = Source(models.payouts, sent)
+        """All payouts of the period."""
+
+        self.lines = Source(models.bookings, self._within(models.bookings, "booked_at"), "booked_at")
+        """The lines of the books of the period."""
+
+    def count(self, *sources: Source) -> int:
+        """The number of rows."""
         with self._engine.connect() as connection:
-            return connection.execute(counted).scalar_one()
+            counted = [select(func.count()).select_from(one.table).where(*one.wanted) for one in sources]
+            return sum(connection.execute(statement).scalar_one() for statement in counted)
+
+    def pages(self, source: Source, size: int) -> Iterator[Sequence[Row]]:
+        """The rows in pages, each read when it is asked for."""
+        c, after = source.table.c, None
+        place: list[Any] = [c[source.moment], c.id] if source.moment is not None else [c.id]
+        page = select(source.table).where(*source.wanted).order_by(*place).limit(size)
+        while True:
+            rows = self._read(page if after is None else page.where(tuple_(*place) > after))
+            if not rows:
+                return
+            yield rows
+            after = tuple(as_utc(at) if isinstance(at := rows[-1][column.name], datetime) else at for column in place)
 
     def accounts(self) -> list[str]:
         """The merchant accounts whose disbursements are listed, that of the settings among them."""
@@ -99,116 +128,74 @@ class AuditRows:
         with self._engine.connect() as connection:
             return sorted({"", *stored_accounts(connection, self._models, _MOST_ACCOUNTS)})
 
-    # Checkouts
-
-    def unpaid(self, after: After, limit: int) -> Sequence[CheckoutRow]:
-        """Checkouts without money for which some could have arrived in the period, by creation."""
-        return self._checkouts(self._unpaid(), self._models.checkouts.c.created_at, after, limit)
-
-    def paid(self, after: After, limit: int) -> Sequence[CheckoutRow]:
-        """Checkouts whose money arrived in the period, by its time."""
-        return self._checkouts(self._paid(), self._models.checkouts.c.payment_completed_at, after, limit)
-
-    def checkouts_now(self, ids: Collection[int]) -> dict[int, CheckoutRow]:
+    def checkouts_now(self, ids: Collection[int]) -> dict[int, CheckoutMixin]:
         """Checkouts as they are now, by the id of the row."""
-        return {row.id: row for row in self._read(self._select().where(self._models.checkouts.c.id.in_(ids)))}
+        return {row["id"]: self.checkout(row) for row in self._of(self._models.checkouts, "id", ids)}
 
-    def _unpaid(self) -> list[ColumnElement[bool]]:
-        c, scope = self._models.checkouts.c, self._scope
-        since = [] if scope.since is None else [c.created_at >= earlier(scope.since, self._reach)]
-        return [*since, c.created_at < scope.until, c.payment_completed_at.is_(None), *self._of_account(c)]
+    def checkout(self, row: Row) -> CheckoutMixin:
+        """The checkout of a row."""
+        return self._models.checkout_of_row(row)
 
-    def _paid(self) -> list[ColumnElement[bool]]:
-        c, scope = self._models.checkouts.c, self._scope
-        since = [] if scope.since is None else [c.payment_completed_at >= scope.since]
-        return [*since, c.payment_completed_at < scope.until, *self._of_account(c)]
-
-    def _checkouts(
-        self, conditions: list[ColumnElement[bool]], moment: ColumnElement[Any], after: After, limit: int
-    ) -> Sequence[CheckoutRow]:
-        c = self._models.checkouts.c
-        page = self._select().where(*conditions).order_by(moment, c.id).limit(limit)
-        if after is not None:
-            page = page.where(tuple_(moment, c.id) > (datetime.fromisoformat(after[0]), after[1]))
-        return self._read(page)
-
-    def _select(self) -> Select[Any]:
-        c = self._models.checkouts.c
-        names = (*_PLAIN, *_MOMENTS, *_TOTAL, *MONEY_COLUMNS)
-        return select(*(c[name] for name in names))
-
-    def _read(self, statement: Select[Any]) -> Sequence[CheckoutRow]:
-        with self._engine.connect() as connection:
-            return [_checkout(row) for row in connection.execute(statement).mappings()]
-
-    # Payouts
-
-    def payouts(self, after: int, limit: int) -> Sequence[PayoutMixin]:
-        """Payouts of the period to bank accounts that the service may have, by the id of the row."""
-        c = self._models.payouts.c
-        return self._load(
-            select(self._models.payouts).where(c.id > after, *self._payouts()).order_by(c.id).limit(limit)
-        )
+    def payout(self, row: Row) -> PayoutMixin:
+        """The payout of a row."""
+        return self._models.payout_of_row(row)
 
     def payouts_now(self, ids: Collection[int]) -> dict[int, PayoutMixin]:
         """Payouts as they are now, by the id of the row."""
-        return {row.id: row for row in self._of("id", ids)}
+        return {row["id"]: self.payout(row) for row in self._of(self._models.payouts, "id", ids)}
 
-    def by_service_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
-        """Payouts by the reference that the service was given."""
-        return {row.service_reference: row for row in self._of("service_reference", references)}
+    def payouts_by(self, column: str, values: Collection[str]) -> dict[str, PayoutMixin]:
+        """Payouts by a column that names them to the service."""
+        return {row[column]: self.payout(row) for row in self._of(self._models.payouts, column, values)}
 
-    def by_disbursement_id(self, ids: Collection[str]) -> dict[str, PayoutMixin]:
-        """Payouts by the service's id."""
-        return {str(row.disbursement_id): row for row in self._of("disbursement_id", ids)}
+    def by_booked_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
+        """Payouts that were sent under a reference and then tried again under another one, by the earlier one."""
+        booked = self._of(self._models.bookings, "subject", references)
+        owners = {row["subject"]: row["reference"] for row in booked if row["reference"] is not None}
+        payouts = self.payouts_by("reference", set(owners.values()))
+        return {earlier: payouts[owner] for earlier, owner in owners.items() if owner in payouts}
 
-    def by_replaced_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
-        """Payouts that were tried again under another reference, by the earlier one."""
-        found = self._by_booked_reference(references)
-        c = self._models.payouts.c
-        # What an older version sent is not booked. Only references of ours: each costs a look at all histories.
-        for reference in filter(_OURS.fullmatch, set(references) - set(found)):
-            told = c.history.contains(f'"replaced":"{reference}"', autoescape=True)
-            for row in self._load(select(self._models.payouts).where(told).limit(1)):
-                found[reference] = row
-        return found
-
-    def _by_booked_reference(self, references: Collection[str]) -> dict[str, PayoutMixin]:
-        c = self._models.bookings.c
-        booked = select(c.subject, c.reference).where(c.subject.in_(references), c.reference.is_not(None)).distinct()
-        with self._engine.connect() as connection:
-            owners = {row[0]: row[1] for row in connection.execute(booked)} if references else {}
-        payouts = {row.reference: row for row in self._of("reference", set(owners.values()))}
-        return {booked: payouts[owner] for booked, owner in owners.items() if owner in payouts}
+    def with_lines(
+        self, names: Collection[str], *, payouts: bool
+    ) -> tuple[dict[str, Row], dict[str, list[Row]], dict[str, set[datetime]]]:
+        """Checkouts or payouts by id or reference, their lines in the order of changes, and when they were sent."""
+        models, lines, sent = self._models, dict[str, list[Row]](), dict[str, set[datetime]]()
+        table, name, subject = (
+            (models.payouts, "reference", "reference") if payouts else (models.checkouts, "checkout_id", "subject")
+        )
+        stored = {row[name]: row for row in self._of(table, name, names)}
+        for line in sorted(self._of(models.bookings, subject, names), key=lambda line: (line["change"], line["id"])):
+            lines.setdefault(line[subject], []).append(line)
+        for event in self._of(models.events, "payout_reference", names) if payouts else ():
+            if event["name"] == "payout_sent":
+                sent.setdefault(event["payout_reference"], set()).add(as_utc(event["occurred_at"]))
+        return stored, lines, sent
 
     def is_in_period(self, payout: PayoutMixin) -> bool:
-        """Whether a payout is one of those that `payouts` gives."""
+        """Whether a payout is one of `payouts`."""
         if payout.taken_at is None and payout.status not in _TRACES:
             return False
         return self._scope.contains(payout.taken_at or payout.created_at)
 
-    def _payouts(self, *, tokens: bool = False) -> list[ColumnElement[bool]]:
-        c, scope = self._models.payouts.c, self._scope
+    def _sent(self, c: Any) -> Conditions:
+        scope = self._scope
         taken: ColumnElement[Any] = func.coalesce(c.taken_at, c.created_at, type_=MOMENT)
         period = and_(taken < scope.until, *([] if scope.since is None else [taken >= scope.since]))
-        token = c.currency.contains("-")
-        return [
-            period,
-            or_(c.taken_at.is_not(None), c.status.in_(_TRACES)),
-            token if tokens else ~token,
-            *self._of_account(c),
-        ]
+        return [period, or_(c.taken_at.is_not(None), c.status.in_(_TRACES)), *self._of_account(c)]
 
-    def _of(self, column: str, values: Collection[Any]) -> Sequence[PayoutMixin]:
-        if not values:
-            return []
-        return self._load(select(self._models.payouts).where(self._models.payouts.c[column].in_(values)))
+    def _within(self, table: Table, column: str) -> Conditions:
+        at, scope = table.c[column], self._scope
+        since = [] if scope.since is None else [at >= scope.since]
+        return [*since, at < scope.until, *self._of_account(table.c)]
 
-    def _load(self, statement: Select[Any]) -> Sequence[PayoutMixin]:
+    def _of(self, table: Table, column: str, values: Collection[Any]) -> Sequence[Row]:
+        return self._read(select(table).where(table.c[column].in_(values))) if values else []
+
+    def _read(self, statement: Select[Any]) -> Sequence[Row]:
         with self._engine.connect() as connection:
-            return [self._models.payout_of_row(row) for row in connection.execute(statement).mappings()]
+            return connection.execute(statement).mappings().all()
 
-    def _of_account(self, c: Any) -> list[ColumnElement[bool]]:
+    def _of_account(self, c: Any) -> Conditions:
         return [] if self._scope.account is None else [c.account == self._scope.account]
 
 
@@ -218,29 +205,3 @@ def earlier(moment: datetime, by: timedelta) -> datetime:
         return moment - by
     except OverflowError:
         return datetime.min.replace(tzinfo=UTC)
-
-
-def _checkout(row: Mapping[Any, Any]) -> CheckoutRow:
-    return CheckoutRow(
-        **{name: row[name] for name in _PLAIN},
-        created_at=as_utc(row["created_at"]),
-        moved_at=as_utc(row["moved_at"]),
-        total=_total(*(row[name] for name in _TOTAL)),
-        payment={name: row[name] for name in MONEY_COLUMNS},
-        completed_at=_moment(row["payment_completed_at"]),
-        next_read_at=_moment(row["next_read_at"]),
-    )
-
-
-def _moment(value: datetime | None) -> datetime | None:
-    return None if value is None else as_utc(value)
-
-
-def _total(kind: str, amount: str, currency: str, other: str | None) -> Total | None:
-    """The total that was asked for; None when another program wrote something else."""
-    try:
-        return (
-            Pay(amount, currency, receive_in=other) if kind == "pay" else Receive(amount, currency, pay_in=str(other))
-        )
-    except (ValueError, TypeError):
-        return None

@@ -5,7 +5,7 @@ What has changed only now is looked at again some moments later, since a running
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -39,7 +39,7 @@ class SecondLook:
         self,
         rows: Sequence[Row],
         judged: dict[int, Finding],
-        rows_now: Callable[[Iterable[int]], Mapping[int, Row]],
+        rows_now: Callable[[Collection[int]], Mapping[int, Row]],
         look: Callable[[Sequence[Row]], Mapping[int, Finding]],
     ) -> Sequence[Finding]:
         """The findings that are certain.
@@ -79,7 +79,7 @@ class SecondLook:
 
 def _version(row: Any) -> Any:
     """Equal as long as nothing that is compared has changed."""
-    return row.changes if isinstance(row, PayoutMixin) else row.version
+    return row.changes if isinstance(row, PayoutMixin) else (row.status, row.deposit_status, row.revision)
 
 
 def _id_of(row: Any) -> int:

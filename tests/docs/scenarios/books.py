@@ -7,7 +7,6 @@ import io
 import json
 import shlex
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from click.testing import Result
@@ -60,12 +59,10 @@ def _of_this_month(line: str, sandbox: Sandbox) -> str:
 
 def auditing(scene: Scene, make_shop: MakeShop, paycheckout_sandbox: Sandbox) -> None:
     """Both agree, until money comes that nobody here notices."""
-    period, kept, all_of_it = scene.commands()
+    period, all_of_it = scene.commands()
     shop = make_shop()
     checkout_id = str(shop.paycheckout.start("1").checkout_id)
     assert _runs(shop, period).stdout.startswith("compared 0: agreed 0, differs 0")
-    assert _runs(shop, kept).exit_code == 0
-    assert Path("october.jsonl").read_text().count("\n") > 1
     assert _runs(shop, all_of_it).exit_code == 0
     paycheckout_sandbox.pay(checkout_id)
     ran = _runs(shop, all_of_it)
