@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from flask import Flask, current_app, has_request_context, request
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, QueuePool
 from sqlalchemy.orm import scoped_session
 
 from flask_paycheckout.checkouts.order_status import OrderStatuses
@@ -52,6 +52,7 @@ from flask_paycheckout.store.due_reads import DueReads
 from flask_paycheckout.store.event_queue import EventQueue
 from flask_paycheckout.store.event_writer import EventWriter
 from flask_paycheckout.store.failover import replace_read_only_connections
+from flask_paycheckout.store.lock_limit import LockWaits
 from flask_paycheckout.store.models import Models, require_one_database
 from flask_paycheckout.store.moves import Moves
 from flask_paycheckout.store.paybacks import Paybacks
@@ -230,6 +231,10 @@ def build_runtime(
             replace_read_only_connections(found)
             return found
 
+    def current_request() -> dict[str, Any] | None:
+        # Every request has a WSGI environment of its own, which lives as long as the request.
+        return request.environ if has_request_context() else None
+
     def strict() -> bool:
         return app.debug or app.testing
 
@@ -297,8 +302,7 @@ def build_runtime(
         min(settings.web_timeout, settings.timeout),
         settings.web_calls or MOST_WEB_CALLS,
         several_accounts,
-        # Every request has a WSGI environment of its own, which lives as long as the request.
-        lambda: request.environ if has_request_context() else None,
+        current_request,
         record,
         log,
         observers,
@@ -313,6 +317,7 @@ def build_runtime(
         call,
         strict,
         SlowReceivers(engine, models.services, clock, log, elapsed),
+        LockWaits(current_request),
         one_database=not settings.separate_database,
     )
 
@@ -455,6 +460,9 @@ def _require_transactions(engine: Engine, held: Connection | None) -> None:
     :param held: the connection of the shop's session, which may be the last one of the pool.
     """
     with nullcontext(held) if held is not None else engine.connect() as connection:
+        if held is None and isinstance(engine.pool, QueuePool):
+            # Not into the pool, since a program may fork after it has made its app.
+            connection.detach()
         if commits_each_statement(connection):
             raise ConfigurationError(
                 "the database engine commits every statement by itself (AUTOCOMMIT), so a payment could be half"

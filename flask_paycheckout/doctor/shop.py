@@ -34,6 +34,8 @@ __all__ = ["Diagnosis", "examine", "webhook_address"]
 # Seconds by which two synchronised clocks usually differ, and by which many services let a signature's time differ.
 _USUAL_SKEW, _MOST_SKEW = 5, 60
 _SHORT_SECRET = 16
+# Of a process, as docs/production.md starts gunicorn.
+_USUAL_THREADS = 4
 _NO_ORDER = "no order of this shop: asked by flask paycheckout doctor"
 
 
@@ -347,6 +349,21 @@ def _forks(shop: Runtime) -> Iterator[Check]:
             " with gunicorn --preload all workers would share them",
             "Call db.engine.dispose(close=False) in gunicorn's post_fork hook, as docs/production.md shows.",
         )
+
+
+def _pool(shop: Runtime) -> Iterator[Check]:
+    """Tell how many threads of a process the pool of connections serves."""
+    pool = shop.engine().pool
+    overflow = int((shop.app.config.get("SQLALCHEMY_ENGINE_OPTIONS") or {}).get("max_overflow", 10))
+    if not isinstance(pool, QueuePool) or pool.size() == 0 or overflow < 0:
+        return
+    most = pool.size() + overflow
+    told = f"{most} connection{'' if most == 1 else 's'}: a process serves as many threads without a wait"
+    if most < _USUAL_THREADS:
+        remedy = "Set pool_size in SQLALCHEMY_ENGINE_OPTIONS to the threads of a process; see docs/production.md."
+        yield warning("pool", told, remedy)
+    else:
+        yield ok("pool", told)
 
 
 def _is_beside_sandbox(shop: Runtime) -> bool:

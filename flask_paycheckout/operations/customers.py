@@ -13,13 +13,17 @@ from flask_paycheckout.rules.states import FoundBy
 from flask_paycheckout.store.checkout_model import CheckoutMixin
 from flask_paycheckout.store.payments import Payment
 from flask_paycheckout.store.payout_model import PayoutMixin
-from flask_paycheckout.store.shop_session import open_connection
+from flask_paycheckout.store.shop_session import let_clean_go, open_connection
 
 __all__ = ["CustomerOperations"]
 
 
 class CustomerOperations(OperationsBase):
     """The calls that the pages of customers and the webhook make."""
+
+    def release_session(self) -> None:
+        """Let go of the connection of the shop's session, if it has only read, before a page of ours takes one."""
+        let_clean_go(self._runtime.db)
 
     def receive_webhook(self, checkout_id: str) -> str:
         """Store that a webhook named this checkout, and read its deposit when that is due. See `Webhooks.receive`."""

@@ -1,25 +1,37 @@
-"""The limit for waiting on PostgreSQL for a row that another transaction has locked, if the shop has none of its own.
+"""The limit for waiting on PostgreSQL for a row that another transaction has locked.
 
 Without a limit, a request that locks its order and then calls the extension would wait for itself forever, and so would
-every process for a transaction that somebody forgot to end. SQLite's own limit is `busy_timeout`.
+every process for a transaction that somebody forgot to end. A web request waits for a second at most, since its thread
+is missed by the shop's other pages. SQLite's own limit is `busy_timeout`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from sqlalchemy import Connection, Engine
 
-__all__ = ["begin_limited", "limit_lock_waits"]
+from flask_paycheckout.client.per_process import PerProcess
 
-_LOCK_TIMEOUT = "SELECT set_config('lock_timeout', '10s', true) WHERE current_setting('lock_timeout') = '0'"
+__all__ = ["LockWaits", "begin_limited", "limit_lock_waits"]
+
+_LONGEST = 10.0
+# Seconds that a web request waits for locks altogether, and how many of a process at once; the others hardly wait.
+_WEB, _MOST_WAITING, _HARDLY = 1.0, 2, 0.1
+_WAITED = "flask_paycheckout.waited"
+_LIMIT = (
+    "SELECT set_config('lock_timeout', '{0}ms', true)"
+    " WHERE current_setting('lock_timeout')::interval NOT BETWEEN '1ms' AND '{0}ms'"
+)
 
 
-def limit_lock_waits(connection: Connection) -> None:
-    """Limit how long statements of the open transaction wait for locks, until it ends."""
+def limit_lock_waits(connection: Connection, seconds: float = _LONGEST) -> None:
+    """Limit how long statements of the open transaction wait for locks, until it ends; a shorter limit stays."""
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(_LOCK_TIMEOUT).close()
+        connection.exec_driver_sql(_LIMIT.format(round(1000 * seconds))).close()
 
 
 @contextmanager
@@ -28,3 +40,30 @@ def begin_limited(engine: Engine) -> Iterator[Connection]:
     with engine.begin() as connection:
         limit_lock_waits(connection)
         yield connection
+
+
+class LockWaits:
+    """How long the transactions wait for locks in which functions of the shop are called.
+
+    :param request: returns a dictionary that lives as long as the current web request; None outside of one.
+    """
+
+    def __init__(self, request: Callable[[], dict[str, Any] | None]) -> None:
+        self._request = request
+        self._web: PerProcess[list[object]] = PerProcess(list)
+
+    @contextmanager
+    def limited(self) -> Iterator[float]:
+        """Yield the seconds that each statement of a transaction may wait, which lasts as long as the `with` block."""
+        request = self._request()
+        if request is None:
+            yield _LONGEST
+            return
+        open_now, mine, began = self._web(), object(), time.monotonic()
+        left = _WEB - request.get(_WAITED, 0.0) if len(open_now) < _MOST_WAITING else _HARDLY
+        open_now.append(mine)
+        try:
+            yield max(left, _HARDLY)
+        finally:
+            open_now.remove(mine)
+            request[_WAITED] = request.get(_WAITED, 0.0) + time.monotonic() - began

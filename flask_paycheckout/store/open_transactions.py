@@ -105,8 +105,8 @@ def note_begun(session: Session, transaction: SessionTransaction, connection: Co
     driver = connection.connection.dbapi_connection
     begun = Begun(connection, connection.get_transaction(), driver, getattr(driver, "total_changes", None))
     session.info.setdefault(_BEGUN, []).append(begun)
-    if session.info.get(_GUARDED):
-        guard(session, connection)
+    if _GUARDED in session.info:
+        guard(session, connection, session.info[_GUARDED])
 
 
 def forget_begun(session: Session, transaction: SessionTransaction) -> None:
@@ -116,9 +116,12 @@ def forget_begun(session: Session, transaction: SessionTransaction) -> None:
 
 
 @contextmanager
-def guarded(session: Session) -> Iterator[None]:
-    """Guard each connection that the session takes in this `with` block."""
-    session.info[_GUARDED] = True
+def guarded(session: Session, patience: float) -> Iterator[None]:
+    """Guard each connection that the session takes in this `with` block.
+
+    :param patience: seconds that a statement waits for locks.
+    """
+    session.info[_GUARDED] = patience
     try:
         yield
     finally:
@@ -142,9 +145,9 @@ def refuse_commit(session: Session) -> None:
         raise RuntimeError(f"db.session.commit() {_MUST_NOT}")
 
 
-def guard(session: Session, connection: Connection) -> None:
+def guard(session: Session, connection: Connection, patience: float) -> None:
     """Limit how long a connection waits for locks, and let no function of the shop end its transaction."""
-    limit_lock_waits(connection)
+    limit_lock_waits(connection, patience)
 
     def on_commit(connection: Connection) -> None:
         # The last moment: PostgreSQL answers the COMMIT of a broken transaction by rolling back, without an error.

@@ -16,7 +16,7 @@ from sqlalchemy.util import ScopedRegistry
 from flask_paycheckout.errors import ConfigurationError, UncommittedChanges
 from flask_paycheckout.store.open_transactions import begun_in, forget_begun, is_watched, note_begun, refuse_commit
 
-__all__ = ["allow_reading", "open_connection", "own_session", "refuse_uncommitted", "watch_sessions"]
+__all__ = ["allow_reading", "let_clean_go", "open_connection", "own_session", "refuse_uncommitted", "watch_sessions"]
 
 # Each `db.session` that was found to make new sessions.
 _giving_new_sessions: WeakSet[Any] = WeakSet()
@@ -133,6 +133,18 @@ def allow_reading(db: SQLAlchemy, call: str, engine: Engine) -> None:
         return
     if isinstance(engine.pool, StaticPool) or (_holds_lock(db.session()) and not _can_begin(engine)):
         refuse_uncommitted(db, call, only_if_blocking=True)
+
+
+def let_clean_go(db: SQLAlchemy) -> None:
+    """Roll the current `db.session` back if it has only read, so that a page needs no second connection beside it."""
+    if not _registry(db).has():
+        return
+    session = db.session()
+    begun = begun_in(session)
+    if not begun or not session.is_active or session.in_nested_transaction():
+        return
+    if not (session.info.get(_WROTE) or _pending(session) or any(one.fault or one.wrote() for one in begun)):
+        session.rollback()
 
 
 def open_connection(db: SQLAlchemy, model: type[Any]) -> Connection | None:

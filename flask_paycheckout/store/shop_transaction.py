@@ -23,6 +23,7 @@ from flask_paycheckout.rules.receivers import Receiver
 from flask_paycheckout.shop_functions import CallShop
 from flask_paycheckout.store.database_errors import is_lost_race
 from flask_paycheckout.store.events import Subject, keywords_of
+from flask_paycheckout.store.lock_limit import LockWaits
 from flask_paycheckout.store.open_transactions import BrokenTransaction, begun_in, guard, guarded, in_callback
 
 __all__ = ["ReceiverTimes", "Scope", "ShopTransaction", "ShopTransactions"]
@@ -131,6 +132,7 @@ class ShopTransactions:
     :param call: calls a function of the shop.
     :param strict: returns whether a socket that an atomic receiver opens is an error.
     :param times: records atomic receivers that are slow.
+    :param waits: limits how long the transactions wait for locks.
     :param one_database: whether receivers must write to the database of the payment tables only.
     """
 
@@ -142,10 +144,12 @@ class ShopTransactions:
         call: CallShop,
         strict: Callable[[], bool],
         times: ReceiverTimes,
+        waits: LockWaits,
         *,
         one_database: bool,
     ) -> None:
         self._times = times
+        self._waits = waits
         self._scope = scope
         self._table = table
         self._sender = sender
@@ -165,7 +169,7 @@ class ShopTransactions:
                 # A session of the shop's own class may have made queries already.
                 session.rollback()
             try:
-                with guarded(session):
+                with self._waits.limited() as patience, guarded(session, patience):
                     session.begin()
                     yield ShopTransaction(session, self._table, self._call, self._one_database)
             finally:
@@ -191,7 +195,8 @@ class ShopTransactions:
 
     def within(self, session: Session) -> ShopTransaction:
         """The open transaction of a session of the shop, which the shop itself commits."""
-        guard(session, session.connection(bind_arguments={"clause": self._table}))
+        with self._waits.limited() as patience:
+            guard(session, session.connection(bind_arguments={"clause": self._table}), patience)
         return ShopTransaction(session, self._table, self._call, self._one_database)
 
     def run(

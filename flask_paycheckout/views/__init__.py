@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from flask import Blueprint, Flask
+from flask import Blueprint, Flask, request
 from sqlalchemy.exc import SQLAlchemyError
 
 from flask_paycheckout.config import Settings
+from flask_paycheckout.operations.app import operations
 from flask_paycheckout.views import checkout, order, refund, static_files, webhook
 from flask_paycheckout.views.csrf import exempt_from_csrf
 from flask_paycheckout.views.database_away import answer_customer
@@ -22,6 +23,11 @@ def add_routes(app: Flask, settings: Settings) -> None:
     """Register the blueprint `paycheckout` on an app."""
     app.register_blueprint(_make_blueprint(), url_prefix=settings.url_prefix)
     exempt_from_csrf(app, [checkout.create_checkout, refund.refund, webhook.webhook])
+
+
+def _release_session() -> None:
+    if request.endpoint != "paycheckout.static":
+        operations().release_session()
 
 
 def _make_blueprint() -> Blueprint:
@@ -44,6 +50,7 @@ def _make_blueprint() -> Blueprint:
     ):
         # Werkzeug would redirect merged slashes to the host in the request, which may be forged.
         blueprint.add_url_rule(rule, view_func=view, methods=[method], merge_slashes=False)
+    blueprint.before_request(_release_session)
     blueprint.register_error_handler(SQLAlchemyError, answer_customer)
     blueprint.after_request(harden)
     blueprint.after_app_request(harden_unrouted)

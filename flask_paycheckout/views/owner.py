@@ -163,7 +163,9 @@ def _require_permission(permission: Permission) -> None:
     if who is None:
         abort(403, "Only the shop's owner may see this page. Log in to the shop first.")
     g.paycheckout_owner = who
-    # The permission function may have read through db.session: end that read, or its lock would block these pages.
+    # The permission function may have read through db.session: end that read, or these pages would need a second
+    # connection beside it, and its lock could block them.
+    operations().release_session()
     operations().allow_reading("the owner's page")
     if request.method == "POST":
         require_same_site("Please decide on the owner's own page.")

@@ -39,7 +39,7 @@ def within(seconds: float) -> Iterator[None]:
 def test_a_row_that_another_transaction_holds_delays_nobody_for_long(
     outage: Outage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lock_limit, "_LOCK_TIMEOUT", lock_limit._LOCK_TIMEOUT.replace("10s", "300ms"))
+    monkeypatch.setattr(lock_limit, "_LIMIT", lock_limit._LIMIT.replace("{0}ms", "300ms"))
     with outage.beside() as other:
         with other.transaction():
             other.execute("SELECT 1 FROM paycheckout_checkout WHERE order_id = 'o-1' FOR UPDATE")

@@ -24,6 +24,7 @@ _SITE = "security/test_same_site.py"
 _TOKENS, _URLS, _HOSTS = "security/test_tokens.py", "security/test_payment_urls.py", "security/test_hosts.py"
 _BROKEN = "checkouts/test_broken_transactions.py::test_it_has_failed_and_runs_again_under_the_same_event_id"
 _KINDS = "checkouts/test_kinds_of_functions.py"
+_CONNECTIONS = "views/test_connections.py"
 _TOGETHER = "checkouts/test_events_together.py"
 _TROUBLE = "doctor/test_alarms.py::test_each_trouble_is_named_within_five_minutes"
 _START = "checkouts/test_start.py"
@@ -469,6 +470,18 @@ FAULTS: dict[str, dict[str, Planted]] = {
         "a session in which the shop is asked waits for locks for ever": (
             "store/test_own_session.py::test_order_total_waits_for_locks_no_longer_than_ten_seconds[of_app_context]",
             Drop("store.open_transactions:guard", "limit_lock_waits"),
+        ),
+        "a web request waits for a lock as long as reconcile does": (
+            f"{_CONNECTIONS}::test_a_web_request_waits_a_second_for_the_shops_order_and_shows_what_is_stored",
+            First("store.lock_limit:LockWaits.limited", "yield 10.0\nreturn"),
+        ),
+        "any number of web requests waits for a lock": (
+            f"{_CONNECTIONS}::test_few_requests_of_a_process_wait_for_locks_at_once",
+            Swap("store.lock_limit:LockWaits.limited", "len(open_now) < _MOST_WAITING", "True"),
+        ),
+        "a page takes a second connection beside one that has only read": (
+            f"{_CONNECTIONS}::test_each_page_needs_one_connection_beside_a_visitor_that_was_looked_up[postgresql]",
+            First("store.shop_session:let_clean_go", "return"),
         ),
         "starts of one order go side by side": (
             "test_bounds.py::test_sixteen_starts_of_one_order_make_one_checkout",

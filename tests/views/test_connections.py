@@ -1,0 +1,98 @@
+"""Connections and locks of web requests: one connection at a time, and a second of waiting for the shop's order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from flask_paycheckout.store.lock_limit import LockWaits
+from tests.carts import Carts, add_carts
+from tests.conftest import OpenShop
+from tests.scripted import SAME_SITE, Shop
+
+
+@pytest.fixture
+def shop(open_shop: OpenShop) -> Shop:
+    """A shop with one connection, whose every request looks its visitor up, and whose owner's name is read too."""
+    options = {"pool_size": 1, "max_overflow": 0, "pool_timeout": 5}
+    shop = open_shop(SQLALCHEMY_ENGINE_OPTIONS=options, PAYCHECKOUT_SHOW_TOTAL=True)
+
+    def look_up() -> None:
+        shop.db.session.execute(sa.text("SELECT 1")).all()
+
+    def owner() -> str:
+        look_up()
+        return "Ada"
+
+    shop.app.before_request(look_up)
+    shop.app.register_blueprint(shop.paycheckout.owner_view(owner), url_prefix="/owner")
+    return shop
+
+
+@pytest.mark.on_each_database
+def test_each_page_needs_one_connection_beside_a_visitor_that_was_looked_up(shop: Shop) -> None:
+    checkout_id = shop.has_deposit("pending")
+    with shop.app.test_request_context():
+        status, pay = shop.paycheckout.status_url("o-1"), shop.paycheckout.pay_url("o-2")
+        shop.db.session.remove()
+    requests: list[tuple[str, dict[str, Any] | None]] = [
+        (status, None),
+        (f"{status}/status", None),
+        ("/paycheckout/webhook", {"json": {"orderId": checkout_id}}),
+        (pay, {"headers": SAME_SITE}),
+        ("/owner", None),
+        ("/owner/payouts", None),
+    ]
+
+    def answer(asked: tuple[str, dict[str, Any] | None]) -> int:
+        path, post = asked
+        return (shop.browser.get(path) if post is None else shop.browser.post(path, **post)).status_code
+
+    with ThreadPoolExecutor(max_workers=6) as threads:
+        assert list(threads.map(answer, requests * 3)) == [200, 200, 200, 303, 200, 200] * 3
+
+
+@contextmanager
+def held(carts: Carts) -> Iterator[None]:
+    """Another transaction keeps the order's row."""
+    with carts.shop.runtime.engine().connect() as other:
+        table = carts.shop.db.metadata.tables["cart"]
+        other.execute(sa.select(table).where(table.c.order_id == carts.order_id).with_for_update()).all()
+        yield
+
+
+def test_a_web_request_waits_a_second_for_the_shops_order_and_shows_what_is_stored(
+    open_shop: OpenShop, postgres_database: str
+) -> None:
+    carts = Carts(open_shop(prepare=add_carts, SQLALCHEMY_DATABASE_URI=postgres_database))
+    carts.fill()
+    shop = carts.shop
+    with shop.app.test_request_context():
+        status = shop.paycheckout.status_url(carts.order_id)
+    with held(carts):
+        began = time.monotonic()
+        page = shop.browser.get(status)
+        assert (page.status_code, page.text.count("Pay now")) == (200, 0), "nobody knows whether it can be paid"
+        assert time.monotonic() - began < 2.5, "however often the page needs the row"
+        shop.clock.advance(minutes=1)
+        began = time.monotonic()
+        assert shop.browser.post("/paycheckout/webhook", json={"orderId": carts.checkout_id}).status_code == 200
+        assert time.monotonic() - began < 2.5
+        assert carts.checkout.webhooks == 1
+    shop.clock.advance(minutes=1)
+    assert shop.reconciles().changed == 1
+    assert carts.checkout.status == "paid"
+
+
+def test_few_requests_of_a_process_wait_for_locks_at_once() -> None:
+    waits = LockWaits(dict)
+    with waits.limited() as first, waits.limited() as second, waits.limited() as third:
+        assert (first, second, third) == (1.0, 1.0, 0.1)
+    with LockWaits(lambda: None).limited() as of_reconcile:
+        assert of_reconcile == 10.0
