@@ -66,6 +66,10 @@ FAULTS: dict[str, dict[str, Planted]] = {
                 "checkouts.start:Starter._usable", "current.client_id != self._service.client_id_of(account)", "False"
             ),
         ),
+        "webhooks about no checkout make payouts due without back-off": (
+            "payouts/test_hints.py::test_webhooks_have_an_effect_ever_more_rarely_while_they_change_nothing",
+            Swap("store.payout_hints:PayoutHints._has_effect", "max(self._cooldown, longer)", "self._cooldown"),
+        ),
         "zeros at the end of an amount are decimals": (
             "test_totals.py::test_an_amount_is_kept_exactly",
             Swap("totals:exact_decimal", "_without_zeros(exact, places)", "exact"),

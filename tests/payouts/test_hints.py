@@ -62,14 +62,38 @@ def test_a_webhook_without_payouts_stores_nothing(payer: Payer) -> None:
 
 def test_a_webhook_asks_the_service_nothing_and_hurries_a_bounded_number(open_payer: OpenPayer) -> None:
     payer = open_payer(PAYCHECKOUT_PAYOUT_BATCH=200)
-    for number in range(130):
+    for number in range(13):
         payer.owes(f"p-{number}")
     payer.sends()
     calls = payer.counts_calls()
     posts(payer)
     assert calls == {}
-    due = [number for number in range(130) if next_read(payer, f"p-{number}") <= 0]
-    assert len(due) == 100
+    due = [number for number in range(13) if next_read(payer, f"p-{number}") <= 0]
+    assert len(due) == 10
+
+
+def takes_effect(payer: Payer) -> bool:
+    """Whether a webhook a minute later makes the payout's read due."""
+    payer.stands(next_attempt_at=payer.sandbox.now.replace(year=2100))
+    payer.sandbox.advance(minutes=1)
+    assert posts(payer, {}) == 200
+    return next_read(payer) <= 0
+
+
+def test_webhooks_have_an_effect_ever_more_rarely_while_they_change_nothing(payer: Payer) -> None:
+    payer.owes()
+    payer.sends()
+    effects = [takes_effect(payer) for _ in range(60)]
+    assert effects[:3] == [True] * 3
+    assert sum(effects[-30:]) == 3
+    payer.owes("p-2")
+    payer.sends()
+    payer.stands("p-2", next_attempt_at=payer.sandbox.now.replace(year=2100))
+    payer.sandbox.finish(payer.payout("p-2"), "completed")
+    payer.sandbox.advance(minutes=10)
+    assert posts(payer, {}) == 200
+    assert payer.sends().completed == 1
+    assert takes_effect(payer), "the one before told of a change"
 
 
 def test_a_webhook_beside_another_one_changes_nothing_and_is_answered_like_any(open_payer: OpenPayer) -> None:
