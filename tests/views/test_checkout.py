@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from flask import render_template_string
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
 
 from flask_paycheckout.security.signed_links import PAY
 from tests.scripted import CLIENT_SECRET, Answer, Shop, garbage, refusal, success
-from tests.views.pages import heading, presses_pay, reach
+from tests.views.pages import STATUSES, heading, presses_pay, reach
 
 
 def test_the_customer_is_sent_to_the_url_that_the_service_returned(shop: Shop) -> None:
@@ -72,6 +76,39 @@ def test_the_button_is_a_form_with_a_token_and_no_price(shop: Shop, order_id: st
     assert 'method="post"' in form
     assert "Pay &lt;now&gt;" in form
     assert "12.5" not in form
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_nothing_is_there_to_press_that_could_pay_twice(shop: Shop, status: str) -> None:
+    reach(shop, status)
+    links = {"pending": "See how your payment stands", "held": "See how your payment stands"}
+    links["paid"] = "Paid: see your receipt"
+    with shop.app.test_request_context():
+        button = render_template_string("{{ paycheckout_button('o-1', label='Pay', new_tab=True) }}")
+    assert ("<form" in button) is (status not in links)
+    if status in links:
+        found = re.fullmatch(r'<a href="([^"]+)" class="paycheckout-button">([^<]+)</a>', button.strip())
+        assert found is not None
+        assert found[2] == links[status]
+        assert shop.browser.get(found[1]).status_code == 200
+
+
+def test_the_buttons_of_a_list_need_one_query(shop: Shop) -> None:
+    statements: list[str] = []
+    with shop.app.test_request_context():
+        event.listen(shop.db.engine, "before_cursor_execute", lambda *said: statements.append(said[2]))
+        shop.paycheckout.order_statuses(["o-1", "o-2"])
+        page = render_template_string("{{ paycheckout_button('o-1') }}{{ paycheckout_button('o-2') }}")
+    assert (page.count("<form"), len(statements)) == (2, 1)
+
+
+def test_a_database_that_is_away_costs_no_page_its_button(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*asked: object) -> None:
+        raise OperationalError("SELECT 1", None, Exception("connection refused"))
+
+    monkeypatch.setattr(type(shop.runtime.checkouts), "order_statuses", fail)
+    with shop.app.test_request_context():
+        assert "<form" in render_template_string("{{ paycheckout_button('o-1') }}")
 
 
 def test_the_button_can_open_a_new_tab_and_says_so(shop: Shop) -> None:

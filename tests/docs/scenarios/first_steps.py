@@ -41,7 +41,7 @@ def quick_start(scene: Scene, merchant: Merchant) -> None:
             order = f"{merchant.shop}/orders/1"
             pays_in_the_browser(order)
             for _ in turns("no webhook told of the payment"):
-                if visited(order).text == "Paid":
+                if "Paid: see your receipt" in visited(order).text:
                     break
             watch, show, doctor = lines[run + 1 :]
             with merchant.running(watch, None) as (watching, _):
