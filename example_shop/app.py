@@ -80,6 +80,7 @@ def configure(app: Flask, config: Mapping[str, object]) -> None:
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SECURE=None,  # by https only, unless in debug and testing
+        PAYCHECKOUT_SHOP_NAME="Fair & Foul",
         # Seconds for which an order keeps its jars while its money is awaited: banks are slower than tokens.
         PAYCHECKOUT_PENDING_FOR={"crypto": 60 * 60, "bank": 24 * 60 * 60},
         # The amounts from which on a payout waits for the owner's approval; what a customer claimed always waits.

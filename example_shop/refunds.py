@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flask import Flask
     from werkzeug.wrappers import Response
 
-    from flask_paycheckout import CheckoutMixin
+    from flask_paycheckout import CheckoutMixin, PayoutMixin
 
 blueprint = Blueprint("refunds", __name__, url_prefix="/owner/refunds")
 blueprint.before_request(owner.ask_for_password)
@@ -34,6 +34,20 @@ _FORMS = """{% for checkout in checkouts %}<details><summary>Refund {{ checkout.
 <form class="inline" action="{{ url_for('refunds.refund', checkout_id=checkout.checkout_id) }}" method="post">
   {{ csrf_field() }}<input name="why" required maxlength="300" aria-label="Why {{ order.id }} is refunded">
   <button class="quiet">Refund</button></form></details>{% endfor %}"""
+
+
+_ON_ITS_WAY, _LATER = Markup("{} {} are on their way back to you."), Markup("We still owe you {} {}, and see to it.")
+_NOTES = {
+    "claimable": Markup("We pay {} {} back to you. {}"),
+    "waiting": Markup("We pay {} {} back to you, and check where it goes. {}"),
+    "ready": _ON_ITS_WAY,
+    "sending": _ON_ITS_WAY,
+    "sent": _ON_ITS_WAY,
+    "completed": Markup("We have paid {} {} back to you."),
+    "failed": _LATER,
+    "unknown": _LATER,
+    "cancelled": Markup(),
+}
 
 
 def refundable(order_id: str) -> Sequence[CheckoutMixin]:
@@ -63,19 +77,21 @@ def refund(checkout_id: str) -> Response:
 
 
 def order_note(order: Order) -> str | None:
-    """Ask who placed the order where the money goes, as long as the owner has not approved it.
+    """Tell how the order's refunds stand, and ask who placed it where the money goes.
 
     Others may know the order's number, and would say that it goes to them. A customer with another browser gets the
     link from the owner, who finds it under Payouts.
     """
     row = paycheckout.Payout
-    asked = select(row).where(row.order_id == order.id, row.status.in_(["claimable", "waiting"]), row.kind == "refund")
-    link = Markup('We pay {} {} back to you: <a href="{}">say where it goes</a>.')
+    made = db.session.scalars(select(row).where(row.order_id == order.id, row.kind == "refund").order_by(row.id))
+    notes = [_NOTES[one.status].format(one.amount, one.currency, _ask_where(order, one)) for one in made]
+    return Markup(" ").join(filter(None, notes)) or None
+
+
+def _ask_where(order: Order, refund: PayoutMixin) -> str:
     if order.id not in session.get("placed", []):
-        link = Markup("We pay {} {} back. The link to say where it goes is shown in the browser that ordered.")
-    found = db.session.scalars(asked)
-    urls = [link.format(one.amount, one.currency, paycheckout.refund_url(one.reference)) for one in found]
-    return Markup(" ").join(urls) or None
+        return "The link to say where it goes is shown in the browser that ordered."
+    return Markup('<a href="{}">Say where it goes</a>.').format(paycheckout.refund_url(refund.reference))
 
 
 def desk_note(order: Order) -> str | None:

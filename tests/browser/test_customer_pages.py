@@ -84,7 +84,7 @@ def test_a_payment_on_another_device_is_told_within_three_seconds(site: Site, pa
     # Told of right after the page has asked; the rest of the three seconds is for the network.
     page.clock.run_for(2_500)
     heading(page, "Paid, thank you")
-    expect(page).to_have_title("Paid, thank you")
+    expect(page).to_have_title("Paid, thank you · Order o-1 · shop")
     assert told.get_attribute("data-kept") is not None
     assert page.locator("#paycheckout-order").get_attribute("class") == "paycheckout paycheckout-paid"
     expect(page.get_by_role("button")).to_have_count(0)
