@@ -16,12 +16,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import ColumnElement, Engine, Executable, Select, Table, func, select
 
 from flask_paycheckout.clock import as_utc
 from flask_paycheckout.rules.text import account_text, plain
+from flask_paycheckout.service.record import FailingCalls, failing_calls
 from flask_paycheckout.store.models import Models
 
 __all__ = [
@@ -160,6 +162,11 @@ class Look:
 
     lacks_token: Callable[[str], bool] = lambda account: False
     """Whether an account has no access token to send payouts with; asks the shop for its keys."""
+
+    @cached_property
+    def failing_calls(self) -> Sequence[FailingCalls]:
+        """The calls that the service fails to answer, or that it refuses."""
+        return failing_calls(self.engine, self.models.services, self.now, self.account)
 
     def rows(self, statement: Executable) -> Sequence[Any]:
         """Run a statement on a connection that is free again afterwards, since `lacks_token` may need one."""

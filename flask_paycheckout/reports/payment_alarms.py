@@ -28,7 +28,7 @@ from flask_paycheckout.reports.alarms import (
 from flask_paycheckout.rules.receivers import NOBODY_LISTENS
 from flask_paycheckout.rules.states import OPEN, Status
 from flask_paycheckout.rules.text import account_text, moment_text
-from flask_paycheckout.service.record import CLAIM, REFUSED, START, UNTRIED, WEB_CALL, FailingCalls, failing_calls
+from flask_paycheckout.service.record import CLAIM, REFUSED, START, UNTRIED, WEB_CALL, FailingCalls
 from flask_paycheckout.service.slow_receivers import slow_receivers
 from flask_paycheckout.store.paybacks import MoneyToPayBack, money_of, select_to_pay_back, sums_of
 from flask_paycheckout.store.payments import PAYMENT_COLUMNS, Amount, payment_of
@@ -93,8 +93,7 @@ def _failing(
 
     A mere note when nobody has tried for an hour: the service may have recovered since.
     """
-    listed = failing_calls(look.engine, look.models.services, look.now, look.account)
-    failing = [calls for calls in listed if calls.operation == operation]
+    failing = [calls for calls in look.failing_calls if calls.operation == operation]
     still = [found for calls in failing for found in _since_answer(look, calls)]
     for group in together([Group(calls.account, calls.count, calls.since) for calls in still]):
         of = [calls for calls in still if group.account in (None, calls.account)]
