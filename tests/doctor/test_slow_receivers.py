@@ -121,7 +121,6 @@ def test_a_record_that_cannot_be_stored_loses_no_payment(shop: Shop, caplog: pyt
         connection.execute(sa.text("DROP TABLE paycheckout_service"))
     with atomic(shop, seconds=2):
         shop.has_paid()
-    assert named(shop) == []
     assert [line.split(":")[0] for line in warned(caplog)][1:] == ["the record of a slow receiver could not be stored"]
 
 
