@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from multiprocessing import current_process
 from pathlib import Path
@@ -15,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Flask, Response, abort, current_app, jsonify, render_template_string, request
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, Engine, String, event, update
+from sqlalchemy import Connection, Engine, String, event, text, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from flask_paycheckout import (
@@ -41,6 +44,8 @@ from tests.soak.money_out import MoneyOut
 SETTINGS = "SOAK_SHOP_SETTINGS"
 #: How often the warehouse does not answer, before or after it has done what it was told.
 WAREHOUSE_DOWN = 0.03
+#: How often a receiver that has written breaks its transaction instead of leaving it whole.
+BREAKS = 1 / 200
 
 
 class Base(DeclarativeBase):
@@ -224,11 +229,32 @@ def order_total(order_id: str) -> Pay | Receive | None:
     return Receive(order.amount, order.currency, pay_in=str(order.other_currency))
 
 
+def _now_and_then_breaks() -> None:
+    """Break the transaction of the receiver that calls it, in one of the ways in which that happens by mistake."""
+    if _CHANCE.random() >= BREAKS:
+        return
+    connection = db.session.connection()
+    ways: dict[str, Callable[[], object]] = {
+        "swallows an error": lambda: db.session.execute(text("SELECT * FROM nowhere")),
+        "says ROLLBACK": lambda: db.session.execute(text("ROLLBACK")),
+        "says COMMIT": lambda: db.session.execute(text("COMMIT")),
+        "commits": db.session.commit,
+        "rolls back": db.session.rollback,
+        "rolls its connection back": connection.rollback,
+        "commits its connection": connection.commit,
+        "closes": db.session.close,
+    }
+    with suppress(SQLAlchemyError):
+        _CHANCE.choice(list(ways.values()))()
+
+
 @order_paid.connect
 @paycheckout.atomic
 def close(app: Flask, *, order_id: str, **extra: Any) -> None:
     """From now on nobody can change the order."""
     db.session.get_one(Order, order_id).paid = True
+    db.session.flush()
+    _now_and_then_breaks()
 
 
 @order_paid.connect
@@ -238,6 +264,8 @@ def ship(app: Flask, *, order_id: str, checkout: Any, event_id: str, **extra: An
         raise WarehouseDown("nobody packs")
     parcel = {"order_id": order_id, "checkout_id": checkout.checkout_id, "event_id": event_id}
     db.session.add(Fulfilment(amount=db.session.get_one(Order, order_id).amount, **parcel))
+    db.session.flush()
+    _now_and_then_breaks()
 
 
 @order_paid.connect
@@ -266,6 +294,8 @@ def note_down(
 ) -> None:
     """Keep every piece of news."""
     db.session.add(Note(event_id=event_id, order_id=order_id, checkout_id=checkout.checkout_id, reason=reason))
+    db.session.flush()
+    _now_and_then_breaks()
 
 
 @refund_claimed.connect
@@ -276,3 +306,5 @@ def note_down(
 def note_payout(app: Flask, *, order_id: str, payout: Any, event_id: str, **extra: Any) -> None:
     """Keep every piece of news about money out."""
     db.session.add(Note(event_id=event_id, order_id=order_id, checkout_id=payout.reference))
+    db.session.flush()
+    _now_and_then_breaks()
