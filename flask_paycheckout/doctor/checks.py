@@ -29,14 +29,15 @@ class Check:
     level: Level
     found: str
     remedy: str | None = None
-    """An instruction that resolves the finding; None when all is well."""
+    """An instruction that resolves the finding, or a line for each of several; None when all is well."""
 
     account: str | None = None
     """The name of the merchant account that it is about; None: not about a single one."""
 
     def __str__(self) -> str:
         line = visible(f"{self.level:8} {self.about}: {self.found}")
-        return line if self.remedy is None else f"{line}\n{'':9}-> {visible(self.remedy)}"
+        remedies = (self.remedy or "").splitlines()
+        return "\n".join([line, *(f"{'':9}-> {visible(remedy)}" for remedy in remedies)])
 
 
 def ok(about: str, found: str, account: str | None = None) -> Check:

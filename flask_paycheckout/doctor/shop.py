@@ -333,7 +333,7 @@ def _alarms(shop: Runtime, account: str | None) -> Iterator[Check]:
         level = Level.WARNING if alarm.severity is Severity.NOTE else Level.FAILURE
         first = f"; the first: {alarm.examples[0]}" if alarm.examples else ""
         found = f"{alarm.what}, since {moment_text(alarm.since)}{first}"
-        yield Check(alarm.kind, level, found, " ".join(alarm.remedies) or None, alarm.account)
+        yield Check(alarm.kind, level, found, "\n".join(alarm.remedies) or None, alarm.account)
     if all(alarm.severity is Severity.NOTE for alarm in alarms):
         yield ok("alarms", "nothing needs a person, and no read is overdue or fails")
 

@@ -106,6 +106,8 @@ def _lines(report: Report) -> Iterator[tuple[Severity | None, str]]:
         yield from ((None, line) for line in _account_lines(report))
     if not report.exit_code:
         yield None, "Nothing needs a person."
+    if report.alarms:
+        yield from ((None, ""), (None, f"{'':5}  {'SINCE':20}  {'COUNT':>6}  WHAT"))
     for alarm in report.alarms:
         yield from _alarm_lines(alarm)
 
@@ -128,8 +130,7 @@ def _account_lines(report: Report) -> Iterator[str]:
 
 
 def _alarm_lines(alarm: Alarm) -> Iterator[tuple[Severity | None, str]]:
-    yield None, ""
-    yield alarm.severity, f"{alarm.severity.upper():5}  since {moment_text(alarm.since)}  {alarm.what}."
+    yield alarm.severity, f"{alarm.severity.upper():5}  {moment_text(alarm.since)}  {alarm.count:6}  {alarm.what}"
     for example in alarm.examples[:_EXAMPLES]:
         yield None, f"       {example}"
     listed = min(len(alarm.examples), _EXAMPLES)

@@ -37,15 +37,15 @@ from flask_paycheckout.views.owner_forms import (
 __all__ = ["make_owner_view"]
 
 _LISTED = 100
-# The pages that list what these alarms count, and the state in which it is.
+# The pages that list what these alarms count, the state in which it is, and the words of the link.
 _LISTS_OF_ALARMS = {
-    "held-payments": ("list_orders", "held"),
-    "money-to-pay-back": ("list_paybacks", None),
-    "payouts-to-approve": ("list_payouts", "waiting"),
-    "claimable-refunds": ("list_payouts", "claimable"),
-    "unclaimed-refunds": ("list_payouts", "claimable"),
-    "unknown-payouts": ("list_payouts", "unknown"),
-    "failed-payouts": ("list_payouts", "failed"),
+    "held-payments": ("list_orders", "held", "See what is held"),
+    "money-to-pay-back": ("list_paybacks", None, "See what to pay back or keep"),
+    "payouts-to-approve": ("list_payouts", "waiting", "See what to approve"),
+    "claimable-refunds": ("list_payouts", "claimable", "See refunds that wait for customers"),
+    "unclaimed-refunds": ("list_payouts", "claimable", "See refunds that customers left"),
+    "unknown-payouts": ("list_payouts", "unknown", "See what is unknown"),
+    "failed-payouts": ("list_payouts", "failed", "See what failed"),
 }
 
 

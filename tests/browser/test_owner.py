@@ -31,7 +31,7 @@ def test_a_held_payment_is_decided_by_keyboard_and_without_scripts(
     page = new_page(java_script_enabled=False)
     page.goto(address)
     page.get_by_role("link", name="See what is held").press("Enter")
-    page.get_by_role("link", name="o-1").press("Enter")
+    page.get_by_role("link", name="o-1", exact=True).press("Enter")
     page.get_by_role("radio", name="Accept it").focus()
     page.keyboard.press("Space")
     page.keyboard.press("Tab")
