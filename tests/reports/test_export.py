@@ -128,6 +128,7 @@ def test_a_closed_period_exports_byte_for_byte_the_same_again(open_shop: OpenSho
     shop.service.says(checkout_id, "completed", fee={"amount": number("9.99"), "currency": "EUR"})
     assert shop.settles(checkout_id).status == "paid"
     assert runs(shop, *month).stdout_bytes == before.stdout_bytes
+    assert [line["fee"] for line in exported(shop)] == ["0.37", "-0.37", "0.37"], "what was stored first is booked"
     assert "NOT CLOSED" not in before.stderr
 
 
