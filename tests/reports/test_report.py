@@ -314,7 +314,9 @@ def test_failures_are_written_down_at_most_once_a_minute(shop: Shop) -> None:
     assert written(seen) == 1, "a service that answers is written down once, when it failed before"
 
 
-def test_a_shop_that_cannot_record_failing_calls_takes_payments_as_before(shop: Shop, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_shop_that_cannot_record_failing_calls_takes_payments_as_before(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
     fails_to_start(shop)
     with shop.runtime.engine().begin() as connection:
         connection.execute(text("DROP TABLE paycheckout_service"))
